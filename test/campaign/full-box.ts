@@ -18,17 +18,18 @@ import { merchantId } from "./request-body.ts";
 
 /** One process of a full world: the bridge itself, from its ports to its devices, on a disk and a network of the world's own. */
 
-/** A service on a line of its own. */
 export interface BoxService {
   readonly name: ServiceName;
   readonly contract: ContractName;
+  /** The name of its line, which another may share. */
+  readonly line: string;
   readonly open: OpenTransport;
 }
 
 /** What a new configuration may change of a service. */
 export interface BoxSettings {
   readonly replyTimeoutMs: number;
-  /** Its line is another one where this is. */
+  /** Of its line, which is another one where this is; where two share it, the first one's counts. */
   readonly queueCallsMax: number;
   /** Its port is the other one. */
   readonly isMoved: boolean;
@@ -67,7 +68,7 @@ export class FullBox {
       ...{ log: bugsOnly(fail), status, journal: this.journal, followers: this.#followers, settling: this.#settling },
       events: new Events({ version: "0.0.0", notReady: () => status.notReady(), error: fail }),
       transportOf: ({ name }) => {
-        const open = services.find((each) => name === lineOf(each.name))?.open;
+        const open = services.find(({ line }) => line === name)?.open;
         if (open === undefined) throw new Error(`no device for ${name}`);
         return { open };
       },
@@ -94,33 +95,27 @@ export class FullBox {
   }
 
   #config(settings: readonly BoxSettings[]): Config {
-    const each = this.#services.map(({ name, contract }, index) => {
-      const { replyTimeoutMs = 0, queueCallsMax, isMoved = false } = settings[index] ?? {};
+    const services = this.#services.map(({ name, contract, line }, index) => {
+      const { replyTimeoutMs = 0, isMoved = false } = settings[index] ?? {};
       const { routes } = contracts[contract];
       const service = {
-        ...{
-          ...serviceDefaults,
-          contract,
-          line: lineOf(name),
-          port: portOf(index, isMoved),
-          allowOrigins: [],
-          allowHosts: [],
-          merchantId,
-        },
+        ...{ ...serviceDefaults, contract, line, port: portOf(index, isMoved), allowOrigins: [], allowHosts: [], merchantId },
         replyTimeoutMs: Object.fromEntries(routes.map(({ path }) => [path, replyTimeoutMs])),
       };
-      return { name, service, line: configOf({ path: `/dev/${name}`, ...(queueCallsMax !== undefined && { queueCallsMax }) }) };
+      return [name, service] as const;
+    });
+    const lines = this.#services.map(({ line }, index) => {
+      const { queueCallsMax } = settings[index] ?? {};
+      return [line, configOf({ path: `/dev/${line}`, ...(queueCallsMax !== undefined && { queueCallsMax }) })] as const;
     });
     return {
-      lines: Object.fromEntries(each.map(({ name, line }) => [lineOf(name), line])),
-      services: Object.fromEntries(each.map(({ name, service }) => [name, service])),
+      lines: Object.fromEntries(lines.toReversed()),
+      services: Object.fromEntries(services),
       journal: { ...journalDefaults, folder, onFailure: this.#onFailure },
       log: logDefaults,
     };
   }
 }
-
-const lineOf = (service: ServiceName) => `line of ${service}`;
 
 /** Two for each service. */
 export const portOf = (service: number, isMoved: boolean) => 20_000 + 2 * service + (isMoved ? 1 : 0);

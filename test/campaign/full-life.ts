@@ -13,17 +13,18 @@ import type { VirtualNet } from "../support/virtual-net.ts";
 import type { VirtualTime } from "../support/virtual-time.ts";
 import { type BoxSettings, FullBox, portOf } from "./full-box.ts";
 import { FullClients } from "./full-client.ts";
+import { FullFarEnd } from "./full-far-end.ts";
 import { askBox, fetchOver, KeptConnections } from "./full-http.ts";
 import { type FullFate, FullTerminal } from "./full-terminal.ts";
 import { isAllowed, isClientKey, isGood, operationOf, type Stand, type TradeName, trades } from "./full-trade.ts";
 import { bodyOf } from "./request-body.ts";
 
 /**
- * Random lives of a whole box: two lines with their drivers and a service of any contract each, a journal on a disk that fails and loses
- * its power, followed sales, and posline's own questions. Tills send sales, leave, repeat the same call with `Prefer: wait` until it ends,
- * and under its key, without it, cancel, refund, abort or sell once more, or sell for another amount, or give back in part; clocks are set;
- * processes are killed and stopped at any moment. Terminals keep a ledger, and each word that a till is given must be what the ledger has of
- * its sale.
+ * Random lives of a whole box: the bridge with two services of any contract, on a line each or on one, a journal on a disk that fails and
+ * loses its power, followed sales, and posline's own questions. Tills send sales, leave, repeat the same call with `Prefer: wait` until it
+ * ends, and under its key, without it, cancel, refund, abort or sell once more, or sell for another amount, or give back in part; clocks are
+ * set; processes are killed and stopped at any moment. Terminals keep a ledger, and each word that a till is given must be what the ledger
+ * has of its sale.
  */
 
 const serviceNames = ["till-0", "till-1"] as const;
@@ -84,6 +85,8 @@ export interface FullService {
 
 export interface FullWorld {
   readonly services: readonly FullService[];
+  /** Whether they share a line, where they are of different contracts. */
+  readonly sharesLine: boolean;
   readonly onFailure: "refuse" | "relay";
   readonly lateMs: number;
   /** Whether the terminals close their batches in the end. */
@@ -222,6 +225,7 @@ const fullService: fc.Arbitrary<FullService> = fc.record({
 
 export const fullWorld: fc.Arbitrary<FullWorld> = fc.record({
   services: fc.tuple(fullService, fullService),
+  sharesLine: fc.boolean(),
   onFailure: fc.constantFrom("refuse" as const, "relay" as const),
   lateMs: fc.constantFrom(replyTimeoutMs - 1, replyTimeoutMs, replyTimeoutMs + 1, replyTimeoutMs + 10, 12_000),
   closesBatch: fc.boolean(),
@@ -311,6 +315,8 @@ export class FullLife {
   readonly #tally: FullTally;
   readonly #say: (text: string) => void;
   readonly #terminals: readonly FullTerminal[];
+  /** By service; one where they share a line. */
+  readonly #farEnds: readonly FullFarEnd[];
   #disk = new SimDisk();
   /** The disk failed or hung, or lost its power, so that a record may be missing where the policy is to relay. */
   #mayLackRecords = false;
@@ -348,8 +354,13 @@ export class FullLife {
     this.#tally = tally;
     this.#say = (text) => say(`${Math.round(time.nowMs)} ms  ${text}`);
     time.setOffMs = 0;
+    const isShared = world.sharesLine && new Set(world.services.map(({ trade }) => trades[trade].contract)).size > 1;
+    const shared = new FullFarEnd(time);
+    this.#farEnds = world.services.map(() => (isShared ? shared : new FullFarEnd(time)));
     this.#terminals = world.services.map(({ trade, fates, takesNames }, index) => {
-      const terminal = new FullTerminal(time, trades[trade], fates, world.lateMs, takesNames);
+      const farEnd = this.#farEnds[index] ?? shared;
+      const terminal = new FullTerminal({ time, farEnd, trade: trades[trade], fates, lateMs: world.lateMs, takesNames });
+      farEnd.serve(terminal);
       terminal.onRun = (route, operation, times) => this.#ran(`${serviceNames[index]} ${route} ${operation}`, times);
       return terminal;
     });
@@ -402,8 +413,8 @@ export class FullLife {
     }
     for (const terminal of this.#terminals) {
       terminal.isHealthy = true;
-      terminal.device.plug();
     }
+    for (const { device } of this.#farEnds) device.plug();
     this.#disk.trouble = undefined;
     await this.#allEnd();
     for (const index of this.#terminals.keys()) if (this.#world.closesBatch) this.#closeBatch(index);
@@ -429,12 +440,13 @@ export class FullLife {
 
   #started(): FullBox {
     const life = ++this.#life;
+    for (const each of new Set(this.#farEnds)) each.renew();
     return new FullBox({
-      services: this.#terminals.map((terminal, index) => ({
-        name: serviceNames[index] ?? terminal.trade.contract,
-        contract: terminal.trade.contract,
-        open: terminal.newDevice().open,
-      })),
+      services: this.#terminals.map(({ contract }, index) => {
+        const farEnd = this.#farEnds[index] ?? new FullFarEnd(this.#time);
+        const line = `line-${this.#farEnds.indexOf(farEnd)}`;
+        return { name: serviceNames[index] ?? contract, contract, line, open: farEnd.device.open };
+      }),
       ...{ onFailure: this.#world.onFailure, disk: this.#disk },
       // What was killed tells nobody anything.
       fail: (error) => {
@@ -533,7 +545,7 @@ export class FullLife {
         this.#closeBatch(each.service);
         break;
       case "unplug": {
-        const device = this.#terminals[each.service]?.device;
+        const device = this.#farEnds[each.service]?.device;
         device?.unplug();
         this.#time.after(each.ms, () => device?.plug());
         break;

@@ -1,9 +1,10 @@
 import { closingRoutes } from "../../src/contract/settling.ts";
+import type { ContractName } from "../../src/core/call.ts";
 import { scalarText } from "../../src/settle/exact-json.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
-import { FakeDevice, frame } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import type { VirtualTime } from "../support/virtual-time.ts";
+import type { FullFarEnd } from "./full-far-end.ts";
 import {
   type End,
   type Entry,
@@ -54,6 +55,16 @@ interface Heard extends Pick<Entry, "key" | "amount"> {
   readonly atMs: number;
 }
 
+export interface FullTerminalOptions {
+  readonly time: VirtualTime;
+  readonly farEnd: FullFarEnd;
+  readonly trade: Trade;
+  readonly fates: readonly FullFate[];
+  readonly lateMs: number;
+  /** Whether a till's own name stands, where the contract lets it name a payment (qr). */
+  readonly takesNames: boolean;
+}
+
 export class FullTerminal {
   /** What was carried out, in order. */
   readonly #ledger: Entry[] = [];
@@ -70,31 +81,27 @@ export class FullTerminal {
   /** Keys that were denied in passing: each once. */
   readonly #denied = new Set<string>();
   isHealthy = false;
-  device: FakeDevice;
   readonly trade: Trade;
+  readonly #farEnd: FullFarEnd;
   readonly #time: VirtualTime;
   readonly #fates: readonly FullFate[];
   readonly #lateMs: number;
-  /** Whether a till's own name stands, where the contract lets it name a payment (qr). */
   readonly #takesNames: boolean;
   #next = 0;
-  #freeMs = 0;
   #ids = 0;
   onRun: (path: string, operation: string, times: number) => void = () => {};
 
-  constructor(time: VirtualTime, trade: Trade, fates: readonly FullFate[], lateMs: number, takesNames: boolean) {
+  constructor({ time, farEnd, trade, fates, lateMs, takesNames }: FullTerminalOptions) {
     this.#time = time;
+    this.#farEnd = farEnd;
     this.trade = trade;
     this.#fates = fates;
     this.#lateMs = lateMs;
     this.#takesNames = takesNames;
-    this.device = this.newDevice();
   }
 
-  /** The other end, for the next process. */
-  newDevice(): FakeDevice {
-    this.device = new FakeDevice((framing, text) => this.#take(framing, text));
-    return this.device;
+  get contract(): ContractName {
+    return this.trade.contract;
   }
 
   /**
@@ -173,10 +180,11 @@ export class FullTerminal {
     return atMs <= this.#time.nowMs ? end : "in progress";
   }
 
-  #take(framing: Framing, text: string): void {
+  /** A request came. */
+  take(framing: Framing, text: string): void {
     const probe = probeReply({ framing, text, number: 0 });
     if (probe !== undefined) {
-      this.#answer(framing, probe, answerMs, false);
+      this.#farEnd.answer(framing, probe, answerMs, false);
       return;
     }
     this.requests++;
@@ -192,7 +200,7 @@ export class FullTerminal {
     if (fate?.kind === "request lost") return;
     const [answer, takesMs] = this.#carryOut(request, fate);
     if (fate?.kind === "reply lost" || answer === undefined) return;
-    this.#answer(framing, answer, fate?.kind === "late" ? this.#lateMs : takesMs, fate?.kind === "corrupt");
+    this.#farEnd.answer(framing, answer, fate?.kind === "late" ? this.#lateMs : takesMs, fate?.kind === "corrupt");
   }
 
   /** @returns the answer, and how long it takes. */
@@ -297,15 +305,5 @@ export class FullTerminal {
       open.atMs = this.#time.nowMs;
     }
     return '{"status":"success","code":0}';
-  }
-
-  /** In order: behind what it still has to answer. */
-  #answer(framing: Framing, text: string, delayMs: number, isCorrupt: boolean): void {
-    this.#freeMs = Math.max(this.#freeMs, this.#time.nowMs) + delayMs;
-    this.#time.after(this.#freeMs - this.#time.nowMs, () => {
-      const bytes = frame(framing, text);
-      if (isCorrupt) bytes.writeUInt8(bytes.readUInt8(bytes.length - 4) ^ 0x41, bytes.length - 4);
-      this.device.send(bytes);
-    });
   }
 }
