@@ -136,6 +136,7 @@ export class AdminListener {
       this.#server.connections.responseFinished(pending);
     });
     try {
+      this.#server.connections.refuseOverLimit(pending);
       const origin = this.#guard.admit(request);
       if (origin !== undefined) {
         pending.origin = { "Access-Control-Allow-Origin": origin, Vary: "Origin" };
@@ -207,6 +208,7 @@ export class AdminListener {
         ...(error.kind === "key" ? challenge : {}),
         ...(allow === undefined ? {} : { Allow: allow.join(", ") }),
         ...(retryAfterS === undefined ? {} : { "Retry-After": String(retryAfterS) }),
+        ...(this.#server.connections.closesAfter(pending) ? { Connection: "close" } : {}),
       });
     } else {
       this.#options.error(error);

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { Fault, nothingSent } from "../core/fault.ts";
 import { lingerMs, waitingRequestsMax } from "./limits.ts";
 
 /** A request that is not answered yet, as far as its connection needs to know it. */
@@ -63,9 +64,14 @@ export class Connections<R extends PendingRequest> {
     if (pending.length - first > waitingRequestsMax) connection.overLimit = started;
   }
 
-  /** Whether a request exceeds `waitingRequestsMax` of its connection: it must be refused. */
-  isOverLimit(pending: R): boolean {
-    return this.#connections.get(pending.request.socket)?.overLimit === pending;
+  /**
+   * Refuses a request that exceeds `waitingRequestsMax` of its connection.
+   * @throws Fault `unavailable`; its answer has to close the connection, as `closesAfter` says.
+   */
+  refuseOverLimit(pending: R): void {
+    if (this.#connections.get(pending.request.socket)?.overLimit !== pending) return;
+    const state = `${waitingRequestsMax} requests of its connection already wait, which is the limit`;
+    throw new Fault("unavailable", `Cannot accept the request: ${state}. ${nothingSent}`, { reason: "too-many-requests" });
   }
 
   /** Whether a connection takes no more requests: one over the limit is already refused. */

@@ -6,7 +6,6 @@ import type { Call } from "../core/call.ts";
 import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import { readTraceparent } from "../core/traceparent.ts";
 import { readHttpBody } from "../envelope/request.ts";
-import { waitingRequestsMax } from "./limits.ts";
 import { followMsOf } from "./prefer.ts";
 import {
   ClientPresence,
@@ -97,7 +96,7 @@ export class HttpListener {
     response.sendDate = false;
     response.on("finish", () => this.#onFinished(context));
     try {
-      if (this.#server.connections.isOverLimit(context)) throw tooManyPending();
+      this.#server.connections.refuseOverLimit(context);
       if (!this.#admit(context)) return;
       // A call that is followed may be one that was sent before, and is only asked about: its follower decides.
       if (context.followMs === undefined) refuseNow(context, announcedBytes(request));
@@ -254,11 +253,6 @@ function refuseNow({ route, settings: { refusal } }: RequestContext, bodyBytes: 
 /** The length of a body that is still to come; undefined where only its end will tell. */
 function announcedBytes({ headers }: IncomingMessage): number | undefined {
   return headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : undefined;
-}
-
-function tooManyPending(): Fault {
-  const state = `${waitingRequestsMax} requests of its connection already wait, which is the limit`;
-  return new Fault("unavailable", `Cannot accept the request: ${state}. ${nothingSent}`, { reason: "too-many-requests" });
 }
 
 /** An error that is not a Fault is a bug of posline's. */

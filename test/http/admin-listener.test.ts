@@ -110,6 +110,20 @@ test("AdminListener answers 404 and 405 as JSON that says what there is", async 
   assert.equal((await ask(port, "HEAD", "/none")).status, 404);
 });
 
+test("AdminListener refuses the ninth request that a connection has waiting, and ends the connection with its answer", async () => {
+  const { port } = await started();
+  const client = new Client(port);
+  for (let n = 0; n < 9; n++) client.ask("GET", "/thing");
+  for (let n = 0; n < 8; n++) assert.equal((await client.answer())?.status, 200);
+  const refused = await client.answer();
+  assert.deepEqual(
+    [refused?.status, refused?.headers.get("x-posline-reason"), refused?.headers.get("connection")],
+    [503, "too-many-requests", "close"],
+  );
+  assert.match(errorOf(refused?.text ?? ""), /8 requests of its connection already wait, which is the limit/);
+  assert.equal(await client.rest(), "");
+});
+
 test("AdminListener answers HEAD as it answers GET, without the body", async () => {
   const { port } = await started({ routes: { ...thing, "POST /only": () => ({ status: 200, text: "{}" }) } });
   const client = new Client(port).ask("HEAD", "/thing").ask("GET", "/thing");
