@@ -99,23 +99,32 @@ function frameRows({ direction, atMs, bytes, hex, text }: RedactedBytes, look: L
   return [head, ...rows.map((row) => `${inner}${row}`), ...said];
 }
 
-/** What to fix first, and at the very end the settings that a scan found. */
+/** What to fix first, what was not checked where all else is well, and at the very end the settings that a scan found. */
 function summary({ findings, first, verdict }: DoctorReport, look: Look): string[] {
   const sent = findings.some(({ frames = [] }) => frames.length > 0);
   const said = sent
     ? "Nothing was changed. Only probes were sent, which only read."
     : "Nothing was changed, and nothing was sent.";
   const settings = findings.flatMap(({ setting }) => (setting === undefined ? [] : [printable(setting)]));
-  const end = settings.length === 0 ? [said] : [said, "", ...settings];
+  const unchecked = verdict === "ok" ? uncheckedRows(findings, look) : [];
+  const end = [...unchecked, ...(settings.length === 0 ? [said] : [said, "", ...settings])];
   if (first === undefined) return ["No problem was found.", ...end];
   const [bad, warn] = [countCauses(findings, "bad"), countCauses(findings, "warn")];
   const problems = verdict === "ok" ? "No problem was found" : `${bad} ${bad === 1 ? "problem was" : "problems were"} found`;
   const warnings = warn === 0 ? "" : `, ${warn} ${warn === 1 ? "warning" : "warnings"}`;
-  const where = first.line === undefined ? "" : `line ${first.line}: `;
-  const head = wrapped(`First: ${printable(`${where}${first.what}`)}`, "First: ".length, look);
+  const head = wrapped(`First: ${printable(placedFact(first))}`, "First: ".length, look);
   const cure = first.cure === undefined ? [] : labelledRows("  ", first.cure, look);
   return [`${problems}${warnings}.`, ...head, ...cure, ...end];
 }
+
+/** That no problem was found says nothing of what was skipped. What checks it may stop what works, and stands with the finding alone. */
+function uncheckedRows(findings: readonly Finding[], look: Look): string[] {
+  const skipped = findings.filter(({ level }) => level === "skipped");
+  if (skipped.length === 0) return [];
+  return ["Not checked:", ...skipped.flatMap((each) => labelledRows("  ", placedFact(each), look))];
+}
+
+const placedFact = ({ line, what }: Finding) => (line === undefined ? what : `line ${line}: ${what}`);
 
 /** How many things there are to fix: findings of one line with one cure are one. */
 function countCauses(findings: readonly Finding[], level: Level): number {

@@ -97,6 +97,40 @@ test("posline doctor says that no problem was found, and that nothing was sent",
   assert.match(text, /\nNo problem was found\.\nNothing was changed, and nothing was sent\.\n$/);
 });
 
+test("posline doctor that found no problem says what it did not check", async () => {
+  const skipped = (check: string, what: string, cure?: string): Finding => ({
+    ...{ check, level: "skipped", what, line: "till" },
+    ...(cure === undefined ? {} : { cure }),
+  });
+  const findings: readonly Finding[] = [
+    { check: "time sync", level: "skipped", what: "whether the clock follows a time server isn't known" },
+    skipped("holder", "no process has it open, as far as this user can see", "sudo posline doctor"),
+    skipped("answer", "terminal not tested", "sudo posline doctor"),
+  ];
+  const unchecked = [
+    "Not checked:",
+    "  whether the clock follows a time server isn't known",
+    "  line till: no process has it open, as far as this user can see",
+    "  line till: terminal not tested",
+    "Nothing was changed, and nothing was sent.",
+    "",
+  ];
+  const none = await render({ ...report, findings, verdict: "ok", first: undefined }, plain);
+  assert.ok(none.endsWith(["", "No problem was found.", ...unchecked].join("\n")), none);
+  const warning: Finding = { check: "clock", level: "warn", what: "the clock says 1970", cure: "set it" };
+  const warned = await render({ ...report, findings: [warning, ...findings], verdict: "ok", first: warning }, plain);
+  const head = ["No problem was found, 1 warning.", "First: the clock says 1970", "  set it"];
+  assert.ok(warned.endsWith(["", ...head, ...unchecked].join("\n")), warned);
+  const narrow = await render({ ...report, findings, verdict: "ok", first: undefined }, { ...plain, columns: 40 });
+  const wrapped = [
+    "Not checked:",
+    "  whether the clock follows a time",
+    "  server isn't known",
+    "  line till: no process has it open, as",
+  ];
+  assert.ok(narrow.includes(wrapped.join("\n")), narrow);
+});
+
 test("posline doctor --json prints one object with all findings", () => {
   const told = JSON.parse(renderJson(report, new Date("2026-11-20T10:00:00Z")));
   assert.deepEqual(told, { time: "2026-11-20T10:00:00.000Z", ...report });
