@@ -411,7 +411,7 @@ export class Journal implements OperationHistory {
   }
 
   /** What was there at the first opening: what had no outcome will never get one. */
-  #found({ records, sequences, missing, isLacking }: FoundRecords): void {
+  #found({ records, sequences, slots, missing, isLacking }: FoundRecords): void {
     const recent: UnknownOperation[] = [];
     const open: OpenOperation[] = [];
     const sinceMs = nowMs();
@@ -452,7 +452,8 @@ export class Journal implements OperationHistory {
     const [oldest] = records;
     if (oldest !== undefined && wasOverwritten({ records, sequences, missing }))
       this.#recent.forgotten(onClock(oldest.record.timeMs));
-    this.#noteForgotten();
+    // A ring that has not gone round has overwritten nothing.
+    this.#noteForgotten((sequences.at(-1) ?? 0) < slots ? lostBefore : tooSmall);
     if (open.length > 0) this.#report.found(recent, open.length - recent.length);
     // Since posline began, others may have come: the disk may have been away at first.
     this.#open = [...open, ...this.#open].slice(-openMax);
@@ -461,13 +462,10 @@ export class Journal implements OperationHistory {
   }
 
   /** Reports, once, that it holds less than the last day. */
-  #noteForgotten(): void {
+  #noteForgotten(notice = tooSmall): void {
     if (this.#isTooSmall || nowMs() >= this.#recent.allFromMs) return;
     this.#isTooSmall = true;
-    this.#report.noticed(
-      "more operations were sent within a day than the journal holds: a repetition of an older one isn't recognised, and answers say " +
-        "X-Posline-Repeat-Guard: off. Give the journal more room (journal.bytes, 67108864 at most)",
-    );
+    this.#report.noticed(notice);
   }
 
   /** Whether the same was on the line when a process before ended, a moment ago, and may have been carried out. */
@@ -513,6 +511,16 @@ export class Journal implements OperationHistory {
     return record.recorded;
   }
 }
+
+const tooSmall =
+  "more operations were sent within a day than the journal holds: a repetition of an older one isn't recognised, and answers say " +
+  "X-Posline-Repeat-Guard: off. Give the journal more room (journal.bytes, 67108864 at most)";
+
+/** Zeros in place of the first records look like what was never written in a file that was made larger. */
+const lostBefore =
+  "more operations were sent within a day than the journal held before it was made larger, or its first records are lost, as where a disk " +
+  "fails: for a day a repetition of one that isn't there any more isn't recognised, and answers say X-Posline-Repeat-Guard: off. Where " +
+  "journal.bytes was not changed, check the disk (sudo dmesg | tail)";
 
 /** What was learned of a sending is being written; a sending is kept for a day, and what was written isn't. */
 function noteOn(sending: Sending, record: PendingRecord): void {
@@ -582,7 +590,7 @@ function cutOff(operations: readonly JournalOperation[], records: readonly Store
  * Whether others stood there before the oldest one, also where the file has been made larger since: the first number of all is 1. Where its
  * place is spoilt it is missing; and a file that was begun in place of one that was taken away has a later one, and says what it lacks.
  */
-function wasOverwritten({ records, sequences: [first = 0], missing }: Omit<FoundRecords, "isLacking">): boolean {
+function wasOverwritten({ records, sequences: [first = 0], missing }: Omit<FoundRecords, "isLacking" | "slots">): boolean {
   return first > 1 && missing[0]?.from !== 1 && !records.some(({ record }) => record.kind === "lacking");
 }
 

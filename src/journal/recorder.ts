@@ -61,8 +61,8 @@ export interface SettledOperation {
   readonly by: SettledRecord["by"];
 }
 
-/** What stood in the journal when it was first read. */
-export type FoundRecords = Pick<RingScan, "records" | "sequences" | "missing" | "isLacking">;
+/** What stood in the journal when it was first read; `slots` are those of the ring that is written from then on. */
+export type FoundRecords = Pick<RingScan, "records" | "sequences" | "slots" | "missing" | "isLacking">;
 
 export interface RecorderOptions {
   readonly disk: Disk;
@@ -230,7 +230,7 @@ export class Recorder {
     this.#ring = ring;
     this.#reconcile(found);
     if (!this.#wasRead || this.#replacements > 0) for (const notice of notices) report.noticed(notice);
-    this.#read(found);
+    this.#read({ ...found, slots: ring.slots });
     return ring;
   }
 

@@ -50,6 +50,11 @@ export class Ring {
     this.#bytes = its.facts.bytes;
   }
 
+  /** How many records it holds. */
+  get slots(): number {
+    return this.#its.slots;
+  }
+
   /**
    * Puts records in their slots; settles once they are on the disk. They come in order, fewer than there are slots, and no
    * other process writes meanwhile.

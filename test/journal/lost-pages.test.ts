@@ -65,6 +65,16 @@ test("Journal of which any page went bad isn't whole for a day, at the beginning
   }
 });
 
+test("Journal of which the first page turned to zeros isn't whole for a day, and has the disk checked, and not more room given", async () => {
+  const disk = await journalOf([3, 9], 256);
+  disk.files.get(path)?.current.fill(0, 0, pageBytes);
+  const { journal, told } = await opened(disk, 256);
+  assert.equal(journal.isWhole, false);
+  assert.equal(told.notices.length, 1);
+  assert.match(told.notices[0] ?? "", /its first records are lost.*: off.*check the disk/);
+  assert.doesNotMatch(told.notices[0] ?? "", /more room/);
+});
+
 test("Journal takes what was sent before lost records for the last under its key no more: another may have followed it there", async () => {
   const disk = await journalOf([3], 256);
   const { journal } = await opened(disk, 256);

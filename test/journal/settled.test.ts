@@ -1185,6 +1185,7 @@ test("Journal whose ring was overwritten isn't whole in any process of that day,
       [true],
       start,
     );
+    assert.match(told.notices[0] ?? "", /than the journal held before it was made larger/, "it has been given more room");
     await next.close();
   }
 });
