@@ -117,7 +117,8 @@ export class JournalSettling {
     return { "POST /journal/settle": (body) => this.#settle(body) };
   }
 
-  #settle(body: string): AdminAnswer {
+  /** What it answers with 200 is on the disk; it waits no longer for that than the journal does. */
+  async #settle(body: string): Promise<AdminAnswer> {
     const { journal, folder } = this.#options;
     try {
       const wanted = readOperatorSettle(body);
@@ -126,16 +127,30 @@ export class JournalSettling {
           `Cannot settle "${wanted.key}": this posline keeps its journal in ${folder}, not in ${wanted.folder}`,
         );
       }
-      const settled = chosenBy(journal.open, wanted).map((operation) => {
+      const chosen = chosenBy(journal.open, wanted).map((operation) => {
         const { service, route, key } = operation.sent;
         const result = endBy(wanted.as, this.#config?.services[service]?.contract);
-        void journal.settle(operation, { result, by: "operator", note: wanted.note });
-        return { service, route, key, result };
+        const recorded = journal.settle(operation, { result, by: "operator", note: wanted.note });
+        return { recorded, settled: { service, route, key, result } };
       });
-      return { status: 200, text: `${printableJson(JSON.stringify({ settled }))}\n` };
+      const recorded = await Promise.all(chosen.map((each) => each.recorded));
+      if (!recorded.every((each) => each)) return refusal(503, notOnDisk(wanted.key, journal.state));
+      return { status: 200, text: `${printableJson(JSON.stringify({ settled: chosen.map(({ settled }) => settled) }))}\n` };
     } catch (error) {
       if (!(error instanceof JournalError)) throw error;
-      return { status: 400, text: `${printableJson(JSON.stringify({ error: error.message }))}\n` };
+      return refusal(400, error.message);
     }
   }
+}
+
+const refusal = (status: number, error: string): AdminAnswer => ({
+  status,
+  text: `${printableJson(JSON.stringify({ error }))}\n`,
+});
+
+function notOnDisk(key: string, state: string): string {
+  return (
+    `Cannot say that "${key}" is settled: posline took it, and can't write it yet (${state}). It is written as soon as the disk takes it; ` +
+    "if posline ends before, it is unknown again: look at the journal in /status, and then at posline journal --unknown"
+  );
 }

@@ -9,7 +9,7 @@ import { JournalError } from "../journal/errors.ts";
 import { chosenBy, endBy, type OperatorSettle } from "../journal/operator-settle.ts";
 import { readJournal } from "../journal/reader.ts";
 import { isUnknown, type JournalOperation, joinOperations, type SentRecord } from "../journal/record.ts";
-import { Recorder } from "../journal/recorder.ts";
+import { Recorder, recordMs } from "../journal/recorder.ts";
 import { slotBytes } from "../journal/slot.ts";
 
 /**
@@ -28,8 +28,8 @@ export type AskAdmin = (
   body?: string,
 ) => Promise<JsonObject | "unanswered" | undefined>;
 
-/** Milliseconds for an answer of the admin port: it is on this box, and answers from memory. */
-const adminMs = 5_000;
+/** Milliseconds for an answer of the admin port, which is on this box: from memory, or once what it is given is on the disk. */
+const adminMs = { GET: 5_000, POST: recordMs + 5_000 } as const;
 
 /** Asks it over HTTP. */
 export const askAdmin: AskAdmin = async (admin, method, path, body) => {
@@ -38,7 +38,7 @@ export const askAdmin: AskAdmin = async (admin, method, path, body) => {
     const response = await fetch(`${url}${path}`, {
       method,
       ...(body === undefined ? { headers } : { body, headers: { ...headers, "Content-Type": "application/json" } }),
-      signal: AbortSignal.timeout(adminMs),
+      signal: AbortSignal.timeout(adminMs[method]),
     });
     const answer: unknown = await response.json();
     return isObject(answer) ? answer : undefined;

@@ -263,8 +263,9 @@ export const adminPaths: Readonly<Record<string, AdminOperation>> = {
       },
     },
     responses: {
-      200: json("It is recorded", object({ settled: { type: "array", items: { type: "object" } } }, ["settled"])),
+      200: json("It is on the disk", object({ settled: { type: "array", items: { type: "object" } } }, ["settled"])),
       400: json("There is no such operation, or several", object({ error: text }, ["error"])),
+      503: json("It was taken, and the disk has not: it is written once that is possible", object({ error: text }, ["error"])),
     },
   },
   "GET /openapi/{document}.json": {
