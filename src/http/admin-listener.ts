@@ -7,7 +7,7 @@ import { BodyReader, type BodyState } from "./body.ts";
 import type { PendingRequest } from "./connections.ts";
 import { Guard } from "./guard.ts";
 import * as limits from "./limits.ts";
-import { requestTarget } from "./request-target.ts";
+import { type RequestTarget, requestTarget } from "./request-target.ts";
 import { parseErrorFault, safetyHeaders } from "./response-writer.ts";
 import { BoundedServer, type ListenOn, type RequestTimeouts } from "./server.ts";
 import { type StreamAnswer, Streams } from "./streams.ts";
@@ -137,7 +137,8 @@ export class AdminListener {
     });
     try {
       this.#server.connections.refuseOverLimit(pending);
-      const origin = this.#guard.admit(request);
+      const target = requestTarget(request.url);
+      const origin = this.#guard.admit(request, target);
       if (origin !== undefined) {
         pending.origin = { "Access-Control-Allow-Origin": origin, Vary: "Origin" };
         if (request.method === "OPTIONS") {
@@ -145,14 +146,15 @@ export class AdminListener {
           return;
         }
       }
-      const name = routeName(request);
+      // What HEAD is answered is what GET would be; its body is left out by Node.
+      const name = `${request.method === "HEAD" ? "GET" : request.method} ${target.path}`;
       const file = name.startsWith("GET ") ? this.#options.files?.get(name.slice("GET ".length)) : undefined;
       if (file === undefined && this.#options.tokenless?.includes(name) !== true) this.#guard.checkToken(request);
-      const route = file === undefined ? this.#routeOf(name, request) : () => file;
+      const route = file === undefined ? this.#routeOf(name, request, target) : () => file;
       this.#bodies.read(
         request,
         pending,
-        (pieces) => void this.#answer(pending, route, Buffer.concat(pieces).toString("utf8")),
+        (pieces) => void this.#answer(pending, target, route, Buffer.concat(pieces).toString("utf8")),
         (fault) => this.#refuse(pending, fault),
       );
       if (continueAsked) response.writeContinue();
@@ -161,10 +163,10 @@ export class AdminListener {
     }
   }
 
-  #routeOf(wanted: string, { method, url }: IncomingMessage): AdminRoute {
+  /** @param wanted As in the table of routes. */
+  #routeOf(wanted: string, { method }: IncomingMessage, { path }: RequestTarget): AdminRoute {
     const route = this.#routes.get(wanted);
     if (route !== undefined) return route;
-    const { path } = requestTarget(url);
     const names = [...this.#routes.keys()];
     const allow = names.filter((name) => name.endsWith(` ${path}`)).map((name) => name.slice(0, name.indexOf(" ")));
     if (allow.length === 0) {
@@ -178,10 +180,9 @@ export class AdminListener {
     });
   }
 
-  async #answer(pending: ServedRequest, route: AdminRoute, body: string): Promise<void> {
+  async #answer(pending: ServedRequest, { query }: RequestTarget, route: AdminRoute, body: string): Promise<void> {
     const { request, response, origin } = pending;
     try {
-      const { query } = requestTarget(request.url);
       const answered = route(body, { query: new URLSearchParams(query), headers: request.headers });
       const answer = answered instanceof Promise ? await answered : answered;
       if ("start" in answer) {
@@ -230,11 +231,6 @@ export class AdminListener {
     ];
     socket.end(`${head.join("\r\n")}\r\n\r\n${text}`);
   }
-}
-
-/** As in the table of routes. What HEAD is answered is what GET would be; its body is left out by Node. */
-function routeName({ method, url }: IncomingMessage): string {
-  return `${method === "HEAD" ? "GET" : method} ${requestTarget(url).path}`;
 }
 
 function errorText(message: string): string {

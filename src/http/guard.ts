@@ -5,7 +5,7 @@ import type { ServiceName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import { quotedName } from "../core/log-text.ts";
 import { Secret } from "../envelope/sign.ts";
-import { requestTarget } from "./request-target.ts";
+import type { RequestTarget } from "./request-target.ts";
 
 /**
  * Who may ask, decided from the headers before anything else is read.
@@ -50,12 +50,13 @@ export class Guard {
 
   /**
    * Looks at a request's Host, the host of its URL and its Origin.
+   * @param target What its first line asks for.
    * @returns The origin to answer to; undefined when there is none.
    * @throws Fault `host` or `origin`.
    */
-  admit(request: IncomingMessage): string | undefined {
+  admit(request: IncomingMessage, target: RequestTarget): string | undefined {
     const { host, origin } = request.headers;
-    const { authority = host } = requestTarget(request.url);
+    const { authority = host } = target;
     if (authority !== host && authority?.includes("@") === true) {
       throw new Fault("host", "Cannot accept the request: its URL has a user or a password: leave them out");
     }

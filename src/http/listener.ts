@@ -15,7 +15,7 @@ import {
   requestIds,
   type UnparsedRequest,
 } from "./request-context.ts";
-import { requestTarget } from "./request-target.ts";
+import { type RequestTarget, requestTarget } from "./request-target.ts";
 import { parseErrorFault, type ResponseSummary } from "./response-writer.ts";
 import { BoundedServer, type ListenOn, type RequestTimeouts } from "./server.ts";
 import { type AppliedSettings, applySettings, type ServiceSettings } from "./service-settings.ts";
@@ -72,13 +72,14 @@ export class HttpListener {
   #onRequest(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void {
     const settings = this.#settings;
     const trace = readTraceparent(request.headers["traceparent"]);
+    const target = requestTarget(request.url);
     const context: RequestContext = {
       settings,
       request,
       response,
       ...this.#newIds(request.headers["x-request-id"], trace),
       trace,
-      path: requestTarget(request.url).path,
+      path: target.path,
       client: new ClientPresence(request),
       origin: undefined,
       route: undefined,
@@ -97,7 +98,7 @@ export class HttpListener {
     response.on("finish", () => this.#onFinished(context));
     try {
       this.#server.connections.refuseOverLimit(context);
-      if (!this.#admit(context)) return;
+      if (!this.#admit(context, target)) return;
       // A call that is followed may be one that was sent before, and is only asked about: its follower decides.
       if (context.followMs === undefined) refuseNow(context, announcedBytes(request));
       settings.bodies.read(
@@ -113,13 +114,13 @@ export class HttpListener {
   }
 
   /** Checks the headers; false when the request was answered by them alone. */
-  #admit(context: RequestContext): boolean {
+  #admit(context: RequestContext, target: RequestTarget): boolean {
     const {
       request,
       path,
       settings: { contract, guard, responses, isFollowed },
     } = context;
-    context.origin = guard.admit(request);
+    context.origin = guard.admit(request, target);
     if (request.method === "OPTIONS" && context.origin !== undefined) {
       context.closesConnection = this.#server.connections.closesAfter(context);
       responses.writePreflight(request, context, context.origin);
