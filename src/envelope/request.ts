@@ -108,14 +108,21 @@ function readJson(contract: Contract, route: Route, text: Buffer, what: string, 
   const read = parseBounded(text, contract.decisive);
   if (rules.check !== "none") {
     const refuse = (state: string) => new Fault("malformed", `Cannot accept ${route.path}: ${what} ${state}`);
-    if (typeof read === "string")
-      throw refuse(read === notAnObject ? "must be a JSON object" : `is ${read}, which is the limit`);
     if (!isUtf8(text)) throw refuse("is not UTF-8: encode it as UTF-8");
+    if (typeof read === "string") throw refuse(read === notAnObject ? notObjectText(text) : `is ${read}, which is the limit`);
     if (read.twice !== undefined) throw refuse(`has the field ${read.twice} twice: send it once`);
     checkContract(contract, route, read.json, rules);
   }
   return typeof read === "string" || route.key === undefined ? undefined : keyOf(read.json[route.key]);
 }
+
+/** Editors and shells of Windows begin UTF-8 with a mark that nobody sees, and with which no JSON begins. */
+function notObjectText(text: Buffer): string {
+  const hasMark = text.subarray(0, byteOrderMark.length).equals(byteOrderMark);
+  return hasMark ? "begins with a byte order mark: encode it as UTF-8 without one" : "must be a JSON object";
+}
+
+const byteOrderMark = Buffer.from("\ufeff");
 
 const dataPair = Buffer.from("data=");
 const signPair = Buffer.from("&sign=");
