@@ -25,6 +25,8 @@ export interface RunningPosline {
   readonly base: string | undefined;
   /** What it answered to /status; undefined when it didn't answer. */
   readonly status: JsonObject | undefined;
+  /** It answered that the token of the configuration isn't its own. */
+  readonly hasOtherToken: boolean;
   /** It was started with an emulated terminal in place of every device. */
   readonly emulated: boolean;
   /** It stands still until it is told to go on: Ctrl-Z in its terminal, a SIGSTOP, a debugger. */
@@ -91,11 +93,15 @@ async function pidsHolding(config: Config, host: Host, processes: Processes): Pr
 const isHidden = async ({ pid }: RunningProcess, { proc }: Host) => (await namesIn(proc, String(pid), "fd")).length === 0;
 
 /** @param admin Where it listens: the package's socket unit has the usual port, whatever the file says. */
-async function askService(admin: Config["admin"], host: Host): Promise<Pick<RunningPosline, "base" | "status">> {
-  if (admin === undefined) return { base: undefined, status: undefined };
+async function askService(
+  admin: Config["admin"],
+  host: Host,
+): Promise<Pick<RunningPosline, "base" | "status" | "hasOtherToken">> {
+  if (admin === undefined) return { base: undefined, status: undefined, hasOtherToken: false };
   const { url: base, headers } = adminAccess(admin);
   const answer = await host.httpGet(`${base}/status`, headers);
-  return { base, status: answer?.status === 200 ? parseObject(answer.body) : undefined };
+  const status = answer?.status === 200 ? parseObject(answer.body) : undefined;
+  return { base, status, hasOtherToken: answer?.status === 401 };
 }
 
 /** Whether it says that a port of the configuration is its own: whose socket that is may be hidden from this user. */
@@ -116,17 +122,22 @@ export function saysItWrites({ status }: RunningPosline, folder: string): boolea
 /** What concerns the whole service: that it answers, and its journal of money. */
 export function serviceFindings(service: RunningPosline | undefined): Finding[] {
   if (service === undefined) return [];
-  const { pid, unit, base, status, stopped } = service;
+  const { pid, unit, base, status, hasOtherToken, stopped } = service;
   const name = `posline (process ${pid})`;
   if (stopped) {
     const cause = "Ctrl-Z in its terminal, or a SIGSTOP";
     return [finding("service", "bad", `${name} stands still: no call is answered`, { cause, cure: `sudo kill -CONT ${pid}` })];
   }
+  const restart = unit === undefined ? "start it again" : "sudo systemctl restart posline";
   if (base === undefined) {
-    const restart = unit === undefined ? "start it again" : "sudo systemctl restart posline";
     const cure = `posline doctor --config FILE, with the file that it was started with; or add "admin": {} to that file, then ${restart}`;
     const what = `${name} runs, but this configuration names no admin port, so its status isn't known`;
     return [finding("service", "note", what, { cure })];
+  }
+  if (hasOtherToken) {
+    const what = `${name} runs, and refuses the token of this configuration, so its status isn't known (${base}/status)`;
+    const cause = "the token was changed since it was started, or it was started with another configuration";
+    return [finding("service", "warn", what, { cause, cure: restart })];
   }
   if (status === undefined) {
     const cure =

@@ -238,6 +238,19 @@ test("examine() asks the service with the token of its configuration", async () 
   assert.equal(one(await look(host), "service", "ok").what, "posline (process 44) is ready (http://127.0.0.1:8880/readyz)");
 });
 
+test("examine() says that the service refuses the token of its configuration, and not that it doesn't answer", async () => {
+  const { host, node } = soundBox({ admin: {} });
+  host.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });
+  host.web.set("http://127.0.0.1:8880/status", { status: 401, body: '{"error":"the token in Authorization is wrong"}' });
+  const { what, cause, cure } = one(await look(host), "service", "warn");
+  assert.equal(
+    what,
+    "posline (process 44) runs, and refuses the token of this configuration, so its status isn't known (http://127.0.0.1:8880/status)",
+  );
+  assert.match(cause ?? "", /^the token was changed since it was started/);
+  assert.equal(cure, "sudo systemctl restart posline");
+});
+
 /** What the service answers to /status. */
 function status(body: object): [string, { status: number; body: string }] {
   return ["http://127.0.0.1:8880/status", { status: 200, body: JSON.stringify(body) }];
