@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isIP, SocketAddress } from "node:net";
 import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { ServiceName } from "../core/call.ts";
@@ -144,14 +144,15 @@ function addressIn(hex: string): string {
   for (let word = 0; word < bytes.length; word += 4) bytes.subarray(word, word + 4).reverse();
   if (bytes.length === 4) return bytes.join(".");
   if (bytes.subarray(0, 12).toString("hex") === "00000000000000000000ffff") return bytes.subarray(12).join(".");
-  const groups = Array.from({ length: 8 }, (_, at) => bytes.readUInt16BE(2 * at).toString(16));
-  // Leading zeros only: it is compared with ::1 and shown.
-  return groups.join(":").replace(/^(?:0:)+/, "::");
+  return shortened(Array.from({ length: 8 }, (_, at) => bytes.readUInt16BE(2 * at).toString(16)).join(":"));
 }
+
+/** An IPv6 address in the one form of the many that it may be written in. */
+const shortened = (address: string) => new SocketAddress({ address, family: "ipv6" }).address;
 
 /** Whether two listeners on these addresses would be in each other's way. */
 function overlaps(address: string, host: string): boolean {
   if (address === "*" || host === "0.0.0.0" || host === "::") return true;
   if (isIP(host) === 0) return address === "127.0.0.1" || address === "::1";
-  return address === host;
+  return address === (isIP(host) === 6 ? shortened(host) : host);
 }

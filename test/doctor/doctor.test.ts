@@ -569,6 +569,16 @@ test("examine() lets a port be that is taken on another address, and reads IPv6"
   assert.equal(one(await look(host), "port").level, "bad");
 });
 
+test("examine() knows an IPv6 address however it is written", async () => {
+  for (const address of ["fd00::2", "fd00:0::0:2", "fd00:0:0:0:0:0:0:2"]) {
+    const { host } = soundBox({ services: { bank: { line: "till", host: address } } });
+    host.listening("000000FD000000000000000003000000", 8888, 5001, "tcp6");
+    assert.equal(one(await look(host), "port").level, "ok", `${address}, and fd00::3 is taken`);
+    host.listening("000000FD000000000000000002000000", 8888, 5001, "tcp6");
+    assert.match(one(await look(host), "port", "bad").what, /^bank's port 8888 on fd00::2 is taken/, address);
+  }
+});
+
 test("examine() finds a port that posline.socket wasn't told of", async () => {
   const { host } = soundBox({ services: { bank: { line: "till", port: 9999 } } });
   const port = one(await look(host.installed()), "port", "bad");
