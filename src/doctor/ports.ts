@@ -10,7 +10,7 @@ import type { SystemdUnits } from "./units.ts";
 
 /** A socket that listens, as the kernel lists it. */
 export interface TcpListener {
-  /** As it is written: `127.0.0.1`, `::1`; `*` for all. */
+  /** As it is written: `127.0.0.1`, `::1`, `0.0.0.0`; `*` for all of IPv6, which are mostly those of IPv4 as well. */
   readonly address: string;
   readonly port: number;
   readonly inode: string;
@@ -139,7 +139,7 @@ export async function readTcpListeners({ proc }: Host): Promise<TcpListener[]> {
 
 /** The kernel writes an address as words of four bytes in its own order, which on what posline runs on is the lowest first. */
 function addressIn(hex: string): string {
-  if (/^0+$/.test(hex)) return "*";
+  if (/^0{32}$/.test(hex)) return "*";
   const bytes = Buffer.from(hex, "hex");
   for (let word = 0; word < bytes.length; word += 4) bytes.subarray(word, word + 4).reverse();
   if (bytes.length === 4) return bytes.join(".");
@@ -152,7 +152,9 @@ const shortened = (address: string) => new SocketAddress({ address, family: "ipv
 
 /** Whether two listeners on these addresses would be in each other's way. */
 function overlaps(address: string, host: string): boolean {
-  if (address === "*" || host === "0.0.0.0" || host === "::") return true;
+  if (address === "*" || host === "::") return true;
+  if (address === "0.0.0.0") return isIP(host) !== 6;
+  if (host === "0.0.0.0") return isIP(address) === 4;
   if (isIP(host) === 0) return address === "127.0.0.1" || address === "::1";
   return address === (isIP(host) === 6 ? shortened(host) : host);
 }

@@ -569,6 +569,22 @@ test("examine() lets a port be that is taken on another address, and reads IPv6"
   assert.equal(one(await look(host), "port").level, "bad");
 });
 
+test("examine() stops nobody for a port of the other IP version", async () => {
+  const [every4, every6, loopback6] = ["0".repeat(8), "0".repeat(32), `${"0".repeat(24)}01000000`];
+  const level = async (address: string, taken: string, table?: "tcp6") => {
+    const { host } = soundBox({ services: { bank: { line: "till", host: address } } });
+    host.listening(taken, 8888, 5001, table);
+    return one(await look(host), "port").level;
+  };
+  assert.equal(await level("::1", every4), "ok");
+  assert.equal(await level("0.0.0.0", loopback6, "tcp6"), "ok");
+  assert.equal(await level("::1", every6, "tcp6"), "bad");
+  assert.equal(await level("127.0.0.1", every6, "tcp6"), "bad", "it has both");
+  assert.equal(await level("127.0.0.1", every4), "bad");
+  assert.equal(await level("0.0.0.0", "0100007F"), "bad");
+  assert.equal(await level("::", every4), "bad");
+});
+
 test("examine() knows an IPv6 address however it is written", async () => {
   for (const address of ["fd00::2", "fd00:0::0:2", "fd00:0:0:0:0:0:0:2"]) {
     const { host } = soundBox({ services: { bank: { line: "till", host: address } } });
