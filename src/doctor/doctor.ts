@@ -190,12 +190,12 @@ async function* lineFindings({ name, line, config, service }: LineFacts, facts: 
   yield programs.findings;
   yield await usbSettingsFindings(name, node, device, host);
   yield lineStateFindings({ ...line, name, node }, service);
-  if (holders.isFree === false) {
+  if (isForTills(name, config)) yield [notProbedTill(name, node)];
+  else if (holders.isFree === false) {
     const cure = `${await stopCommand(node, host, processes)}, then this command again, for a full test`;
     yield [notProbed(name, "the device is in use", cure)];
   } else if (!permission.mine) yield [notProbed(name, "this user may not open the device", seeAll)];
   else if (programs.inUse) yield [notProbed(name, "the device is a console")];
-  else if (isForTills(name, config)) yield [notProbedTill(name, node)];
   else if (holders.isFree === "unknown")
     yield [notProbed(name, "another user's program may have the device open, and a probe would disturb it", seeAll)];
   else {

@@ -48,11 +48,14 @@ export interface ConfiguredPort {
   readonly host: string;
   readonly port: number;
   readonly service?: ServiceName;
+  /** A gateway asks the service, and has no port for it. */
+  readonly upstream?: string | undefined;
 }
 
 export function configuredPorts({ services, admin }: Config): readonly ConfiguredPort[] {
   const wanted: ConfiguredPort[] = [];
-  for (const [service, { host, port }] of Object.entries(services)) wanted.push({ name: service, host, port, service });
+  for (const [service, { host, port, upstream }] of Object.entries(services))
+    wanted.push({ name: service, host, port, service, upstream });
   if (admin !== undefined) wanted.push({ name: "admin", ...admin });
   return wanted.filter(({ port }) => port !== 0);
 }
@@ -101,6 +104,14 @@ async function takenFinding(
   // systemd holds the sockets of its units beside the process that it gave them to.
   const stranger = holders.find(({ pid }) => pid !== 1) ?? holders[0];
   const taken = `${where} on ${address} is taken`;
+  if (wanted.upstream !== undefined) {
+    // By the upstream itself, where that is on this box.
+    const cause = `posline gateway asks ${wanted.service} at ${wanted.upstream}, and needs no port for it; posline serve would need this one`;
+    return finding("port", "note", stranger === undefined ? taken : `${taken} by process ${stranger.pid} (${stranger.name})`, {
+      ...more,
+      cause,
+    });
+  }
   if (stranger === undefined) {
     const pid = saysItHas(wanted);
     if (pid !== undefined) return finding("port", "ok", `${where} is posline's (process ${pid}), as it says`, more);

@@ -74,6 +74,8 @@ async function pidsHolding(config: Config, host: Host, processes: Processes): Pr
   const pids = new Set<number>();
   const listening = await readTcpListeners(host);
   for (const wanted of configuredPorts(config)) {
+    // A posline there may be the one that a gateway asks, which has a configuration of its own.
+    if (wanted.upstream !== undefined) continue;
     const listener = listenerOn(wanted, listening);
     for (const { pid } of listener === undefined ? [] : await processes.holding(listener.inode)) pids.add(pid);
   }

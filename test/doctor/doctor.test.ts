@@ -569,6 +569,26 @@ test("examine() lets a port be that is taken on another address, and reads IPv6"
   assert.equal(one(await look(host), "port").level, "bad");
 });
 
+test("examine() has neither a gateway nor its upstream on this box stopped", async () => {
+  const { host, node } = soundBox({ services: { bank: { line: "till", upstream: "http://127.0.0.1:8888" } } });
+  host.running(44, "node", { args: ["node", "dist/posline.cjs", "gateway"], opens: [node] });
+  host.listening("0100007F", 8888, 5001).running(45, "maker", { opens: ["socket:[5001]"] });
+  const report = await look(host);
+  const { what, cause, cure } = one(report, "port", "note");
+  assert.equal(what, "bank's port 8888 on 127.0.0.1 is taken by process 45 (maker)");
+  assert.match(cause ?? "", /^posline gateway asks bank at http:\/\/127\.0\.0\.1:8888, and needs no port for it/);
+  assert.equal(cure, undefined);
+  assert.match(one(report, "answer", "skipped").what, /a till is at its other end/);
+  assert.doesNotMatch(JSON.stringify(report), /sudo kill/);
+});
+
+test("examine() takes no word from the posline that a gateway asks on this box", async () => {
+  const { host } = soundBox({ services: { bank: { line: "till", upstream: "http://127.0.0.1:8888" } }, admin: {} });
+  host.listening("0100007F", 8888, 5001).running(46, "posline", { args: ["posline", "serve"], opens: ["socket:[5001]"] });
+  host.web.set(...status({ ready: true, lines: { till: { state: "idle", device: { path: "/dev/ttyUSB7" } } } }));
+  assert.doesNotMatch(JSON.stringify(await look(host)), /"check":"service"/);
+});
+
 test("examine() stops nobody for a port of the other IP version", async () => {
   const [every4, every6, loopback6] = ["0".repeat(8), "0".repeat(32), `${"0".repeat(24)}01000000`];
   const level = async (address: string, taken: string, table?: "tcp6") => {
