@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import type { OperationLogEntry } from "../../src/contract/operation-log.ts";
 import { journalFile } from "../../src/journal/errors.ts";
 import { type Journal, openJournal } from "../../src/journal/journal.ts";
 import { recentMs } from "../../src/journal/recent-operations.ts";
 import { slotBytes } from "../../src/journal/slot.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { callOf, folder, routeTo, Told } from "./records.ts";
-import { pageBytes, SimDisk } from "./sim-disk.ts";
+import { pageBytes, SimDisk, systemError } from "./sim-disk.ts";
 
 /**
  * Tests src/journal/journal.ts, src/journal/reader.ts, src/journal/recent-operations.ts.
@@ -26,9 +27,14 @@ async function opened(disk: SimDisk, slots: number): Promise<{ readonly journal:
   return { journal: await openJournal({ folder, bytes, onFailure: "relay", report: told, disk }), told };
 }
 
-async function sell(journal: Journal, key: string): Promise<void> {
+async function begin(journal: Journal, key: string): Promise<OperationLogEntry> {
   const entry = journal.begin(callOf(key), routeTo());
   await entry.sent();
+  return entry;
+}
+
+async function sell(journal: Journal, key: string): Promise<void> {
+  const entry = await begin(journal, key);
   await entry.ended({ outcome: "answered", status: "success", code: 0 });
 }
 
@@ -98,5 +104,110 @@ test("Journal takes what was sent before lost records for the last under its key
     const [before, after] = ["BEFORE", "AFTER"].map((key) => later.find("bank", "/sale", key));
     assert.deepEqual([before?.isLast, before?.isFresh, before?.mayBeCleared], [isAlone, isAlone, !isAlone], name);
     assert.deepEqual([after?.isLast, after?.isFresh, after?.mayBeCleared], [true, true, false], name);
+  }
+});
+
+test("Journal of which records of the last day are missing isn't whole for a day, and says so; not where a power cut tore a last batch", async () => {
+  const disk = new SimDisk();
+  const { journal } = await opened(disk, 256);
+  for (let sale = 0; sale < 60; sale++) await sell(journal, `S-${sale}`);
+  await Promise.all(["A", "B", "C", "D"].map((key) => begin(journal, key)));
+  const spoilt = (sequence: number) => {
+    const cut = found(disk);
+    const slots = (cut.files.get(path)?.current.length ?? 0) / slotBytes;
+    cut.files.get(path)?.current.fill(0xff, (sequence % slots) * slotBytes, (sequence % slots) * slotBytes + 16);
+    return cut;
+  };
+  // Of 60 sales the start is the first record, and two each follow; then four sendings, the first one alone.
+  for (const [sequence, isWhole] of [
+    [20, false],
+    [70, false],
+    [80, false],
+    // Its outcome is there, so it was on the disk.
+    [120, false],
+    [121, true],
+    // One of three that were written together.
+    [123, true],
+  ] as const) {
+    const { journal: next, told } = await opened(spoilt(sequence), 256);
+    assert.equal(next.isReadable, true);
+    assert.equal(next.isWhole, isWhole, `${sequence}`);
+    assert.equal(
+      told.notices.some((notice) => /missing from the journal, .* X-Posline-Repeat-Guard: off\. Check the disk/.test(notice)),
+      !isWhole,
+    );
+  }
+  const { journal: later } = await opened(spoilt(20), 256);
+  await time.advance(recentMs);
+  assert.equal(later.isWhole, true, "a day later");
+});
+
+test("Journal of which a record is missing isn't whole where so many were sent since that it was on the disk, though none has ended", async () => {
+  for (const [since, isWhole] of [
+    [47, true],
+    [48, false],
+  ] as const) {
+    const disk = new SimDisk();
+    const { journal } = await opened(disk, 128);
+    for (let sale = 0; sale < 10; sale++) await sell(journal, `S-${sale}`);
+    for (let sale = 0; sale <= since; sale++) await begin(journal, `OUT-${sale}`);
+    // The start, ten sales of two records each, then the sendings: what was torn could be one batch with as many as are written at once.
+    const cut = found(disk);
+    cut.files.get(path)?.current.fill(0xff, 22 * slotBytes, 22 * slotBytes + 9);
+    assert.equal((await opened(cut, 128)).journal.isWhole, isWhole, `${since}`);
+  }
+});
+
+test("Journal whose file was begun anew in the middle of its numbers says that records are missing, and not that it is too small", async () => {
+  const disk = new SimDisk();
+  const { journal } = await opened(disk, 128);
+  for (let sale = 0; sale < 50; sale++) await sell(journal, `S-${sale}`);
+  disk.files.delete(path);
+  // Round the end of the new file.
+  for (let sale = 50; sale < 75; sale++) await sell(journal, `S-${sale}`);
+  await journal.close();
+  const { journal: next, told } = await opened(disk, 128);
+  assert.equal(next.isWhole, false);
+  assert.deepEqual(told.notices.map(isMissing), [true]);
+});
+
+test("Journal whose newest page is spoilt or unreadable isn't whole for a day, goes on behind it, and knows of it in the next process", async () => {
+  for (const [what, slots, isWhole] of [
+    ["torn", 3, true],
+    ["spoilt", 4, false],
+    ["unreadable", 8, false],
+  ] as const) {
+    const disk = new SimDisk();
+    const { journal } = await opened(disk, 128);
+    for (let sale = 0; sale < 20; sale++) await sell(journal, `S-${sale}`);
+    // The start, 20 sendings and their outcomes: the newest record is number 41.
+    const cut = found(disk);
+    cut.files.get(path)?.current.fill(0xff, (42 - slots) * slotBytes, 42 * slotBytes);
+    if (what === "unreadable") {
+      const open = cut.open.bind(cut);
+      cut.open = async (name) => {
+        const file = await open(name);
+        const read = file.read.bind(file);
+        return Object.assign(file, {
+          read: (buffer: Buffer, position: number) =>
+            position < 42 * slotBytes && position + buffer.length > 34 * slotBytes
+              ? Promise.reject(systemError("EIO"))
+              : read(buffer, position),
+        });
+      };
+    }
+    const { journal: next } = await opened(cut, 128);
+    assert.equal(next.isWhole, isWhole, what);
+    assert.equal(next.find("bank", "/sale", "S-1")?.mayBeCleared, !isWhole, "what was learned of it may be lost");
+    await sell(next, "NEW");
+    const stored = found(cut);
+    const numbers = (stored.files.get(path)?.current ?? Buffer.alloc(0)).subarray((42 - slots) * slotBytes, 42 * slotBytes);
+    assert.ok(
+      numbers.every((byte) => byte === 0xff),
+      "what may be readable again later isn't overwritten, nor are its numbers given again",
+    );
+    const { journal: third } = await opened(stored, 128);
+    assert.equal(third.isWhole, isWhole, `${what}, in the next process`);
+    assert.ok(third.find("bank", "/sale", "NEW") !== undefined);
   }
 });

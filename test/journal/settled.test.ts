@@ -1075,57 +1075,6 @@ test("Journal.recorded() waits until what was learned is on the disk, and isReco
   await journal.recorded("bank", "/sale", "NEVER-SENT");
 });
 
-test("Journal of which records of the last day are missing isn't whole for a day, and says so; not where a power cut tore a last batch", async () => {
-  const path = journalFile(folder);
-  const size = { bytes: 256 * slotBytes };
-  const { journal, disk } = await opened(new SimDisk(), size);
-  for (let sale = 0; sale < 60; sale++) await send(journal, `S-${sale}`, "answered");
-  await Promise.all(["A", "B", "C", "D"].map((key) => send(journal, key)));
-  const spoilt = (sequence: number) => {
-    const cut = disk.afterCut([{ keeps: "all", bytes: 0 }], true);
-    const slots = (cut.files.get(path)?.current.length ?? 0) / slotBytes;
-    cut.files.get(path)?.current.fill(0xff, (sequence % slots) * slotBytes, (sequence % slots) * slotBytes + 16);
-    return cut;
-  };
-  // Of 60 sales the start is the first record, and two each follow; then four sendings, the first one alone.
-  for (const [sequence, isWhole] of [
-    [20, false],
-    [70, false],
-    [80, false],
-    // Its outcome is there, so it was on the disk.
-    [120, false],
-    [121, true],
-    // One of three that were written together.
-    [123, true],
-  ] as const) {
-    const { journal: next, told } = await opened(spoilt(sequence), size);
-    assert.equal(next.isReadable, true);
-    assert.equal(next.isWhole, isWhole, `${sequence}`);
-    assert.equal(
-      told.notices.some((notice) => /missing from the journal, .* X-Posline-Repeat-Guard: off\. Check the disk/.test(notice)),
-      !isWhole,
-    );
-  }
-  const { journal: later } = await opened(spoilt(20), size);
-  await time.advance(recentMs);
-  assert.equal(later.isWhole, true, "a day later");
-});
-
-test("Journal of which a record is missing isn't whole where so many were sent since that it was on the disk, though none has ended", async () => {
-  for (const [since, isWhole] of [
-    [47, true],
-    [48, false],
-  ] as const) {
-    const { journal, disk } = await opened();
-    for (let sale = 0; sale < 10; sale++) await send(journal, `S-${sale}`, "answered");
-    for (let sale = 0; sale <= since; sale++) await send(journal, `OUT-${sale}`);
-    // The start, ten sales of two records each, then the sendings: what was torn could be one batch with as many as are written at once.
-    const cut = disk.afterCut([{ keeps: "all", bytes: 0 }], true);
-    cut.files.get(journalFile(folder))?.current.fill(0xff, 22 * slotBytes, 22 * slotBytes + 9);
-    assert.equal((await opened(cut)).journal.isWhole, isWhole, `${since}`);
-  }
-});
-
 test("Journal that holds less than a day isn't whole until a day after what it forgot, says so once, and also in the next process", async () => {
   const isTold = (told: Told) => told.notices.filter((notice) => /more operations were sent within a day/.test(notice)).length;
   const size = { bytes: 128 * slotBytes };
@@ -1188,21 +1137,6 @@ test("Journal whose ring was overwritten isn't whole in any process of that day,
     assert.match(told.notices[0] ?? "", /than the journal held before it was made larger/, "it has been given more room");
     await next.close();
   }
-});
-
-test("Journal whose file was begun anew in the middle of its numbers says that records are missing, and not that it is too small", async () => {
-  const { journal, disk } = await opened(new SimDisk(), { bytes: 128 * slotBytes });
-  for (let sale = 0; sale < 50; sale++) await send(journal, `S-${sale}`, "answered");
-  disk.files.delete(journalFile(folder));
-  // Round the end of the new file.
-  for (let sale = 50; sale < 75; sale++) await send(journal, `S-${sale}`, "answered");
-  await journal.close();
-  const { journal: next, told } = await opened(disk, { bytes: 128 * slotBytes });
-  assert.equal(next.isWhole, false);
-  assert.deepEqual(
-    told.notices.map((notice) => /records of the last day are missing/.test(notice)),
-    [true],
-  );
 });
 
 test("Journal whose ring was overwritten is whole where a day has passed since its oldest record", async () => {
@@ -1273,47 +1207,6 @@ test("Journal forgets a close that wasn't sent also where another one of its ser
   assert.deepEqual([cleared("A"), cleared("B")], [true, true], "the second one is under way");
   await second.ended({ outcome: "unknown" });
   assert.deepEqual([cleared("A"), cleared("B")], [true, true]);
-});
-
-test("Journal whose newest page is spoilt or unreadable isn't whole for a day, goes on behind it, and knows of it in the next process", async () => {
-  const path = journalFile(folder);
-  for (const [what, slots, isWhole] of [
-    ["torn", 3, true],
-    ["spoilt", 4, false],
-    ["unreadable", 8, false],
-  ] as const) {
-    const { journal, disk } = await opened();
-    for (let sale = 0; sale < 20; sale++) await send(journal, `S-${sale}`, "answered");
-    // The start, 20 sendings and their outcomes: the newest record is number 41.
-    const cut = disk.afterCut([{ keeps: "all", bytes: 0 }], true);
-    cut.files.get(path)?.current.fill(0xff, (42 - slots) * slotBytes, 42 * slotBytes);
-    if (what === "unreadable") {
-      const open = cut.open.bind(cut);
-      cut.open = async (name) => {
-        const file = await open(name);
-        const read = file.read.bind(file);
-        return Object.assign(file, {
-          read: (buffer: Buffer, position: number) =>
-            position < 42 * slotBytes && position + buffer.length > 34 * slotBytes
-              ? Promise.reject(systemError("EIO"))
-              : read(buffer, position),
-        });
-      };
-    }
-    const { journal: next } = await opened(cut);
-    assert.equal(next.isWhole, isWhole, what);
-    assert.equal(next.find("bank", "/sale", "S-1")?.mayBeCleared, !isWhole, "what was learned of it may be lost");
-    await send(next, "NEW", "answered");
-    const stored = cut.afterCut([{ keeps: "all", bytes: 0 }], true);
-    const numbers = (stored.files.get(path)?.current ?? Buffer.alloc(0)).subarray((42 - slots) * slotBytes, 42 * slotBytes);
-    assert.ok(
-      numbers.every((byte) => byte === 0xff),
-      "what may be readable again later isn't overwritten, nor are its numbers given again",
-    );
-    const { journal: third } = await opened(stored);
-    assert.equal(third.isWhole, isWhole, `${what}, in the next process`);
-    assert.ok(third.find("bank", "/sale", "NEW") !== undefined);
-  }
 });
 
 test("Journal that forgets at the start what doesn't fit says only that it is too small, not that records are missing", async () => {
