@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { createServer, Server } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { after, mock, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { JournalError } from "../../src/journal/errors.ts";
@@ -35,6 +35,17 @@ test("acquireWriterLock() refuses a second holder until the first has released, 
   await lock.release();
   assert.deepEqual(readdirSync(folder), []);
   await (await acquireWriterLock(folder)).release();
+});
+
+test("acquireWriterLock() keeps no socket open once its lock is released, so that a disk that fails for long costs no descriptors", async () => {
+  const folder = newFolder();
+  const listen = mock.method(Server.prototype, "listen");
+  const lock = await acquireWriterLock(folder);
+  const [server] = listen.mock.calls.map(({ this: own }) => own as Server);
+  listen.mock.restore();
+  assert.equal(server?.listening, true);
+  await lock.release();
+  assert.equal(server.listening, false);
 });
 
 test("acquireWriterLock() gives the lock to one at most of many that come at once, and to the next one alone", async () => {
@@ -91,22 +102,43 @@ test("acquireWriterLock() gives a socket its name when it answers, and removes w
 test("acquireWriterLock() tries again when its socket was removed before it answered", async () => {
   const folder = newFolder();
   const listen = Server.prototype.listen;
-  let removed = 0;
+  const servers: Server[] = [];
   mock.method(Server.prototype, "listen", function (this: Server, path: string, done: () => void) {
     return listen.call(this, path, () => {
-      if (removed++ === 0) unlinkSync(path);
+      if (servers.push(this) === 1) unlinkSync(path);
       done();
     });
   });
   try {
     const lock = await acquireWriterLock(folder);
-    assert.equal(removed, 2);
+    assert.deepEqual(
+      servers.map(({ listening }) => listening),
+      [false, true],
+      "the first one is closed",
+    );
     assert.equal(await isWriterLocked(folder), true);
     await lock.release();
   } finally {
     mock.restoreAll();
   }
   assert.deepEqual(readdirSync(folder), []);
+});
+
+test("acquireWriterLock() tells of a socket that can't be given its name, and leaves nothing of it", async () => {
+  const folder = newFolder();
+  const listen = Server.prototype.listen;
+  const planted: string[] = [];
+  mock.method(Server.prototype, "listen", function (this: Server, path: string, done: () => void) {
+    planted.push(basename(path).replace("-new", ""));
+    mkdirSync(join(folder, planted.join()));
+    return listen.call(this, path, done);
+  });
+  try {
+    await assert.rejects(acquireWriterLock(folder), { code: "EISDIR" });
+  } finally {
+    mock.restoreAll();
+  }
+  assert.deepEqual(readdirSync(folder), planted);
 });
 
 test("isWriterLocked() leaves no connection to a holder that is too busy to end it", async () => {
