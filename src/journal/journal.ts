@@ -103,7 +103,10 @@ const openMax = 1_000;
 /** Records of an operation: its sending and its outcome. */
 const recordsOfOne = 2;
 
-/** How many sendings are remembered at most: one every 5 s all day, of some 1.3 kB each under a key of its own, 21 MB. */
+/**
+ * How many sendings are remembered at most, however large the journal is: one every 5 s all day, of some 1.3 kB each under a key of its own,
+ * 21 MB.
+ */
 const recentMax = 16_384;
 
 /**
@@ -132,15 +135,18 @@ export class Journal implements OperationHistory {
   #isReadable = false;
   /** From when on nothing that is missing from it is of the last day. */
   #wholeFromMs = 0;
-  /** It was reported that it holds less than a day. */
-  #isTooSmall = false;
+  /** How many sendings are remembered. */
+  readonly #recentMax: number;
+  /** It was reported that less than a day of operations is known. */
+  #isTooMuch = false;
   #onOpened: () => void = () => {};
 
   constructor({ folder, bytes, onFailure, report, onUnknown, disk = nodeDisk }: JournalOptions) {
     this.#onFailure = onFailure;
     this.#report = report;
     this.#onUnknown = onUnknown;
-    this.#recent = new RecentOperations(Math.min(Math.floor(bytes / slotBytes / recordsOfOne), recentMax));
+    this.#recentMax = Math.min(Math.floor(bytes / slotBytes / recordsOfOne), recentMax);
+    this.#recent = new RecentOperations(this.#recentMax);
     this.#recorder = new Recorder({
       ...{ disk, folder, bytes, report },
       onFirstRead: (found) => this.#found(found),
@@ -227,7 +233,7 @@ export class Journal implements OperationHistory {
         }
         // Only now: an answer that came until here is about what was sent before. What was refused meanwhile doesn't go out any more.
         sending = isOver ? undefined : this.#recent.add(record, sent);
-        this.#noteForgotten();
+        this.#noteForgotten(this.#ofMemory);
         if (!isOver) isNotClosed = this.#recent.closes(record);
         if (sending !== undefined) call.onSent?.(sending.order);
         // Looked up when the call came; by now another may have been sent, or the journal have been read.
@@ -450,10 +456,12 @@ export class Journal implements OperationHistory {
           "isn't recognised, and answers say X-Posline-Repeat-Guard: off. Check the disk (sudo dmesg | tail)",
       );
     const [oldest] = records;
-    if (oldest !== undefined && wasOverwritten({ records, sequences, missing }))
-      this.#recent.forgotten(onClock(oldest.record.timeMs));
+    const isOverwritten = oldest !== undefined && wasOverwritten({ records, sequences, missing });
+    const overwrittenMs = isOverwritten ? onClock(oldest.record.timeMs) : Number.NEGATIVE_INFINITY;
+    this.#recent.forgotten(overwrittenMs);
     // A ring that has not gone round has overwritten nothing.
-    this.#noteForgotten((sequences.at(-1) ?? 0) < slots ? lostBefore : tooSmall);
+    const ofFile = (sequences.at(-1) ?? 0) < slots ? lostBefore : tooSmall;
+    this.#noteForgotten(sinceMs < overwrittenMs + recentMs ? ofFile : this.#ofMemory);
     if (open.length > 0) this.#report.found(recent, open.length - recent.length);
     // Since posline began, others may have come: the disk may have been away at first.
     this.#open = [...open, ...this.#open].slice(-openMax);
@@ -461,11 +469,16 @@ export class Journal implements OperationHistory {
     if (open.length > 0) this.#onOpened();
   }
 
-  /** Reports, once, that it holds less than the last day. */
-  #noteForgotten(notice = tooSmall): void {
-    if (this.#isTooSmall || nowMs() >= this.#recent.allFromMs) return;
-    this.#isTooSmall = true;
+  /** Reports, once, that less than the last day is known. */
+  #noteForgotten(notice: string): void {
+    if (this.#isTooMuch || nowMs() >= this.#recent.allFromMs) return;
+    this.#isTooMuch = true;
     this.#report.noticed(notice);
+  }
+
+  /** Why not all of a day is remembered: of as many as the file holds, or of as many as posline ever does. */
+  get #ofMemory(): string {
+    return this.#recentMax < recentMax ? tooSmall : tooMany;
   }
 
   /** Whether the same was on the line when a process before ended, a moment ago, and may have been carried out. */
@@ -512,9 +525,17 @@ export class Journal implements OperationHistory {
   }
 }
 
-const tooSmall =
-  "more operations were sent within a day than the journal holds: a repetition of an older one isn't recognised, and answers say " +
-  "X-Posline-Repeat-Guard: off. Give the journal more room (journal.bytes, 67108864 at most)";
+/** @param advice What to do about it. */
+const forgets = (than: string, advice: string) =>
+  `more operations were sent within a day than ${than}: a repetition of an older one isn't recognised, and answers say ` +
+  `X-Posline-Repeat-Guard: off. ${advice}`;
+
+const tooSmall = forgets("the journal holds", "Give the journal more room (journal.bytes, 67108864 at most)");
+
+const tooMany = forgets(
+  `the ${recentMax} that posline remembers`,
+  "No setting raises that: give some of the terminals to another box",
+);
 
 /** Zeros in place of the first records look like what was never written in a file that was made larger. */
 const lostBefore =

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { OperationEnd } from "../../src/core/followed.ts";
+import type { DiskFile } from "../../src/journal/disk.ts";
 import { type Journal, openJournal } from "../../src/journal/journal.ts";
 import { recentMs } from "../../src/journal/recent-operations.ts";
 import { slotBytes } from "../../src/journal/slot.ts";
@@ -274,6 +275,38 @@ test("Journal remembers of one key alone as many sendings as the ring has operat
     await (await send(journal, `N${n}`)).ended(lost);
   }
   assert.equal(journal.find("bank", "/sale", "B"), undefined);
+});
+
+test("Journal remembers 16,384 sendings however large it is, and then advises no larger one, in the next process either", async () => {
+  const disk = new SimDisk();
+  const { create, open: openFile } = disk;
+  // To sync, it copies the whole file.
+  const unsynced = (file: DiskFile): DiskFile => ({ ...file, sync: async () => {} });
+  disk.create = async (path) => unsynced(await create(path));
+  disk.open = async (path) => unsynced(await openFile(path));
+  const openedLarge = async () => {
+    const report = new Told();
+    return { report, journal: await openJournal({ folder, bytes: 16_384 * 1_024, onFailure: "relay", report, disk }) };
+  };
+  const { journal, report } = await openedLarge();
+  // No more at once than its queue keeps.
+  for (let sent = 0; sent < 16_384; sent += 1_024)
+    await Promise.all(Array.from({ length: 1_024 }, (_, at) => send(journal, `S-${sent + at}`)));
+  assert.deepEqual([journal.isWhole, report.notices], [true, []]);
+  await send(journal, "LAST");
+  await journal.close();
+  const { journal: next, report: toldNext } = await openedLarge();
+  for (const [at, notices] of [
+    [journal, report.notices],
+    [next, toldNext.notices],
+  ] as const) {
+    const isKnown = ["S-0", "S-1", "LAST"].map((key) => at.find("bank", "/sale", key) !== undefined);
+    assert.deepEqual([at.isWhole, isKnown], [false, [false, true, true]]);
+    assert.deepEqual(notices, [
+      "more operations were sent within a day than the 16384 that posline remembers: a repetition of an older one isn't recognised, and " +
+        "answers say X-Posline-Repeat-Guard: off. No setting raises that: give some of the terminals to another box",
+    ]);
+  }
 });
 
 test("Journal that has no room for more forgets the key whose last sending is the oldest", async () => {
