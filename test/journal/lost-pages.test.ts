@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { OperationLogEntry } from "../../src/contract/operation-log.ts";
 import { journalFile } from "../../src/journal/errors.ts";
-import { type Journal, openJournal } from "../../src/journal/journal.ts";
+import { Journal, openJournal } from "../../src/journal/journal.ts";
 import { recentMs } from "../../src/journal/recent-operations.ts";
 import { slotBytes } from "../../src/journal/slot.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -209,5 +209,42 @@ test("Journal whose newest page is spoilt or unreadable isn't whole for a day, g
     const { journal: third } = await opened(stored, 128);
     assert.equal(third.isWhole, isWhole, `${what}, in the next process`);
     assert.ok(third.find("bank", "/sale", "NEW") !== undefined);
+  }
+});
+
+test("Journal of which three records are spoilt in the midst of a last batch takes them for torn, and four for lost", async () => {
+  for (const [count, isWhole] of [
+    [3, true],
+    [4, false],
+  ] as const) {
+    const disk = new SimDisk();
+    const { journal } = await opened(disk, 128);
+    await Promise.all(Array.from({ length: 8 }, (_, sale) => begin(journal, `OUT-${sale}`)));
+    // The start is number 1, the first sending 2, and the others were written together.
+    const cut = found(disk);
+    cut.files.get(path)?.current.fill(0xff, 4 * slotBytes, (4 + count) * slotBytes);
+    assert.equal((await opened(cut, 128)).journal.isWhole, isWhole, `${count}`);
+  }
+});
+
+test("Journal whose very first record a power cut tore is whole, also for the process after the next", async () => {
+  const tear = (disk: SimDisk) => {
+    const cut = found(disk);
+    cut.files.get(path)?.current.fill(0xff, slotBytes, slotBytes + 9);
+    return cut;
+  };
+  const young = new SimDisk();
+  await opened(young, 128);
+  const next = tear(young);
+  // Where its disk comes late, calls are recorded together with the start.
+  const late = new SimDisk();
+  const journal = new Journal({ folder, bytes: 128 * slotBytes, onFailure: "relay", report: new Told(), disk: late });
+  await Promise.all([journal.start(), begin(journal, "A"), begin(journal, "B")]);
+  for (const disk of [next, tear(late)]) {
+    for (const _ of ["the next", "the one after"]) {
+      const { journal: later, told } = await opened(disk, 128);
+      assert.deepEqual([later.isWhole, told.notices.filter(isMissing)], [true, []]);
+      await later.close();
+    }
   }
 });

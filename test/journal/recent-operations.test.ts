@@ -183,6 +183,8 @@ test("Journal.othersOpen() looks at each operation under the key, and leaves out
   assert.equal(journal.othersOpen("bank", "/refund", "A"), "recent", "one of two");
   await time.advance(60_000);
   assert.equal(journal.othersOpen("bank", "/refund", "A"), "old");
+  end(journal, "A", "declined");
+  assert.equal(journal.othersOpen("bank", "/refund", "A"), "old", "the end of one of them says nothing of the other");
   for (const _ of [1, 2]) await (await send(journal, "B")).ended(success);
   end(journal, "B", "approved");
   assert.equal(journal.othersOpen("bank", "/refund", "B"), undefined);

@@ -280,6 +280,22 @@ test("Journal drops what was not sent first, when it can keep no more", async ()
   for (const key of ["A0", "A599"]) assert.ok(next.journal.find("bank", "/sale", key), `${key} was sent`);
 });
 
+test("Journal takes nothing along into a new file whose outcome it could not keep: it would be told as unknown from there", async () => {
+  const { journal, disk } = await opened({ onFailure: "relay", bytes: manyBytes });
+  const ended = begin(journal, "ENDED");
+  await ended.sent();
+  await begin(journal, "OPEN").sent();
+  disk.trouble = { error: systemError("EIO") };
+  await ended.ended({ outcome: "answered" });
+  for (let n = 0; n < 2_048; n++) await begin(journal, `S${n}`).sent();
+  disk.files.delete(journalFile(folder));
+  disk.trouble = undefined;
+  await time.advance(retryMs.max);
+  const next = await opened({ bytes: manyBytes }, disk.afterCut([], true));
+  const isKnown = ["ENDED", "OPEN", "S0"].map((key) => next.journal.find("bank", "/sale", key) !== undefined);
+  assert.deepEqual(isKnown, [false, true, true]);
+});
+
 test("Journal tries a record that comes while it gives a failed file back", async () => {
   const { journal, disk } = await opened();
   let closed = () => {};

@@ -394,6 +394,10 @@ test("Journal refuses to send once more what was on the line when the process be
     } catch (error) {
       assert.ok(error instanceof Fault && error.outcome === "unknown", String(error));
       assert.match(error.message, /^Cannot send \/sale once more: .*: call \/check with the same pay_id$/);
+      assert.match(
+        error.message,
+        /: the same request was on the line when posline stopped a moment ago, and its answer is lost\. /,
+      );
       await entry.ended({ outcome: error.outcome });
       return false;
     }

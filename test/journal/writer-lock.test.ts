@@ -128,13 +128,19 @@ test("acquireWriterLock() tells of a socket that can't be given its name, and le
   const folder = newFolder();
   const listen = Server.prototype.listen;
   const planted: string[] = [];
+  const servers: Server[] = [];
   mock.method(Server.prototype, "listen", function (this: Server, path: string, done: () => void) {
+    servers.push(this);
     planted.push(basename(path).replace("-new", ""));
     mkdirSync(join(folder, planted.join()));
     return listen.call(this, path, done);
   });
   try {
     await assert.rejects(acquireWriterLock(folder), { code: "EISDIR" });
+    assert.deepEqual(
+      servers.map(({ listening }) => listening),
+      [false],
+    );
   } finally {
     mock.restoreAll();
   }
