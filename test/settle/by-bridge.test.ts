@@ -6,6 +6,7 @@ import { qr } from "../../src/contract/qr.ts";
 import { nothingSent } from "../../src/core/fault.ts";
 import type { OperationResult } from "../../src/core/followed.ts";
 import { settleByBridge } from "../../src/settle/by-bridge.ts";
+import type { Clock } from "../../src/settle/clock.ts";
 import { RemoteService } from "../../src/settle/remote-service.ts";
 import { resume } from "../../src/settle/resume.ts";
 import { type Answer, failedAnswer, type TransportRequest } from "../../src/settle/transport.ts";
@@ -189,32 +190,54 @@ test("settleByBridge() goes on when a later event's handler fails, until what wa
   assert.equal(result, "approved");
 });
 
-test("settleByBridge() does nothing while its handler is at work", async () => {
-  let inside = 0;
-  const onProgress = async () => {
-    inside++;
+test("settleByBridge() does nothing while its handler is at work, and sends nothing while it waits", async () => {
+  const log: string[] = [];
+  const takesTime = async (what: string) => {
     await new Promise((resolve) => setImmediate(resolve));
-    inside--;
+    log.push(what);
   };
-  const idle = () => assert.equal(inside, 0);
   const { clock } = await run(
     [
       ["/sale", busy],
       ["/sale", by(lost, "unknown")],
       ["/sale", by(approved, "approved")],
     ],
-    { onProgress },
+    { onProgress: ({ type }) => takesTime(`told: ${type}`) },
     (_, each) => {
-      idle();
-      const { sleep } = each;
-      each.sleep = (ms) => {
-        idle();
-        return sleep.call(each, ms);
+      log.push("calls");
+      each.sleep = async (ms) => {
+        log.push("sleeps");
+        await takesTime("wakes");
+        await TestClock.prototype.sleep.call(each, ms);
       };
     },
   );
-  idle();
+  const waits = ["told: waiting", "sleeps", "wakes"];
+  assert.deepEqual(log, [
+    ...["told: sent", "calls", "told: not sent", ...waits],
+    ...["told: sent", "calls", ...waits],
+    ...["told: resent", "calls", "told: final"],
+  ]);
   assert.deepEqual(clock.slept, [1_000, 1_000]);
+});
+
+test("settleByBridge() that is left while it waits ends at once, and asks at once where it may only ask from then on", async () => {
+  for (const [stop, asked, result] of [
+    ["signal", [], "unknown"],
+    ["askOnly", [["/check", approved]], "approved"],
+  ] as const) {
+    const stopping = new AbortController();
+    const clock: Clock = {
+      nowMs: () => 0,
+      sleep: (_, signal) =>
+        new Promise((resolve) => {
+          signal?.addEventListener("abort", () => resolve());
+          setImmediate(() => stopping.abort());
+        }),
+    };
+    const ended = await run([["/sale", by(ok(), "pending")], ...asked], { clock, [stop]: stopping.signal });
+    assert.equal(ended.result, result, stop);
+  }
 });
 
 test("settleByBridge() asks the bridge to follow for what is left of its window, ten minutes at most", async () => {
@@ -504,6 +527,19 @@ test("settleByBridge() keeps the name that only the start's answer gives, and it
     seen.slice(1).map(({ body: asked }) => asked["trans"]),
     ["T1", "T1"],
   );
+});
+
+test("settleByBridge() takes the answer to the bridge's question for no answer to the start, and learns no name by it", async () => {
+  for (const [result, phase] of [
+    ["pending", "accepted"],
+    ["unknown", "lost"],
+  ] as const) {
+    const followed = { result, answerOf: "/check", isGuarded: true } as const;
+    const ofQuery: Answer = { ...ok({ data: { trans: "T9" } }), followed };
+    const { token } = await runQr(repeat(2, ["/showqrcode", ofQuery]), { windowMs: 1_000 });
+    const { phase: known, learned, learnedProven } = token.known;
+    assert.deepEqual([known, learned, learnedProven], [phase, "P-1", false]);
+  }
 });
 
 test("settleByBridge() reads the answer of a service that follows nothing as settle does", async () => {

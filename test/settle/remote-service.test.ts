@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import fc from "fast-check";
+import { bank } from "../../src/contract/bank.ts";
 import type { Route } from "../../src/contract/contract.ts";
 import { contracts, routeOf } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
@@ -374,6 +375,15 @@ test("RemoteService.call() rejects with what to do after an unknown outcome: ask
   assert.deepEqual([sale.outcome, sale.name], ["unknown", "UnknownError"]);
   assert.match(sale.advice, /call \/check with the same pay_id/);
   assert.match((await thrownBy(call("/check", {}))).advice, /send the request again/);
+});
+
+test("RemoteService.call() advises to ask again after an answer that leaves open how an operation ends, unless the question was wrong", async () => {
+  const adviceAfter = async (path: string, code?: number) =>
+    (await thrownBy(serviceOver("bank", () => reply({ status: "error", code })).call(path, { pay_id: "P-1" }))).advice;
+  const again = "this doesn't say how the operation ends: ask again";
+  assert.deepEqual([await adviceAfter("/check", -15), await adviceAfter("/check")], [again, again]);
+  const others = [await adviceAfter("/check", bank.faultCodes.malformed), await adviceAfter("/sale", -3)];
+  assert.deepEqual(others, ["do not send it again unchanged", "query /check with the same pay_id"]);
 });
 
 test("RemoteService.call() rejects with the service's own error, its whole answer and the contract's advice", async () => {
