@@ -12,7 +12,7 @@ import { LineEngine, type LineEngineOptions } from "../../src/line/engine.ts";
 import type { LineEffect, LineEvent } from "../../src/line/events.ts";
 import { Exchange } from "../../src/line/exchange.ts";
 import type { Receiving } from "../../src/line/frame-reader.ts";
-import { probeReplyMs } from "../../src/line/limits.ts";
+import { babbleMsMax, corruptQuietMs, probeReplyMs } from "../../src/line/limits.ts";
 import { type LineState, lineStates } from "../../src/line/states.ts";
 import { silentWarnMs, staleProbesMax } from "../../src/recovery/limits.ts";
 import type { Decoded, Discard, Frame, Framing } from "../../src/wire/decoded.ts";
@@ -726,6 +726,63 @@ test("LineEngine.rest is data from which another one goes on with the same decis
   assert.ok(compared > 50, `${compared} steps`);
 });
 
+test("LineEngine.rest has which question was asked last: the next one, too, takes it for nobody's answer where the line gives it back", () => {
+  const bench = inState("recovering");
+  const asked = new Set<string>();
+  for (let ticks = 0; asked.size < 2 && ticks < 200; ticks++) {
+    const [write] = bench.tick().filter((effect) => effect.do === "write");
+    if (write === undefined) continue;
+    // Its length stands in front, its checksum behind.
+    const isSecond = Buffer.concat(write.frame).includes("/terminals");
+    const { rest } = bench.engine;
+    assert.ok(rest !== undefined);
+    const echo = frame(isSecond ? "/terminals" : "/supported_operations");
+    const [next, same] = [1, 2].map(() => new LineEngine({ ...bench.options, rest: structuredClone(rest) }));
+    next?.handle({ at: "received", items: [echo], receiving: { ...still, heardMs: bench.now } }, bench.now);
+    assert.deepEqual(next?.rest?.recovery.accounts, same?.rest?.recovery.accounts, echo.payload.join());
+    asked.add(echo.payload.join());
+    bench.receive(isSecond ? bothReplies.terminals : bothReplies.bankSupported);
+    if (bench.engine.state === "idle") bench.receive(sale);
+  }
+  assert.equal(asked.size, 2, "both were asked");
+});
+
+test("LineEngine says with which code a service answers its own question, where that is a number", () => {
+  for (const [reply, withWhat] of [
+    ['{"status":"error","code":-5}', "code -5"],
+    ['{"status":"error","code":"x"}', "an error"],
+    ['{"status":"error"}', "an error"],
+  ] as const) {
+    const bench = inState("recovering");
+    // One may be a call's answer, late.
+    bench.receive(reply);
+    bench.tick();
+    bench.receive(reply);
+    const [bank] = bench.engine.liveness(bench.now);
+    assert.equal(bank?.refusal?.cause, `bank answers posline's own question with ${withWhat}`);
+  }
+});
+
+test("LineEngine says of no service that it answers its own question wrongly by an answer that nobody owes", () => {
+  const bench = inState("recovering", new Bench(["bank", "qr"]));
+  const qr = () => bench.engine.liveness(bench.now).find(({ service }) => service === "qr");
+  const late: string[] = [];
+  // The bank is silent, and its questions alone are asked once qr has proven itself.
+  for (let ticks = 0; late.length === 0 && ticks < 500; ticks++) {
+    const isAsked = bench.tick().some((effect) => effect.do === "write" && effect.service === "qr");
+    if (isAsked) bench.answer();
+    else if (bench.engine.state === "recovering")
+      late.push(
+        ...bench
+          .receive(probeReplies.connection)
+          .map(wordsOf)
+          .filter((word) => word === "report late"),
+      );
+    assert.equal(qr()?.refusal, undefined);
+  }
+  assert.deepEqual(late, ["report late"]);
+});
+
 test("LineEngine gives no call a success that may be the left-over answer of a service that answers probes oddly", () => {
   const bench = inState("idle");
   const { rest } = bench.engine;
@@ -832,6 +889,35 @@ test("LineEngine sends no call while left-over answers may still come of a termi
   assert.equal(
     bench.engine.reason(bench.now),
     "the terminal answered, and its left-over answers were waited for: the line is ready",
+  );
+});
+
+test("LineEngine asks nothing right behind an answer that corrupt bytes follow, whatever else is due, and asks once they have paused", () => {
+  const bench = inState("recovering");
+  const heardMs = bench.now;
+  const receiving: Receiving = { phase: "garbage", heardMs, burstUntilMs: 0 };
+  bench.give({ at: "received", items: [frame(probeReplies.bankSupported)], receiving });
+  assert.deepEqual(bench.give({ at: "tick" }).map(wordsOf), []);
+  assert.equal(bench.engine.nextDueMs(), heardMs + corruptQuietMs);
+  assert.deepEqual(bench.tick().map(wordsOf), ["write"]);
+});
+
+test("LineEngine says to a call that waited for a pause that bytes come without one, and names no service for it", () => {
+  const bench = inState("idle", new Bench(["bank"], { queueWaitMs: 5_000 }));
+  const untilMs = bench.now + babbleMsMax;
+  for (; bench.now <= untilMs; bench.now += 100)
+    bench.give({ at: "received", items: [], receiving: { ...still, heardMs: bench.now, burstUntilMs: bench.now + 200 } });
+  assert.equal(bench.engine.state, "recovering");
+  bench.call("A");
+  const ends: string[] = [];
+  for (; ends.length === 0; bench.now += 100) {
+    bench.give({ at: "received", items: [], receiving: { ...still, heardMs: bench.now, burstUntilMs: bench.now + 200 } });
+    for (const effect of bench.give({ at: "tick" }))
+      if (effect.do === "settle" && effect.ending instanceof Fault) ends.push(effect.ending.message);
+  }
+  assert.match(
+    ends.join(),
+    /it is recovering \(bytes come without a pause, and none of them is an answer: [^;]*\), and the call waited 5 s\./,
   );
 });
 
