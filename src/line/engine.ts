@@ -381,8 +381,7 @@ export class LineEngine {
 
   /** No byte of an unknown frame is pending, and none is about to come. */
   #isPausing(now: number): boolean {
-    const { burstUntilMs } = this.#receiving;
-    return this.#isStill && (burstUntilMs === 0 || now >= burstUntilMs);
+    return this.#isStill && now >= this.#receiving.burstUntilMs;
   }
 
   /** Past the first silence, nothing is being written, and no byte of an unfinished frame is pending. */
