@@ -584,6 +584,19 @@ test("LineEngine says of a recorded call that it waited for the line's proof, an
   assert.match(ends[0]?.message ?? "", /it is recovering \(.*, and the call waited 15 s/);
 });
 
+test("LineEngine says of a recorded call for how long it waited where its moment is seen late, as after Ctrl-Z and fg", () => {
+  const bench = inState("idle");
+  const exchange = bench.exchange("A", { beforeSend: async () => {} });
+  bench.give({ at: "call", exchange });
+  bench.receive(sale);
+  bench.give({ at: "recorded", exchange });
+  bench.now += 60_000;
+  const messages = bench
+    .give({ at: "tick" })
+    .flatMap((effect) => (effect.do === "settle" && effect.ending instanceof Fault ? [effect.ending.message] : []));
+  assert.match(messages.join(), /, and the call waited 60 s\./);
+});
+
 test("LineEngine never sends a call whose caller has left before its turn, or before it was recorded", () => {
   const [waiting, recorded] = [new Presence(), new Presence()];
   const bench = inState("awaiting");

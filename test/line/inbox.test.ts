@@ -206,8 +206,9 @@ test("LineListener of the newest carries out once what is asked again while its 
   const again = frame("length", "/sale\n1");
   gateway.device.send(again.subarray(0, 8));
   await time.advance(200);
+  await gateway.settle();
   gateway.device.send(again.subarray(8));
-  await time.settle();
+  await gateway.settle();
   assert.equal(gateway.calls.length, 1);
   assert.deepEqual(await gateway.written(), []);
   await gateway.ask("/sale\n1");
@@ -249,6 +250,27 @@ test("LineListener of the newest takes what is asked again for a new request at 
     assert.equal(gateway.calls.length, count);
     assert.equal((await gateway.answer(longAnswer)).length, 1);
   }
+  await gateway.listener.stop();
+});
+
+test("LineListener of the newest takes what is asked again for a new request once its answer is out on a slow line", async () => {
+  const gateway = await Gateway.open({ baudRate: 2_400 });
+  await gateway.ask("/sale\n1");
+  assert.equal((await gateway.answer(longAnswer)).length, 1);
+  await time.advance(8_500);
+  await gateway.settle();
+  await gateway.ask("/sale\n1");
+  assert.equal(gateway.calls.length, 2);
+  await gateway.listener.stop();
+});
+
+test("LineListener of the newest carries out a request at once that comes behind a frame that asks nobody", async () => {
+  const gateway = await Gateway.open();
+  await gateway.ask("who is there", "stx");
+  await time.advance(corruptQuietMs / 2);
+  await gateway.ask("/sale\n1");
+  assert.equal(gateway.calls.length, 1);
+  assert.deepEqual(await gateway.answer("one"), ["one"], "the first one is answered by nothing");
   await gateway.listener.stop();
 });
 
@@ -461,7 +483,10 @@ test("a gateway that stood still takes what it reads then for as old as it may b
       const timers = isTimerFirst ? time.advance(0) : Promise.resolve();
       for (const part of parts) {
         gateway.device.send(part);
-        if (parts.length > 1) await time.advance(10);
+        if (parts.length === 1) continue;
+        // Its rest is read once the process is known to run again.
+        await time.advance(10);
+        await gateway.settle();
       }
       await timers;
       await gateway.settle();
