@@ -132,6 +132,16 @@ test("resume() with askOnly resends nothing, and a token that was stopped stays 
   again.done();
 });
 
+test("askOnly that comes while a resending is out: its refusal is read as one, and told by its own code", async () => {
+  const { result, code, token } = await stoppedAt(
+    3,
+    [["/sale", lost], ["/check", absent], ["/sale", error(-29)], ...absentTo30s],
+    "bank",
+    { windowMs: 60_000 },
+  );
+  assert.deepEqual([result, code, token.known.phase], ["declined", -29, "refused"]);
+});
+
 test("askOnly that comes right before a resending keeps it from being sent: it is asked about", async () => {
   for (const [at, script, service] of [
     ["resent", [["/sale", lost], ["/check", absent], ...absentTo30s], "bank"],
