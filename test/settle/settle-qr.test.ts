@@ -306,3 +306,15 @@ test("qr.settle calls a code's failure no end where an earlier start is lost, th
   const { result, asked } = await settled([...script, ...repeat(20, ["/check", refused])]);
   assert.deepEqual([result, asked[1]], ["unknown", "T-1"]);
 });
+
+test("resume() of a payment that has ended as approved takes no error for its end", async () => {
+  const paidOnce = await settled([
+    ["/showqrcode", shown],
+    ["/check", paid],
+  ]);
+  assert.equal(paidOnce.result, "approved");
+  const again = over(repeat(21, ["/check", refused]));
+  const options = { ...again.options, windowMs: 20_000, intervalMs: 1000 };
+  assert.equal((await again.client.resume(paidOnce.token, options)).result, "unknown");
+  again.done();
+});
