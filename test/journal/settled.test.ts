@@ -79,6 +79,12 @@ test("writeRecord() leaves out what an operation is asked by where words are too
     amount: undefined,
     ask: { trans: "T" },
   });
+  // Up to the last byte of a slot it stays.
+  const texts = Array.from({ length: 65 }, (_, wide) => [1, 2].map((more) => "漢".repeat(wide).padEnd(62 + more, "x"))).flat();
+  const written = texts.map((trans) => writeRecord({ ...sent, key: "漢".repeat(40), ask: { trans } }));
+  const whole = written.filter((text) => text.includes('"trans"')).map((text) => Buffer.byteLength(text));
+  assert.ok(whole.length < texts.length);
+  assert.equal(Math.max(...whole), textBytesMax);
 });
 
 test("Journal.settle() takes all sendings of one body under one key out of what is unknown, now and after a restart", async () => {
