@@ -776,6 +776,14 @@ test("LineEngine says with which code a service answers its own question, where 
   }
 });
 
+test("LineEngine sends calls at last though a service refuses to prove its line clean, and says that alone", () => {
+  const bench = inState("recovering");
+  for (let ticks = 0; bench.engine.state === "recovering" && ticks < 500; ticks++)
+    if (bench.tick().some((effect) => effect.do === "write")) bench.receive('{"status":"error","code":-5}');
+  assert.equal(bench.engine.state, "idle");
+  assert.match(bench.engine.reason(bench.now), /^bank answers posline's own question with code -5: .*; calls are sent$/);
+});
+
 test("LineEngine says of no service that it answers its own question wrongly by an answer that nobody owes", () => {
   const bench = inState("recovering", new Bench(["bank", "qr"]));
   const qr = () => bench.engine.liveness(bench.now).find(({ service }) => service === "qr");
