@@ -17,6 +17,9 @@ export function deviceMark(path: string, contract: ContractName): string {
 /** What is said then of an answer that isn't a success. */
 export const sentElsewhere = "it was sent over another device, or by another contract, than its service has now";
 
+/** What is said of a success. */
+export const foundElsewhere = "what the terminal there has under its key may be another service's";
+
 /** Whether what was sent by one contract is asked about by another, whose answers are about other operations; false where either isn't known. */
 export function isByOtherContract(sent: string | undefined, asked: string | undefined): boolean {
   return isElsewhere(contractIn(sent), contractIn(asked));

@@ -103,6 +103,11 @@ export interface OperationHistory {
   othersOpen(service: string, route: string, key: string): "recent" | "old" | undefined;
   /** Whether the terminal is known to have had an operation under this key: that it knows of none now proves nothing of another one. */
   hadAny(service: string, key: string): boolean;
+  /**
+   * Whether another service may have sent something over this device, so that its terminal may have an operation of that service under the
+   * same key: tills number their operations each for itself.
+   */
+  mayHaveOthers(service: string, device: string): boolean;
   /** The last operation of this service and route under this key is followed: its till sends it again to learn how it ended. */
   followed(service: string, route: string, key: string, amount?: number): void;
   /**

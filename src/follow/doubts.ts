@@ -3,7 +3,7 @@ import { contracts, routeOf } from "../contract/contracts.ts";
 import { type SettlingRules, settlingRules, settlingRulesOf } from "../contract/settling.ts";
 import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import { isByOtherContract, isElsewhere, sentElsewhere } from "../core/device-mark.ts";
+import { foundElsewhere, isByOtherContract, isElsewhere, sentElsewhere } from "../core/device-mark.ts";
 import { isGoodEnd, type OperationEnd, type QuestionFields } from "../core/followed.ts";
 import { type JsonObject, looseInteger } from "../core/json-object.ts";
 import { bodyText } from "../envelope/body-text.ts";
@@ -34,6 +34,8 @@ export interface DoubtfulJournal {
   aloneSinceMs(operation: OpenOperation): number | undefined;
   progressOf(operation: OpenOperation): Progress;
   mayBeCleared(operation: OpenOperation): boolean;
+  /** Whether the terminal on this device may have operations of another service. */
+  mayHaveOthers(service: string, device: string): boolean;
   /** An answer said that the terminal has it. */
   begun(operation: OpenOperation): void;
   /**
@@ -231,11 +233,14 @@ export class Doubts {
       doubt.aloneSinceMs = aloneSinceMs;
       doubt.state = lost;
     }
-    const { device: sentOver } = operation.sent;
+    const { device: sentOver, service } = operation.sent;
+    const isElse = isElsewhere(sentOver, device);
     // What stood under a key that may be another one's too was asked of the terminal that it was sent to.
-    const isFound = answer.success && !recovery.baseline;
-    if (isByOtherContract(sentOver, device) || (!isFound && isElsewhere(sentOver, device))) {
-      doubt.lastAnswer = `${answerText(answer)}: this proves nothing, ${sentElsewhere}`;
+    const isFound = answer.success && !recovery.baseline && !isByOtherContract(sentOver, device);
+    const mayBeOthers = isElse && device !== undefined && this.#journal.mayHaveOthers(service, device);
+    if (isElse && (!isFound || mayBeOthers)) {
+      const why = isFound ? `${sentElsewhere}, and ${foundElsewhere}` : sentElsewhere;
+      doubt.lastAnswer = `${answerText(answer)}: this proves nothing, ${why}`;
       return;
     }
     const isAbsent = !answer.success && hasCode(followed.contract.finals.absentCodes, answer.summary.code);

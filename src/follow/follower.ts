@@ -270,6 +270,7 @@ export class Follower {
         lastOrder: () => history?.lastOrder(service, key),
         othersOpen: () => history?.othersOpen(service, route.path, key),
         hadAny: () => history?.hadAny(service, key) ?? false,
+        mayHaveOthers: (device) => history?.mayHaveOthers(service, device) ?? true,
         accepted: (order) => history?.accepted(service, route.path, key, order),
       },
       requestId: call.requestId,

@@ -1,7 +1,7 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import type { SettlingRules } from "../contract/settling.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
-import { isElsewhere, sentElsewhere } from "../core/device-mark.ts";
+import { foundElsewhere, isElsewhere, sentElsewhere } from "../core/device-mark.ts";
 import { askAgain, checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import { type Followed, isGoodEnd, type OperationEnd, type PastOperation } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
@@ -33,6 +33,8 @@ export interface HistoryOfOne {
   readonly othersOpen: () => "recent" | "old" | undefined;
   /** Whether the terminal is known to have had any operation under its key. */
   readonly hadAny: () => boolean;
+  /** Whether the terminal on this device may have operations of another service. */
+  readonly mayHaveOthers: (device: string) => boolean;
   /** An answer said that the terminal has it, which was the last under its key until this order. */
   readonly accepted: (order: number) => void;
 }
@@ -359,7 +361,8 @@ export class Operation {
     this.#polls++;
     const order = history.lastOrder();
     const { ending, device, notTaken } = await this.#ask(route, body);
-    if (!(ending instanceof Fault) && this.#provesNothing(ending, device)) return answerOf(this.#takesNothing(this.#elsewhere));
+    if (!(ending instanceof Fault) && this.#provesNothing(ending, device))
+      return answerOf(this.#takesNothing(this.#elsewhere(ending.status)));
     if (call !== undefined) {
       if (isElsewhere(this.#askedOver, device)) return this.#terminalChanged();
       this.#askedOver = device;
@@ -431,7 +434,7 @@ export class Operation {
       const now = present();
       if (isDropped) return { ending: waitedForOthers(route.path), device: now.device };
       if (now.contract === contract) return { ending: await tried(now.handler, question), device: now.device };
-      return { ending: unprovenBy(route.path, this.#elsewhere), device: now.device, notTaken: this.#elsewhere };
+      return { ending: unprovenBy(route.path, this.#elsewhere()), device: now.device, notTaken: this.#elsewhere() };
     });
     if (this.#call === undefined) return asked;
     // Its callers wait for the sending, whatever they said.
@@ -450,23 +453,27 @@ export class Operation {
     return this.#lastFault;
   }
 
-  /** Another terminal's word: that it knows nothing of it, or only failures, proves nothing. */
-  get #elsewhere(): string {
+  /**
+   * Another terminal's word: that it knows nothing of it, or only failures, proves nothing, nor does a success that may be another's.
+   * @param status Of the answer, where it was asked.
+   */
+  #elsewhere(status?: string): string {
     if (this.#call !== undefined) return "its service has another device or contract by now";
     const { baseline } = this.#options.recovery;
-    const there = baseline ? "what stands under its key there may be another operation" : "the terminal there doesn't have it";
-    return `${sentElsewhere}, and ${there}`;
+    if (baseline) return `${sentElsewhere}, and what stands under its key there may be another operation`;
+    return `${sentElsewhere}, and ${status === "success" ? foundElsewhere : "the terminal there doesn't have it"}`;
   }
 
   /**
    * Whether an answer that came over this device may be another terminal's. Of one that was sent elsewhere a success is the terminal's own,
-   * unless its key may be another one's too: what stood under it before was asked of the terminal that it was sent to. Before the sending,
-   * all that counts is what the terminal knows that it will go to.
+   * unless its key may be another one's too: what stood under it before was asked of the terminal that it was sent to; and another service
+   * may have used that terminal with the same keys. Before the sending, all that counts is what the terminal knows that it will go to.
    */
   #provesNothing({ status }: Reply, device: string | undefined): boolean {
-    if (this.#call !== undefined) return isElsewhere(device, this.#options.present().device);
-    const isOwn = status === "success" && !this.#options.recovery.baseline;
-    return !isOwn && isElsewhere(this.#sentOver, device);
+    const { present, recovery, history } = this.#options;
+    if (this.#call !== undefined) return isElsewhere(device, present().device);
+    if (!isElsewhere(this.#sentOver, device)) return false;
+    return status !== "success" || recovery.baseline || (device !== undefined && history.mayHaveOthers(device));
   }
 }
 

@@ -5,7 +5,7 @@ import { settlingRulesOf } from "../contract/settling.ts";
 import type { Call } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import { nowMs } from "../core/clock.ts";
-import { isByOtherContract } from "../core/device-mark.ts";
+import { isByOtherContract, isElsewhere } from "../core/device-mark.ts";
 import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import {
   isGoodEnd,
@@ -123,6 +123,8 @@ export class Journal implements OperationHistory {
   readonly #onUnknown: JournalOptions["onUnknown"];
   readonly #recent: RecentOperations;
   #open: OpenOperation[] = [];
+  /** By the mark of a device, the services that have sent something over it. */
+  readonly #servicesOver = new Map<string, Set<string>>();
   /** What is being recorded, and is sent then. */
   readonly #recording = new Set<SentRecord>();
   /** What was open, until it was settled as failed. */
@@ -233,6 +235,7 @@ export class Journal implements OperationHistory {
         }
         // Only now: an answer that came until here is about what was sent before. What was refused meanwhile doesn't go out any more.
         sending = isOver ? undefined : this.#recent.add(record, sent);
+        this.#noteDevice(record);
         this.#noteForgotten(this.#ofMemory);
         if (!isOver) isNotClosed = this.#recent.closes(record);
         if (sending !== undefined) call.onSent?.(sending.order);
@@ -298,6 +301,11 @@ export class Journal implements OperationHistory {
 
   hadAny(service: string, key: string): boolean {
     return this.#recent.hadAny({ service, key: storedKey(key) });
+  }
+
+  mayHaveOthers(service: string, device: string): boolean {
+    const services = this.#servicesOver.get(device) ?? [];
+    return !this.isWhole || [...services].some((each) => each !== service);
   }
 
   followed(service: string, route: string, key: string, amount?: number): void {
@@ -388,6 +396,7 @@ export class Journal implements OperationHistory {
     if (recent === undefined || (recent.end !== undefined && recent.end !== "failed")) return;
     const { route, endedMs, device: sentOver } = recent.sending;
     if (!routes.includes(route) || endedMs === undefined || endedMs > askedMs || isByOtherContract(sentOver, device)) return;
+    if (device !== undefined && isElsewhere(sentOver, device) && this.mayHaveOthers(service, device)) return;
     // Of what the terminal has an end need not be known: that there is none proves nothing then, but of what may be rolled back.
     if (recent.isAccepted && recent.end === undefined && !mayBeRolledBack(route)) return;
     const said = saidOf(route, recent.sending.ask);
@@ -431,6 +440,7 @@ export class Journal implements OperationHistory {
       const behindMs = Date.now() - sent.timeMs;
       if (behindMs >= 0) ageMs = Math.min(ageMs, behindMs);
       if (ending === undefined || hasBegun(ending, ending)) {
+        this.#noteDevice(sent);
         const said = ending === undefined ? nothingSaid : saidInRecord(sent.route, ending);
         this.#recent.closedOlder(sent, sequence);
         this.#recent.addOlder(sent, sequence, behindMs < 0 ? 0 : ageMs, { said, isFound, settled: settled?.result });
@@ -467,6 +477,12 @@ export class Journal implements OperationHistory {
     this.#open = [...open, ...this.#open].slice(-openMax);
     this.#unknownTotal += open.length;
     if (open.length > 0) this.#onOpened();
+  }
+
+  #noteDevice({ device, service }: SentRecord): void {
+    if (device === undefined) return;
+    const services = this.#servicesOver.get(device) ?? new Set();
+    this.#servicesOver.set(device, services.add(service));
   }
 
   /** Reports, once, that less than the last day is known. */

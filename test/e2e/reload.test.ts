@@ -297,6 +297,46 @@ test("SIGHUP moves a service to another terminal, whose ignorance proves nothing
   );
 });
 
+test("SIGHUP exchanges two terminals, and neither's sale is taken for the other's of the same key", async () => {
+  const [otherPort = 0, adminPort = 0] = await freePorts(2);
+  await withBench(
+    // Its sales are lost, and it has none of them.
+    answering(({ text }) => (text.startsWith("/sale") ? undefined : '{"status":"error","code":-15}')),
+    async ({ bridge, terminal, configOf, port, reload }) => {
+      const approved = '{"status":"success","data":{"status":"APPROVED","txn_id":"T-2"}}';
+      const second = new Terminal(
+        `${terminal.link}-2`,
+        answering(({ text }) => (text.startsWith("/check") ? approved : good)),
+      );
+      try {
+        const bank = { replyTimeoutMs: { "/sale": 3001 } };
+        const services = { bank2: { contract: "bank", line: "till2", port: otherPort } };
+        await reload(configOf({ bank, services, lines: { till2: { path: second.link } } }));
+        const sells = (at: number, amount: number) =>
+          ask(at, "POST", "/sale", JSON.stringify({ pay_id: "1001", amount }), { prefer: "wait=7" });
+        const wordOf = ({ headers }: Awaited<ReturnType<typeof sells>>) => headers["x-posline-result"];
+        assert.equal(wordOf(await sells(otherPort, 200)), "approved");
+        assert.equal(wordOf(await sells(port, 100)), "unknown");
+        const from = bridge.log.length;
+        const lines = { till2: { path: terminal.link } };
+        await reload(configOf({ bank, services, line: { path: second.link }, lines }));
+        await until(() => statesOf(bridge, from).filter((state) => state === "idle").length >= 2, "both lines to be clean");
+        const again = await sells(port, 100);
+        assert.deepEqual([wordOf(again), again.text.includes("T-2")], ["unknown", false], again.text);
+        const status = await ask(adminPort, "GET", "/status", "");
+        assert.match(status.text, /this proves nothing, it was sent over another device[^"]*another service's/);
+      } finally {
+        second.unplug();
+      }
+    },
+    (folder) => {
+      const journal = join(folder, "journal");
+      mkdirSync(journal, { recursive: true });
+      return { journal: { folder: journal }, admin: { port: adminPort } };
+    },
+  );
+});
+
 test("SIGHUP moves a service to another line, and a call that is out counts where it was sent", async () => {
   const [adminPort = 0, qrPort = 0] = await freePorts(2);
   await withBench(

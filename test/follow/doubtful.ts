@@ -103,8 +103,8 @@ export class Bench {
 
   /** An operation that ends so for its till. */
   async send(key: string, ending: OperationLogEnding, settings: LostSettings = {}): Promise<void> {
-    const { service = "bank", route = "/sale", body, isFresh, over } = settings;
-    const call = operationOf(key, { service, route, body });
+    const { service = "bank", route = "/sale", body, isFresh, over, of = service } = settings;
+    const call = { ...operationOf(key, { service, route, body }), service: of };
     const entry = this.journal.begin(isFresh === undefined ? call : { ...call, isFresh }, routeTo(route, service), over);
     await entry.sent();
     await entry.ended(ending);
@@ -142,6 +142,8 @@ export interface LostSettings {
   readonly body?: object | undefined;
   /** Nothing was known under its key. */
   readonly isFresh?: boolean;
+  /** The name of its service, where that isn't its contract's. */
+  readonly of?: string;
   /** The device that it was sent over. */
   readonly over?: string;
 }

@@ -248,6 +248,33 @@ test("Doubts takes what the terminal on another device knows for proof, and not 
   assert.deepEqual(bench.unknown, []);
 });
 
+test("Doubts takes no success of a terminal that another service has used for its own: both tills may have the same key", async () => {
+  const bench = await benchOf(time, () => ended("APPROVED"));
+  await bench.lose("A", { over: "bank old" });
+  // What its answer left open is asked about as well, and isn't listed.
+  await bench.send("B", { outcome: "answered", status: "success" }, { over: "bank old" });
+  await bench.send("C", { outcome: "answered", status: "success" }, { over: askedOver, of: "bank-2" });
+  const askAll = async ({ ask }: Pick<typeof bench, "ask">) => {
+    for (const key of ["A", "B"]) await ask("/check", { pay_id: key }, "bank", key);
+  };
+  await time.advance(5_000);
+  await askAll({ ask: (...asked) => bench.ask(...asked) });
+  await time.settle();
+  const [operation] = bench.journal.open;
+  assert.ok(operation);
+  const endsOf = ({ journal }: typeof bench) => ["A", "B"].map((key) => journal.find("bank", "/sale", key)?.end);
+  assert.deepEqual([bench.unknown, endsOf(bench), bench.told.settlings], [["A"], [undefined, undefined], []]);
+  assert.match(
+    bench.doubts.triedOf(operation).lastAnswer ?? "",
+    /^success: this proves nothing, it was sent over another device.* may be another service's$/,
+  );
+  // A restart knows it too.
+  const next = await benchOf(time, () => ended("APPROVED"), bench.disk.afterCut([], true));
+  await askAll({ ask: (...asked) => next.ask(...asked) });
+  await time.settle();
+  assert.deepEqual([next.unknown, endsOf(next), next.told.settlings], [["A"], [undefined, undefined], []]);
+});
+
 test("Doubts takes nothing that the terminal on another device knows for a refund: it may be its sale", async () => {
   const bench = await benchOf(time, () => ended("APPROVED"));
   await bench.lose("A", { route: "/refund", isFresh: true, over: "bank old" });

@@ -589,6 +589,28 @@ test("Follower takes what the terminal on another device knows for proof, and no
   assert.match(again.stands, /^approved/);
 });
 
+test("Follower takes no success of a terminal that may have another service's operation under the same key, nor shows it", async () => {
+  for (const hasJournal of [true, false]) {
+    const box = following((route) => (route === "/sale" ? lost : undefined), {
+      device: "old",
+      ...(hasJournal ? {} : { history: undefined }),
+    });
+    const history = hasJournal ? box.history : undefined;
+    box.history.othersDevice = "new";
+    const asking = box.ask(sale, 20_000);
+    await time.advance(500);
+    const options = { contract: contracts.bank, service: "bank", merchantId: undefined, history, turns: new Turns() };
+    box.follower.use({ ...options, handler: async () => replyOf(approved), device: "new" });
+    await time.advance(21_000);
+    const { stands, json, fault } = await asking;
+    assert.match(stands, /^unknown after \d+/);
+    assert.deepEqual([json, fault?.outcome], [undefined, "unknown"]);
+    // The one that it was sent to has it.
+    box.follower.use({ ...options, handler: async () => replyOf(approved), device: "old" });
+    assert.match((await ended(box.ask(sale, 60_000))).stands, /^approved by \/check/);
+  }
+});
+
 test("Follower sends what waits for a question, though its line gets another device meanwhile", async () => {
   const turns = new Turns();
   void turns.take(() => new Promise<void>((resolve) => time.after(500, resolve)));

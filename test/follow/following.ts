@@ -44,6 +44,8 @@ type Past = Pick<PastOperation, "sentMs" | "digest" | "isFresh" | "device"> & Pa
 /** A journal as the follower sees it. */
 export class History implements OperationHistory {
   isWhole = true;
+  /** The device that another service has sent something over. */
+  othersDevice: string | undefined;
   readonly past = new Map<string, PastOperation>();
   readonly ends: string[] = [];
   readonly #orders = new Map<string, number>();
@@ -80,6 +82,9 @@ export class History implements OperationHistory {
   othersOpen(): undefined {}
   hadAny(): boolean {
     return false;
+  }
+  mayHaveOthers(_service: string, device: string): boolean {
+    return device === this.othersDevice;
   }
 
   followed(): void {}

@@ -172,6 +172,7 @@ const doubting: Target = {
         mayEndWell: random.chance(0.2),
       }),
       mayBeCleared: () => random.chance(0.1),
+      mayHaveOthers: () => random.chance(0.1),
       begun: () => {},
       heardOf: () => {},
       settle: async (operation, { result }) => {
