@@ -5,6 +5,7 @@ import {
   createHttpClient,
   type HttpClientOptions,
   type NamedOptions,
+  refuseUnknown,
   type ServicesOptions,
 } from "../client/client.ts";
 import { isObject } from "../core/json-object.ts";
@@ -25,7 +26,7 @@ export type ClientOptions = HttpClientOptions | LineOptions;
 
 /**
  * Makes a client. With `line` it speaks to the terminal itself: the line is opened by the first call and held until `close`.
- * @throws TypeError for a url or a key that no request can be built of.
+ * @throws TypeError for a url or a key that no request can be built of, and for options of other types or names.
  */
 export function createClient(options?: ClientOptions): Client;
 export function createClient<const O extends object>(options: O & NamedOptions<O>): ClientWith<O>;
@@ -37,9 +38,30 @@ export function createClient(options: ClientOptions = {}): Client {
   if (!isLine(line)) {
     throw new TypeError('Cannot make a client: line has no path: use { path: "/dev/ttyUSB0" }');
   }
+  refuseUnknown("line", line, Object.keys(lineOptions));
   const open = async () => (await import("./client-line.ts")).openLine(line, services);
   return createClientOver(new LateTransport(open), services);
 }
+
+/** All that there are, which the type holds it to. */
+const lineOptions: Readonly<Record<keyof LineClientOptions, true>> = {
+  path: true,
+  services: true,
+  baudRate: true,
+  dataBits: true,
+  parity: true,
+  stopBits: true,
+  flowControl: true,
+  dtr: true,
+  rts: true,
+  crc16: true,
+  recovery: true,
+  lateReplyMs: true,
+  idleProbeMs: true,
+  queueCallsMax: true,
+  queueWaitMs: true,
+  open: true,
+};
 
 function isLine(line: unknown): line is LineClientOptions {
   return isObject(line) && typeof line["path"] === "string";

@@ -107,7 +107,7 @@ export interface Client {
 /**
  * A client over HTTP.
  * @throws TypeError for a url, a key or a size that no request can be built of, for a time in which no answer can come, for a name of
- * its own without a contract, and for options of other types.
+ * its own without a contract, and for options of other types or names.
  */
 export function createHttpClient(options?: HttpClientOptions): Client;
 export function createHttpClient<const O extends object>(options: O & NamedOptions<O>): ClientWith<O>;
@@ -158,12 +158,35 @@ function servicesIn(options: ServicesOptions): readonly NamedService[] {
     if (target !== undefined && target !== null && !isObject(target)) {
       throw new TypeError(`Cannot make a client: ${name} is not an object: use { url: "http://..." }`);
     }
+    refuseUnknown(name, given[name] ?? {}, [...commonOptions, ...secretOptions[contract]]);
     const { merchantId } = given[name] ?? {};
     const isFixed = merchantId !== undefined && merchantId !== null && typeof merchantId !== "function";
     const problem = contract === "fiscal" && isFixed ? merchantIdProblem(merchantId) : undefined;
     if (problem !== undefined) throw new TypeError(`Cannot make a client: merchantId of ${name} ${problem}`);
     return { ...given[name], name, contract };
   });
+}
+
+/** What any service is given. */
+const commonOptions = ["contract", "url", "timeoutMs", "replyBytesMax"] as const;
+
+/** What authenticates the client at a service. */
+const secretOptions: Readonly<Record<ContractName, readonly string[]>> = {
+  fiscal: ["merchantId"],
+  bank: ["apiKey"],
+  qr: [],
+};
+
+/**
+ * Refuses an option that is misspelt, or another service's: it would be left out, and what is meant by it would not hold.
+ * @throws TypeError
+ */
+export function refuseUnknown(name: string, given: object, known: readonly string[]): void {
+  const unknown = Object.entries(given).find(
+    ([option, value]) => (value ?? undefined) !== undefined && !known.includes(option),
+  );
+  if (unknown === undefined) return;
+  throw new TypeError(`Cannot make a client: ${name} has no option ${unknown[0]}: use ${known.join(", ")}`);
 }
 
 function clientOver(transport: Transport, all: readonly NamedService[], by: SettleBy): Client {

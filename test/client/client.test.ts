@@ -196,6 +196,24 @@ test("createHttpClient() refuses options of other types, which would have calls 
   createHttpClient({ bank: null, qr: undefined, settle: null, fetch: null } as unknown as HttpClientOptions);
 });
 
+test("createHttpClient() refuses an option of a service that is misspelt, or another service's, and takes one that isn't given for none", () => {
+  const refused: readonly (readonly [unknown, string])[] = [
+    [{ bank: { timeoutms: 5 } }, "bank has no option timeoutms: use contract, url, timeoutMs, replyBytesMax, apiKey"],
+    [{ fiscal: { apiKey: "K" } }, "fiscal has no option apiKey: use contract, url, timeoutMs, replyBytesMax, merchantId"],
+    [{ qr: { URL: "http://till-7:8887" } }, "qr has no option URL: use contract, url, timeoutMs, replyBytesMax"],
+    [
+      { "bank-2": { contract: "bank", apikey: "K" } },
+      "bank-2 has no option apikey: use contract, url, timeoutMs, replyBytesMax, apiKey",
+    ],
+  ];
+  for (const [options, message] of refused) {
+    const thrown = { name: "TypeError", message: `Cannot make a client: ${message}` };
+    assert.throws(() => createHttpClient(options as HttpClientOptions), thrown);
+    assert.throws(() => createClientOver(new Scripted([]), options as HttpClientOptions), thrown);
+  }
+  createHttpClient({ bank: { timeoutms: undefined, key: null } } as HttpClientOptions);
+});
+
 test("a merchantId that is looked up and can't be one ends as not-sent, and one of null is missing", async () => {
   const messageWith = async (merchantId: unknown) => {
     const call = createHttpClient({ fiscal: { merchantId } } as HttpClientOptions).fiscal.checkStatus({ documentExtID: "A" });

@@ -190,6 +190,14 @@ test("createClient() refuses a line without a path, and takes one that isn't giv
   assert.throws(() => createClient("/dev/ttyUSB0" as unknown as ClientOptions), { message: /the options are not an object$/ });
 });
 
+test("createClient() refuses an option of its line that is misspelt: the line would have another speed than was meant", () => {
+  const line = { path: "/dev/ttyUSB0", baudrate: 9600 };
+  assert.throws(() => createClient({ line } as unknown as ClientOptions), {
+    name: "TypeError",
+    message: /^Cannot make a client: line has no option baudrate: use path, services, baudRate, /,
+  });
+});
+
 test("createClient() without a line goes over HTTP to the contracts' own ports", async () => {
   const urls: string[] = [];
   const client = createClient({
