@@ -251,8 +251,10 @@ export class Operation {
     return { ...shown, followed };
   }
 
+  /** Whether a till that reads the body alone takes it for an end. */
   #statesEnd(reply: Reply | undefined): boolean {
     if (reply === undefined) return false;
+    if (reply.status === "error" && this.#options.contract.finals.errorIsFinal) return true;
     return verdictIn(this.#options, objectOf(reply), reply.status === "success") !== undefined;
   }
 
@@ -289,7 +291,8 @@ export class Operation {
     }
     const what = isOpen ? "how it ended is not known" : `it ended as ${result}`;
     const unanswered = notTaken ?? "no question about it was answered";
-    const unproven = this.#last === undefined ? unanswered : "no answer about it says so any more";
+    const unfound = isOpen ? "what was answered about it may be about another one" : "no answer about it says so any more";
+    const unproven = this.#last === undefined ? unanswered : unfound;
     const why = this.#isLast ? unproven : "another operation was sent under its key since";
     const message = `Cannot show an answer to ${path}: it was sent before, ${what}, and ${why}`;
     return new Fault("broken", message, { reason: "no-reply", followed });

@@ -26,6 +26,22 @@ test("Operation answers each of its callers with the recorded end, whatever its 
   assert.deepEqual(words, ["approved", "approved"]);
 });
 
+test("Operation shows no failure of a code beside an open word: it may be another code's, or of one that was never shown", async () => {
+  const code = { pay_id: "Q-1", amount: 100, currency: "1", currency_name: "EUR", pay_system: "P" };
+  const digest = bodyDigest([Buffer.from(JSON.stringify(code))]);
+  const past = { ...unanswered, sentMs: Date.now(), digest, end: undefined, isFresh: false, isLast: true };
+  for (const known of [{}, { isAccepted: true, learned: "T-1", hasOtherNames: true }]) {
+    const box = following(() => ({ status: "error", code: 1 }), { service: "qr", route: "/showqrcode" });
+    box.history.past.set("qr /showqrcode Q-1", { ...past, ...known });
+    const asking = box.ask(code, 5_000);
+    await time.advance(6_000);
+    const { json, fault, stands } = await asking;
+    assert.match(stands, /^(unknown|pending) after \d+$/);
+    assert.deepEqual([json, fault?.outcome], [undefined, "unknown"]);
+    assert.match(fault?.message ?? "", /how it ended is not known, and what was answered about it may be about another one/);
+  }
+});
+
 test("Operation takes a refusal for no end while the journal can't say what was sent before, but 'there is none' for one", async () => {
   const refused = { status: "error", code: -29 };
   for (const [answer, found, word] of [
