@@ -82,6 +82,11 @@ export interface PastOperation {
   readonly mayBeCleared: boolean;
 }
 
+/** An operation of another service, whose terminal this one has by now. */
+export interface OthersOperation extends Pick<PastOperation, "sentMs"> {
+  readonly service: string;
+}
+
 /** Fields of a question, as they stand in the body of the operation. */
 export type QuestionFields = Readonly<Record<string, string | number>>;
 
@@ -108,6 +113,8 @@ export interface OperationHistory {
    * same key: tills number their operations each for itself.
    */
   mayHaveOthers(service: string, device: string): boolean;
+  /** The last operation of this route and key that another service sent over this device, unless it is proven that nothing was carried out. */
+  findOthers(service: string, route: string, key: string, device: string): OthersOperation | undefined;
   /** The last operation of this service and route under this key is followed: its till sends it again to learn how it ended. */
   followed(service: string, route: string, key: string, amount?: number): void;
   /**

@@ -128,6 +128,7 @@ export class Follower {
     if (past !== undefined && past.digest !== asked.digest) throw reused(asked, past);
     // That nothing was carried out is proven, so the same call is a new one.
     const isNew = past === undefined || past.end === "failed";
+    if (isNew) this.#refuseOthers(asked);
     if (this.#active.size >= followedMax) throw tooMany(asked);
     // Where it is known how it ended, one question brings the terminal's words for it.
     const windowMs = isNew || past.end === undefined ? Math.max(waitMs, windowMsMin) : 0;
@@ -196,6 +197,18 @@ export class Follower {
         await this.#ended(this.#begin(asked, past, Math.max(waitMs, windowMsMin), true), waitMs);
       }
     }
+  }
+
+  /** @throws Fault where the terminal has an operation of another service under its key, whose end would be taken for its own. */
+  #refuseOthers({ call, route, recovery, key }: Asked): void {
+    const { service, history, device } = this.#options;
+    if (!recovery.ownKey || recovery.baseline || device === undefined) return;
+    const others = history?.findOthers(service, route.path, key, device);
+    if (others === undefined) return;
+    const when = `was sent at ${new Date(others.sentMs).toISOString()} by service ${others.service}`;
+    const advice = `use a new ${route.key}, or ask how that one ended where it is this one, sent before its service was renamed`;
+    const state = `over the same device one with the ${route.key} ${JSON.stringify(key)} ${when}, and its end would be taken for this one's`;
+    throw new Fault("reused", `Cannot send ${call.route}: ${state}: ${advice}. Nothing was sent`);
   }
 
   /** @throws Fault where the call can't be followed, and must not be sent as one that is. */

@@ -11,6 +11,7 @@ import {
   isGoodEnd,
   type OperationEnd,
   type OperationHistory,
+  type OthersOperation,
   type PastOperation,
   type QuestionFields,
 } from "../core/followed.ts";
@@ -306,6 +307,14 @@ export class Journal implements OperationHistory {
   mayHaveOthers(service: string, device: string): boolean {
     const services = this.#servicesOver.get(device) ?? [];
     return !this.isWhole || [...services].some((each) => each !== service);
+  }
+
+  findOthers(service: string, route: string, key: string, device: string): OthersOperation | undefined {
+    for (const other of this.#servicesOver.get(device) ?? []) {
+      const found = other === service ? undefined : this.#recent.find({ service: other, route, key: storedKey(key) });
+      if (found?.sending.device === device && found.end !== "failed") return { service: other, sentMs: found.sending.sentMs };
+    }
+    return undefined;
   }
 
   followed(service: string, route: string, key: string, amount?: number): void {

@@ -297,7 +297,7 @@ test("SIGHUP moves a service to another terminal, whose ignorance proves nothing
   );
 });
 
-test("SIGHUP exchanges two terminals, and neither's sale is taken for the other's of the same key", async () => {
+test("SIGHUP exchanges two terminals, and neither's sale is taken for the other's of the same key, sent before or after", async () => {
   const [otherPort = 0, adminPort = 0] = await freePorts(2);
   await withBench(
     // Its sales are lost, and it has none of them.
@@ -312,10 +312,11 @@ test("SIGHUP exchanges two terminals, and neither's sale is taken for the other'
         const bank = { replyTimeoutMs: { "/sale": 3001 } };
         const services = { bank2: { contract: "bank", line: "till2", port: otherPort } };
         await reload(configOf({ bank, services, lines: { till2: { path: second.link } } }));
-        const sells = (at: number, amount: number) =>
-          ask(at, "POST", "/sale", JSON.stringify({ pay_id: "1001", amount }), { prefer: "wait=7" });
+        const sells = (at: number, amount: number, pay_id = "1001") =>
+          ask(at, "POST", "/sale", JSON.stringify({ pay_id, amount }), { prefer: "wait=7" });
         const wordOf = ({ headers }: Awaited<ReturnType<typeof sells>>) => headers["x-posline-result"];
         assert.equal(wordOf(await sells(otherPort, 200)), "approved");
+        assert.equal(wordOf(await sells(otherPort, 300, "1002")), "approved");
         assert.equal(wordOf(await sells(port, 100)), "unknown");
         const from = bridge.log.length;
         const lines = { till2: { path: terminal.link } };
@@ -325,6 +326,10 @@ test("SIGHUP exchanges two terminals, and neither's sale is taken for the other'
         assert.deepEqual([wordOf(again), again.text.includes("T-2")], ["unknown", false], again.text);
         const status = await ask(adminPort, "GET", "/status", "");
         assert.match(status.text, /this proves nothing, it was sent over another device[^"]*another service's/);
+        const later = await sells(port, 400, "1002");
+        assert.deepEqual([later.status, wordOf(later), later.headers["x-posline-reason"]], [422, undefined, "key-reused"]);
+        assert.match(later.text, /over the same device one with the pay_id .* by service bank2, .* use a new pay_id/);
+        assert.equal(wordOf(await sells(port, 400, "1003")), "approved");
       } finally {
         second.unplug();
       }

@@ -83,6 +83,7 @@ export class History implements OperationHistory {
   hadAny(): boolean {
     return false;
   }
+  findOthers(): undefined {}
   mayHaveOthers(_service: string, device: string): boolean {
     return device === this.othersDevice;
   }

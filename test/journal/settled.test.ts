@@ -580,6 +580,32 @@ test("Journal.heardOf() takes an answer that came over a device of another contr
   assert.equal(hears("bank 01234567", time.nowMs), "approved");
 });
 
+test("Journal.findOthers() finds what another service sent over a device, unless it failed, over a restart as well", async () => {
+  const { journal: before, disk } = await opened();
+  for (const key of ["A", "B"]) {
+    const entry = before.begin({ ...callOf(key), service: "bank-2" }, routeTo(), "bank 89abcdef");
+    await entry.sent();
+    await entry.ended(lost);
+  }
+  before.settled("bank-2", "/sale", "B", "failed", before.lastOrder("bank-2", "B"));
+  await time.settle();
+  const { journal: next } = await opened(disk.afterCut([], true));
+  for (const journal of [before, next]) {
+    const found = (service: string, key: string, device: string, route = "/sale") =>
+      journal.findOthers(service, route, key, device)?.service;
+    assert.equal(found("bank", "A", "bank 89abcdef"), "bank-2");
+    assert.deepEqual(
+      [
+        found("bank", "B", "bank 89abcdef"),
+        found("bank", "A", "bank 01234567"),
+        found("bank", "A", "bank 89abcdef", "/refund"),
+        found("bank-2", "A", "bank 89abcdef"),
+      ],
+      [undefined, undefined, undefined, undefined],
+    );
+  }
+});
+
 test("Journal tells which was sent last under a key by its records, whatever the clock was, and after one that wasn't sent", async (t) => {
   t.mock.timers.enable({ apis: ["Date"], now: 1_800_000_000_000 });
   const sends = async (journal: Journal, route: "/preauth" | "/refund", ending: typeof success | typeof notSent) => {
