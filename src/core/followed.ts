@@ -109,8 +109,8 @@ export interface OperationHistory {
   /** Whether the terminal is known to have had an operation under this key: that it knows of none now proves nothing of another one. */
   hadAny(service: string, key: string): boolean;
   /**
-   * Whether another service may have sent something over this device, so that its terminal may have an operation of that service under the
-   * same key: tills number their operations each for itself.
+   * Whether another service may have sent something by the contract that is spoken over this device, so that its terminal may have an
+   * operation of that service under the same key: tills number their operations each for itself.
    */
   mayHaveOthers(service: string, device: string): boolean;
   /** The last operation of this route and key that another service sent over this device, unless it is proven that nothing was carried out. */

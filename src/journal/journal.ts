@@ -305,8 +305,11 @@ export class Journal implements OperationHistory {
   }
 
   mayHaveOthers(service: string, device: string): boolean {
-    const services = this.#servicesOver.get(device) ?? [];
-    return !this.isWhole || [...services].some((each) => each !== service);
+    if (!this.isWhole) return true;
+    // Over whichever device: the same terminal may have had another path.
+    return [...this.#servicesOver].some(
+      ([mark, services]) => !isByOtherContract(mark, device) && [...services].some((each) => each !== service),
+    );
   }
 
   findOthers(service: string, route: string, key: string, device: string): OthersOperation | undefined {

@@ -248,12 +248,18 @@ test("Doubts takes what the terminal on another device knows for proof, and not 
   assert.deepEqual(bench.unknown, []);
 });
 
-test("Doubts takes no success of a terminal that another service has used for its own: both tills may have the same key", async () => {
+for (const usedBefore of [askedOver, "bank by-another-path"]) {
+  test(`Doubts takes no success of a terminal elsewhere for its own where another service sells too (${usedBefore})`, () =>
+    takesNoneOfOthers(usedBefore));
+}
+
+/** Both tills may have the same key. */
+async function takesNoneOfOthers(usedBefore: string): Promise<void> {
   const bench = await benchOf(time, () => ended("APPROVED"));
   await bench.lose("A", { over: "bank old" });
   // What its answer left open is asked about as well, and isn't listed.
   await bench.send("B", { outcome: "answered", status: "success" }, { over: "bank old" });
-  await bench.send("C", { outcome: "answered", status: "success" }, { over: askedOver, of: "bank-2" });
+  await bench.send("C", { outcome: "answered", status: "success" }, { over: usedBefore, of: "bank-2" });
   const askAll = async ({ ask }: Pick<typeof bench, "ask">) => {
     for (const key of ["A", "B"]) await ask("/check", { pay_id: key }, "bank", key);
   };
@@ -273,7 +279,7 @@ test("Doubts takes no success of a terminal that another service has used for it
   await askAll({ ask: (...asked) => next.ask(...asked) });
   await time.settle();
   assert.deepEqual([next.unknown, endsOf(next), next.told.settlings], [["A"], [undefined, undefined], []]);
-});
+}
 
 test("Doubts takes nothing that the terminal on another device knows for a refund: it may be its sale", async () => {
   const bench = await benchOf(time, () => ended("APPROVED"));
