@@ -30,7 +30,8 @@ export const faultReasons = {
   "request-too-large": "the body is larger than `bodyBytesMax`",
   "headers-too-large": "the headers are too large",
   "too-many-requests": "too many requests of one connection, or bodies of all, wait",
-  "key-reused": "the same key was sent before with another body (`Prefer: wait` only)",
+  "key-reused":
+    "the same key was sent before with another body, or by another service over the same device (`Prefer: wait` only)",
   "too-many-followed": "as many operations of the service are followed as may be (`Prefer: wait` only)",
   "not-configured": "no service is configured on this port",
   "line-down": "the line's device is not open",
