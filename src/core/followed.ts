@@ -113,8 +113,8 @@ export interface OperationHistory {
    * operation of that service under the same key: tills number their operations each for itself.
    */
   mayHaveOthers(service: string, device: string): boolean;
-  /** The last operation of this route and key that another service sent over this device, unless it is proven that nothing was carried out. */
-  findOthers(service: string, route: string, key: string, device: string): OthersOperation | undefined;
+  /** What another service sent last under this key over this device, unless it is proven that nothing was carried out. */
+  findOthers(service: string, key: string, device: string): OthersOperation | undefined;
   /** The last operation of this service and route under this key is followed: its till sends it again to learn how it ended. */
   followed(service: string, route: string, key: string, amount?: number): void;
   /**

@@ -3,8 +3,8 @@ import { contracts, routeOf } from "../contract/contracts.ts";
 import { type SettlingRules, settlingRules, settlingRulesOf } from "../contract/settling.ts";
 import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import { foundElsewhere, isByOtherContract, isElsewhere, sentElsewhere } from "../core/device-mark.ts";
-import { isGoodEnd, type OperationEnd, type QuestionFields } from "../core/followed.ts";
+import { foundElsewhere, isByOtherContract, isElsewhere, sentByOthers, sentElsewhere } from "../core/device-mark.ts";
+import { isGoodEnd, type OperationEnd, type OthersOperation, type QuestionFields } from "../core/followed.ts";
 import { type JsonObject, looseInteger } from "../core/json-object.ts";
 import { bodyText } from "../envelope/body-text.ts";
 import { textOf } from "../envelope/json.ts";
@@ -36,6 +36,8 @@ export interface DoubtfulJournal {
   mayBeCleared(operation: OpenOperation): boolean;
   /** Whether the terminal on this device may have operations of another service. */
   mayHaveOthers(service: string, device: string): boolean;
+  /** What another service sent last under this key over this device. */
+  findOthers(service: string, key: string, device: string): OthersOperation | undefined;
   /** An answer said that the terminal has it. */
   begun(operation: OpenOperation): void;
   /**
@@ -234,6 +236,11 @@ export class Doubts {
       doubt.state = lost;
     }
     const { device: sentOver, service } = operation.sent;
+    const { key = "" } = operation.sent;
+    if (!recovery.baseline && device !== undefined && this.#journal.findOthers(service, key, device) !== undefined) {
+      doubt.lastAnswer = `${answerText(answer)}: this proves nothing, ${sentByOthers}`;
+      return;
+    }
     const isElse = isElsewhere(sentOver, device);
     // What stood under a key that may be another one's too was asked of the terminal that it was sent to.
     const isFound = answer.success && !recovery.baseline && !isByOtherContract(sentOver, device);

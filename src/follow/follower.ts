@@ -203,11 +203,11 @@ export class Follower {
   #refuseOthers({ call, route, recovery, key }: Asked): void {
     const { service, history, device } = this.#options;
     if (!recovery.ownKey || recovery.baseline || device === undefined) return;
-    const others = history?.findOthers(service, route.path, key, device);
+    const others = history?.findOthers(service, key, device);
     if (others === undefined) return;
     const when = `was sent at ${new Date(others.sentMs).toISOString()} by service ${others.service}`;
     const advice = `use a new ${route.key}, or ask how that one ended where it is this one, sent before its service was renamed`;
-    const state = `over the same device one with the ${route.key} ${JSON.stringify(key)} ${when}, and its end would be taken for this one's`;
+    const state = `over the same device another one with the ${route.key} ${JSON.stringify(key)} ${when}, and its end would be taken for this one's`;
     throw new Fault("reused", `Cannot send ${call.route}: ${state}: ${advice}. Nothing was sent`);
   }
 
@@ -284,6 +284,7 @@ export class Follower {
         othersOpen: () => history?.othersOpen(service, route.path, key),
         hadAny: () => history?.hadAny(service, key) ?? false,
         mayHaveOthers: (device) => history?.mayHaveOthers(service, device) ?? true,
+        hasOthers: (device) => history?.findOthers(service, key, device) !== undefined,
         accepted: (order) => history?.accepted(service, route.path, key, order),
       },
       requestId: call.requestId,

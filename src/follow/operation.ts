@@ -1,7 +1,7 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import type { SettlingRules } from "../contract/settling.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
-import { foundElsewhere, isElsewhere, sentElsewhere } from "../core/device-mark.ts";
+import { foundElsewhere, isElsewhere, sentByOthers, sentElsewhere } from "../core/device-mark.ts";
 import { askAgain, checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import { type Followed, isGoodEnd, type OperationEnd, type PastOperation } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
@@ -35,6 +35,8 @@ export interface HistoryOfOne {
   readonly hadAny: () => boolean;
   /** Whether the terminal on this device may have operations of another service. */
   readonly mayHaveOthers: (device: string) => boolean;
+  /** Whether another service sent something under its key over this device. */
+  readonly hasOthers: (device: string) => boolean;
   /** An answer said that the terminal has it, which was the last under its key until this order. */
   readonly accepted: (order: number) => void;
 }
@@ -365,7 +367,7 @@ export class Operation {
     const order = history.lastOrder();
     const { ending, device, notTaken } = await this.#ask(route, body);
     if (!(ending instanceof Fault) && this.#provesNothing(ending, device))
-      return answerOf(this.#takesNothing(this.#elsewhere(ending.status)));
+      return answerOf(this.#takesNothing(this.#hasOthers(device) ? sentByOthers : this.#elsewhere(ending.status)));
     if (call !== undefined) {
       if (isElsewhere(this.#askedOver, device)) return this.#terminalChanged();
       this.#askedOver = device;
@@ -467,6 +469,12 @@ export class Operation {
     return `${sentElsewhere}, and ${status === "success" ? foundElsewhere : "the terminal there doesn't have it"}`;
   }
 
+  /** Whether what the terminal has under its key may be another service's. Where that is asked before the sending, it is compared. */
+  #hasOthers(device: string | undefined): boolean {
+    const { recovery, history } = this.#options;
+    return !recovery.baseline && device !== undefined && history.hasOthers(device);
+  }
+
   /**
    * Whether an answer that came over this device may be another terminal's. Of one that was sent elsewhere a success is the terminal's own,
    * unless its key may be another one's too: what stood under it before was asked of the terminal that it was sent to; and another service
@@ -475,6 +483,7 @@ export class Operation {
   #provesNothing({ status }: Reply, device: string | undefined): boolean {
     const { present, recovery, history } = this.#options;
     if (this.#call !== undefined) return isElsewhere(device, present().device);
+    if (this.#hasOthers(device)) return true;
     if (!isElsewhere(this.#sentOver, device)) return false;
     return status !== "success" || recovery.baseline || (device !== undefined && history.mayHaveOthers(device));
   }

@@ -312,10 +312,10 @@ export class Journal implements OperationHistory {
     );
   }
 
-  findOthers(service: string, route: string, key: string, device: string): OthersOperation | undefined {
+  findOthers(service: string, key: string, device: string): OthersOperation | undefined {
     for (const other of this.#servicesOver.get(device) ?? []) {
-      const found = other === service ? undefined : this.#recent.find({ service: other, route, key: storedKey(key) });
-      if (found?.sending.device === device && found.end !== "failed") return { service: other, sentMs: found.sending.sentMs };
+      const found = other === service ? undefined : this.#recent.lastOver({ service: other, key: storedKey(key) }, device);
+      if (found !== undefined) return { service: other, sentMs: found.sentMs };
     }
     return undefined;
   }
@@ -409,6 +409,7 @@ export class Journal implements OperationHistory {
     const { route, endedMs, device: sentOver } = recent.sending;
     if (!routes.includes(route) || endedMs === undefined || endedMs > askedMs || isByOtherContract(sentOver, device)) return;
     if (device !== undefined && isElsewhere(sentOver, device) && this.mayHaveOthers(service, device)) return;
+    if (device !== undefined && this.findOthers(service, key, device) !== undefined) return;
     // Of what the terminal has an end need not be known: that there is none proves nothing then, but of what may be rolled back.
     if (recent.isAccepted && recent.end === undefined && !mayBeRolledBack(route)) return;
     const said = saidOf(route, recent.sending.ask);

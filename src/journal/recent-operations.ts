@@ -259,6 +259,15 @@ export class RecentOperations {
     return this.#under(sent).find((each) => each.place === place);
   }
 
+  /** What was sent last under a key over a device, unless nothing of it was carried out. */
+  lastOver(sent: Key, device: string): Sending | undefined {
+    const oldestMs = nowMs() - recentMs;
+    const over = this.#under(sent).filter((each) => each.device === device && each.atMs >= oldestMs);
+    return requestsOf(over)
+      .findLast(({ end }) => end !== "failed")
+      ?.sendings.at(-1);
+  }
+
   /** The only one that was sent under a key. */
   only(sent: Key): RecentOperation | undefined {
     const last = this.#under(sent).at(-1);

@@ -328,7 +328,7 @@ test("SIGHUP exchanges two terminals, and neither's sale is taken for the other'
         assert.match(status.text, /this proves nothing, it was sent over another device[^"]*another service's/);
         const later = await sells(port, 400, "1002");
         assert.deepEqual([later.status, wordOf(later), later.headers["x-posline-reason"]], [422, undefined, "key-reused"]);
-        assert.match(later.text, /over the same device one with the pay_id .* by service bank2, .* use a new pay_id/);
+        assert.match(later.text, /over the same device another one with the pay_id .* by service bank2, .* use a new pay_id/);
         assert.equal(wordOf(await sells(port, 400, "1003")), "approved");
       } finally {
         second.unplug();

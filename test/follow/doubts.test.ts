@@ -248,6 +248,28 @@ test("Doubts takes what the terminal on another device knows for proof, and not 
   assert.deepEqual(bench.unknown, []);
 });
 
+test("Doubts takes no answer for its own where another service sent its key over the same device, while terminals were exchanged", async () => {
+  const bench = await benchOf(time, () => absent);
+  await bench.lose("A", { over: askedOver });
+  await bench.send("A", { outcome: "answered", status: "success" }, { over: askedOver, of: "bank-2" });
+  await bench.send("B", { outcome: "answered", status: "success" }, { over: askedOver });
+  await bench.send("B", { outcome: "unknown" }, { over: askedOver, of: "bank-2" });
+  const askAll = async () => {
+    for (const key of ["A", "B"]) await bench.ask("/check", { pay_id: key }, "bank", key);
+  };
+  for (let n = 0; n < 5; n++) {
+    await time.advance(11_000);
+    await askAll();
+  }
+  bench.answers = () => ended("APPROVED");
+  await askAll();
+  await time.settle();
+  const [operation] = bench.journal.open;
+  assert.ok(operation);
+  assert.deepEqual([bench.unknown, bench.told.settlings], [["A", "B"], []]);
+  assert.match(bench.doubts.triedOf(operation).lastAnswer ?? "", /^success: this proves nothing, another service sent/);
+});
+
 for (const usedBefore of [askedOver, "bank by-another-path"]) {
   test(`Doubts takes no success of a terminal elsewhere for its own where another service sells too (${usedBefore})`, () =>
     takesNoneOfOthers(usedBefore));

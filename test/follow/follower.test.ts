@@ -589,6 +589,19 @@ test("Follower takes what the terminal on another device knows for proof, and no
   assert.match(again.stands, /^approved/);
 });
 
+test("Follower takes no answer for its own once another service sent its key over the same device, and sends no new one", async () => {
+  const box = following((route) => (route === "/sale" ? lost : approved), { device: "A" });
+  const asking = box.ask(sale, 20_000);
+  await time.advance(500);
+  box.history.othersKeyOver = "A";
+  await time.advance(21_000);
+  const { stands, json, fault } = await asking;
+  assert.match(stands, /^unknown after \d+/);
+  assert.deepEqual([json, fault?.outcome], [undefined, "unknown"]);
+  const other = await ended(box.ask({ ...sale, pay_id: "P-2" }));
+  assert.deepEqual([other.fault?.reason, other.stands, sales(box)], ["key-reused", "not followed", 1]);
+});
+
 test("Follower takes no success of a terminal that may have another service's operation under the same key, nor shows it", async () => {
   for (const hasJournal of [true, false]) {
     const box = following((route) => (route === "/sale" ? lost : undefined), {

@@ -1,7 +1,7 @@
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, ContractName, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
-import type { OperationEnd, OperationHistory, PastOperation } from "../../src/core/followed.ts";
+import type { OperationEnd, OperationHistory, OthersOperation, PastOperation } from "../../src/core/followed.ts";
 import type { JsonObject } from "../../src/core/json-object.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { bodyDigest } from "../../src/envelope/body-digest.ts";
@@ -44,6 +44,8 @@ type Past = Pick<PastOperation, "sentMs" | "digest" | "isFresh" | "device"> & Pa
 /** A journal as the follower sees it. */
 export class History implements OperationHistory {
   isWhole = true;
+  /** The device that another service has sent the same key over. */
+  othersKeyOver: string | undefined;
   /** The device that another service has sent something over. */
   othersDevice: string | undefined;
   readonly past = new Map<string, PastOperation>();
@@ -83,7 +85,9 @@ export class History implements OperationHistory {
   hadAny(): boolean {
     return false;
   }
-  findOthers(): undefined {}
+  findOthers(_service: string, _key: string, device: string): OthersOperation | undefined {
+    return device === this.othersKeyOver ? { service: "bank-2", sentMs: 0 } : undefined;
+  }
   mayHaveOthers(_service: string, device: string): boolean {
     return device === this.othersDevice;
   }

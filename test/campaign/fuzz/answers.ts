@@ -173,6 +173,7 @@ const doubting: Target = {
       }),
       mayBeCleared: () => random.chance(0.1),
       mayHaveOthers: () => random.chance(0.1),
+      findOthers: () => (random.chance(0.1) ? { service: "bank-2", sentMs: 0 } : undefined),
       begun: () => {},
       heardOf: () => {},
       settle: async (operation, { result }) => {
