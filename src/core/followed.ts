@@ -85,6 +85,8 @@ export interface PastOperation {
 /** An operation of another service, whose terminal this one has by now. */
 export interface OthersOperation extends Pick<PastOperation, "sentMs"> {
   readonly service: string;
+  /** In the order of all that is sent. */
+  readonly order: number;
 }
 
 /** Fields of a question, as they stand in the body of the operation. */

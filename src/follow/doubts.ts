@@ -237,7 +237,7 @@ export class Doubts {
     }
     const { device: sentOver, service } = operation.sent;
     const { key = "" } = operation.sent;
-    if (!recovery.baseline && device !== undefined && this.#journal.findOthers(service, key, device) !== undefined) {
+    if (device !== undefined && this.#journal.findOthers(service, key, device) !== undefined) {
       doubt.lastAnswer = `${answerText(answer)}: this proves nothing, ${sentByOthers}`;
       return;
     }

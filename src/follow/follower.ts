@@ -284,7 +284,7 @@ export class Follower {
         othersOpen: () => history?.othersOpen(service, route.path, key),
         hadAny: () => history?.hadAny(service, key) ?? false,
         mayHaveOthers: (device) => history?.mayHaveOthers(service, device) ?? true,
-        hasOthers: (device) => history?.findOthers(service, key, device) !== undefined,
+        othersOrder: (device) => history?.findOthers(service, key, device)?.order,
         accepted: (order) => history?.accepted(service, route.path, key, order),
       },
       requestId: call.requestId,

@@ -35,8 +35,8 @@ export interface HistoryOfOne {
   readonly hadAny: () => boolean;
   /** Whether the terminal on this device may have operations of another service. */
   readonly mayHaveOthers: (device: string) => boolean;
-  /** Whether another service sent something under its key over this device. */
-  readonly hasOthers: (device: string) => boolean;
+  /** The order of what another service sent last under its key over this device; undefined where there is none. */
+  readonly othersOrder: (device: string) => number | undefined;
   /** An answer said that the terminal has it, which was the last under its key until this order. */
   readonly accepted: (order: number) => void;
 }
@@ -469,10 +469,13 @@ export class Operation {
     return `${sentElsewhere}, and ${status === "success" ? foundElsewhere : "the terminal there doesn't have it"}`;
   }
 
-  /** Whether what the terminal has under its key may be another service's. Where that is asked before the sending, it is compared. */
+  /** Whether what the terminal has under its key may be another service's. What stood there before the sending is compared. */
   #hasOthers(device: string | undefined): boolean {
     const { recovery, history } = this.#options;
-    return !recovery.baseline && device !== undefined && history.hasOthers(device);
+    const order = device === undefined ? undefined : history.othersOrder(device);
+    if (order === undefined) return false;
+    const wasSeenBefore = recovery.baseline && this.#known.baseline !== "" && order < this.order;
+    return !wasSeenBefore;
   }
 
   /**

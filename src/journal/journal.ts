@@ -315,7 +315,7 @@ export class Journal implements OperationHistory {
   findOthers(service: string, key: string, device: string): OthersOperation | undefined {
     for (const other of this.#servicesOver.get(device) ?? []) {
       const found = other === service ? undefined : this.#recent.lastOver({ service: other, key: storedKey(key) }, device);
-      if (found !== undefined) return { service: other, sentMs: found.sentMs };
+      if (found !== undefined) return { service: other, sentMs: found.sentMs, order: found.order };
     }
     return undefined;
   }

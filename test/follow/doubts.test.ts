@@ -254,8 +254,11 @@ test("Doubts takes no answer for its own where another service sent its key over
   await bench.send("A", { outcome: "answered", status: "success" }, { over: askedOver, of: "bank-2" });
   await bench.send("B", { outcome: "answered", status: "success" }, { over: askedOver });
   await bench.send("B", { outcome: "unknown" }, { over: askedOver, of: "bank-2" });
+  // Nothing was known under its key before.
+  await bench.lose("C", { route: "/refund", isFresh: true, over: askedOver });
+  await bench.send("C", { outcome: "answered", status: "success" }, { route: "/refund", over: askedOver, of: "bank-2" });
   const askAll = async () => {
-    for (const key of ["A", "B"]) await bench.ask("/check", { pay_id: key }, "bank", key);
+    for (const key of ["A", "B", "C"]) await bench.ask("/check", { pay_id: key }, "bank", key);
   };
   for (let n = 0; n < 5; n++) {
     await time.advance(11_000);
@@ -266,7 +269,7 @@ test("Doubts takes no answer for its own where another service sent its key over
   await time.settle();
   const [operation] = bench.journal.open;
   assert.ok(operation);
-  assert.deepEqual([bench.unknown, bench.told.settlings], [["A", "B"], []]);
+  assert.deepEqual([bench.unknown, bench.told.settlings], [["A", "B", "C"], []]);
   assert.match(bench.doubts.triedOf(operation).lastAnswer ?? "", /^success: this proves nothing, another service sent/);
 });
 

@@ -602,6 +602,29 @@ test("Follower takes no answer for its own once another service sent its key ove
   assert.deepEqual([other.fault?.reason, other.stands, sales(box)], ["key-reused", "not followed", 1]);
 });
 
+test("Follower takes what differs from before a cancel for its end, unless another service sent its key since", async () => {
+  const done = { status: "success", data: { status: "APPROVED", txn_id: "T-2" } };
+  for (const [othersOrder, stands] of [
+    [0, /^approved by \/check/],
+    [9, /^unknown/],
+  ] as const) {
+    let isSent = false;
+    const box = following(
+      (route) => {
+        if (route === "/check") return isSent ? done : approved;
+        isSent = true;
+        return lost;
+      },
+      { route: "/cancel", device: "A" },
+    );
+    box.history.othersKeyOver = "A";
+    box.history.othersOrder = othersOrder;
+    const asking = box.ask({ pay_id: "P-1" }, 60_000);
+    await time.advance(65_000);
+    assert.match((await asking).stands, stands);
+  }
+});
+
 test("Follower takes no success of a terminal that may have another service's operation under the same key, nor shows it", async () => {
   for (const hasJournal of [true, false]) {
     const box = following((route) => (route === "/sale" ? lost : undefined), {

@@ -44,8 +44,9 @@ type Past = Pick<PastOperation, "sentMs" | "digest" | "isFresh" | "device"> & Pa
 /** A journal as the follower sees it. */
 export class History implements OperationHistory {
   isWhole = true;
-  /** The device that another service has sent the same key over. */
+  /** The device that another service has sent the same key over, and in which order. */
   othersKeyOver: string | undefined;
+  othersOrder = 0;
   /** The device that another service has sent something over. */
   othersDevice: string | undefined;
   readonly past = new Map<string, PastOperation>();
@@ -86,7 +87,7 @@ export class History implements OperationHistory {
     return false;
   }
   findOthers(_service: string, _key: string, device: string): OthersOperation | undefined {
-    return device === this.othersKeyOver ? { service: "bank-2", sentMs: 0 } : undefined;
+    return device === this.othersKeyOver ? { service: "bank-2", sentMs: 0, order: this.othersOrder } : undefined;
   }
   mayHaveOthers(_service: string, device: string): boolean {
     return device === this.othersDevice;

@@ -173,7 +173,7 @@ const doubting: Target = {
       }),
       mayBeCleared: () => random.chance(0.1),
       mayHaveOthers: () => random.chance(0.1),
-      findOthers: () => (random.chance(0.1) ? { service: "bank-2", sentMs: 0 } : undefined),
+      findOthers: () => (random.chance(0.1) ? { service: "bank-2", sentMs: 0, order: 1 } : undefined),
       begun: () => {},
       heardOf: () => {},
       settle: async (operation, { result }) => {
