@@ -17,9 +17,9 @@ export function deviceMark(path: string, contract: ContractName): string {
 /** What is said then of an answer that isn't a success. */
 export const sentElsewhere = "it was sent over another device, or by another contract, than its service has now";
 
-/** What is said where several services' terminals were one under one key. */
+/** What is said of any answer where another service sent the same key to the terminal that is asked. */
 export const sentByOthers =
-  "another service sent an operation under the same key over the same device, and it may be about that one";
+  "another service sent an operation under the same key over the device that it was asked over, and it may be about that one";
 
 /** What is said of a success. */
 export const foundElsewhere = "what the terminal there has under its key may be another service's";
