@@ -246,6 +246,8 @@ export class RunningBridge implements Bridge {
     );
     this.#show(config);
     this.admin?.replace(this.routes);
+    // Who is told that it is over finds no port any more that was taken away.
+    await this.#ports.closed;
   }
 
   async stop(): Promise<void> {

@@ -55,3 +55,30 @@ test("Bridge.reload() is refused for a sale that came while its ports were being
     folder.remove();
   }
 });
+
+test("Bridge.reload() is over once no port listens any more that it took away, and its new ones do", async () => {
+  const folder = scratchFolder();
+  const terminal = new Terminal(
+    join(folder.path, "tty"),
+    answering(() => '{"status":"success"}'),
+  );
+  const [port = 0, moved = 0] = await freePorts(2);
+  const configOf = (bankPort: number): Config => ({
+    lines: { till: { ...lineDefaults, path: terminal.link } },
+    services: { bank: serviceConfigOf({ port: bankPort }) },
+    journal: false,
+    log: { level: "info" },
+  });
+  const bridge = await startBridge({ config: configOf(port), log: openLog("silent"), emulated: undefined, sockets: [] });
+  try {
+    await until(() => bridge.lines[0]?.state === "idle", "the line to be clean");
+    await bridge.reload(configOf(moved));
+    const [old, now] = await Promise.allSettled([port, moved].map((each) => ask(each, "POST", "/terminals", "")));
+    assert.match(String(old?.status === "rejected" && old.reason), /ECONNREFUSED/);
+    assert.equal(now?.status === "fulfilled" && now.value.status, 200);
+  } finally {
+    await bridge.stop();
+    terminal.unplug();
+    folder.remove();
+  }
+});
