@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { patienceMs } from "./until.ts";
 
 /** The real bundle as a process of its own, with any command and flags. */
 
@@ -79,7 +80,7 @@ export class PoslineProcess {
    * @throws Error when it has ended by then, or was ended because it never came to hold.
    */
   async until<T>(found: () => T | undefined, what: string): Promise<T> {
-    const limit = setTimeout(() => this.child.kill("SIGKILL"), 15_000);
+    const limit = setTimeout(() => this.child.kill("SIGKILL"), patienceMs);
     try {
       for (;;) {
         const value = found();

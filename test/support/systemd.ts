@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { bundle } from "./posline-process.ts";
+import { patienceMs } from "./until.ts";
 
 const script = fileURLToPath(new URL("systemd.py", import.meta.url));
 
@@ -51,7 +52,7 @@ export class Systemd {
 
   /** Waits until something holds of what was told. */
   async until(done: () => boolean, what: string): Promise<void> {
-    const due = performance.now() + 20_000;
+    const due = performance.now() + patienceMs;
     while (!done()) {
       const left = due - performance.now();
       if (left <= 0) throw new Error(`Waited for ${what}: told ${JSON.stringify(this.told)}\n${this.log}`);

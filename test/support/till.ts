@@ -2,6 +2,7 @@ import type { Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { frameOf } from "../../src/wire/framing.ts";
 import { Pty } from "./pty.ts";
+import { patienceMs } from "./until.ts";
 
 /** Two ttys joined by a cable: what is written to one is read from the other. */
 export function nullModem(one: string, other: string): { unplug(): void } {
@@ -66,7 +67,7 @@ export class Till {
    * @throws Error when none comes for so long that none will.
    */
   async answer(index: number): Promise<string> {
-    const limit = setTimeout(() => this.#giveUp(), 15_000);
+    const limit = setTimeout(() => this.#giveUp(), patienceMs);
     try {
       for (;;) {
         const answer = this.answers[index];
