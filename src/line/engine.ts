@@ -504,14 +504,14 @@ export class LineEngine {
   }
 
   #replied(current: Exchange, frame: Frame, read: ReadReply, now: number): void {
-    const { service, shapedAs } = current.request;
+    const { service } = current.request;
     this.#current = undefined;
     this.#ambiguous = 0;
     this.#take("frame");
     this.#liveness.heard(service, now);
     if (this.#isIdleProbe) this.#recovery.repliedIdle(service, read.json, now);
     else {
-      this.#recovery.replied(service, shapedAs);
+      this.#recovery.replied(service, this.#recovery.questionOf(service, read.json));
       this.#lastBusyMs = now;
     }
     this.#settle(current, current.reply(frame, read, now));

@@ -274,9 +274,14 @@ export class Recovery {
     this.#awaitsStale = true;
   }
 
+  /** To which of posline's own questions a reply of this service may be the answer. */
+  questionOf(service: ServiceName, reply: Readonly<Record<string, unknown>>): Question | undefined {
+    return this.#accounts.get(service)?.lineService.questionOf(reply);
+  }
+
   /**
-   * A call's own reply came: the service has answered all that it was asked before. Not so where one of posline's own questions may be
-   * answered so: it may be the answer to that.
+   * A call's own reply came: the service has answered all that it was asked before.
+   * @param shapedAs The question of posline's own whose answer it looks like: it may be the answer to that.
    */
   replied(service: ServiceName, shapedAs?: Question): void {
     const account = this.#accounts.get(service);

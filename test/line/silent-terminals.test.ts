@@ -514,3 +514,14 @@ test("Line gives each call its error, of a terminal that was off and answers bot
     }
   }
 });
+
+test("Line gives a receipt its error behind a report that was printed, which is no answer to a question, of a terminal that was off for a while", () => {
+  const terminal = proven("fiscal");
+  terminal.onCall = (id) =>
+    id === "LOST" ? undefined : id === "REPORT" ? '{"status":"success","cash":1}' : '{"status":"error","code":6}';
+  terminal.sell("LOST", 3_000, { service: "fiscal", replyTimeoutMs: 3_000 });
+  terminal.isOffFor(2_000);
+  terminal.cleanAfterS();
+  assert.match(terminal.sell("REPORT", 1_000, { service: "fiscal", shapedAs: "second" }) ?? "", /cash/);
+  assert.equal(terminal.sell("S-1", 1_000, { service: "fiscal" }), '{"status":"error","code":6}');
+});
