@@ -16,7 +16,7 @@ import { bundle, closeAndRun, PoslineProcess } from "../support/posline-process.
 import { secretsIn, seededSecrets } from "../support/secrets.ts";
 import { Systemd } from "../support/systemd.ts";
 import { type Asked, probeReply, Terminal } from "../support/terminal.ts";
-import { until } from "../support/until.ts";
+import { patienceMs, until } from "../support/until.ts";
 import { capinfos, fieldsOf, noTshark, tshark } from "../support/wireshark.ts";
 
 /**
@@ -360,7 +360,7 @@ test("posline tap and tap --raw end by one signal also while their reader takes 
     for (let n = 0; n < 8; n++) await bridge.post("bank", "/check", JSON.stringify({ pay_id }));
     for (const process of [raw, framed]) {
       process.child.kill("SIGTERM");
-      const [code] = (await once(process.child, "exit", { signal: AbortSignal.timeout(5_000) })) as [number | null];
+      const [code] = (await once(process.child, "exit", { signal: AbortSignal.timeout(patienceMs) })) as [number | null];
       assert.equal(code, 0, process.stderr);
     }
   } finally {
@@ -374,7 +374,7 @@ test("posline tap --raw whose output can't be written gives the device back and 
   try {
     const args = [process.execPath, bundle, "tap", "--raw", "--line", device.link, "--write", "-"];
     const raw = spawn("bash", ["-c", closeAndRun, "bash", ...args], { stdio: ["ignore", full, "pipe"] });
-    const [code] = (await once(raw, "exit", { signal: AbortSignal.timeout(5_000) })) as [number | null];
+    const [code] = (await once(raw, "exit", { signal: AbortSignal.timeout(patienceMs) })) as [number | null];
     assert.equal(code, 69);
   } finally {
     closeSync(full);
