@@ -29,10 +29,18 @@ export function notifier(env: Environment, fd: number | undefined, failed: (reas
   if (NOTIFY_SOCKET === undefined || NOTIFY_SOCKET === "") return { listens: false, tell: async () => {} };
   // One after the other: READY must not come after the STATUS that follows it.
   let last = Promise.resolve();
+  /** What the last one says while it waits: the same again would say no more, and a slow box would fall behind with its pings. */
+  let waiting: string | undefined;
   return {
     listens: true,
     tell: (lines) => {
-      last = last.then(() => run(lines, NOTIFY_SOCKET, failed));
+      const text = lines.join("\n");
+      if (text === waiting) return last;
+      waiting = text;
+      last = last.then(() => {
+        if (waiting === text) waiting = undefined;
+        return run(lines, NOTIFY_SOCKET, failed);
+      });
       return last;
     },
   };
