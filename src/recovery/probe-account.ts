@@ -275,17 +275,14 @@ export class ProbeAccount implements ProbeAccountState {
     this.isAsked = false;
     if (this.answered === 0) this.firstAnswerMs = now;
     this.#came(question);
-    const isLast = this.#secondDecides && fits && this.answered >= this.stale;
-    const mayBeCopy = isLast && question === "probe";
-    // No older second question is out, so this is the answer to the one that was asked last of all.
-    const isDecided = isLast && question === "second" && this.secondsOut === 0;
+    const mayBeCopy = this.#secondDecides && question === "probe" && fits && this.answered >= this.stale;
     const isPassedOver = mayBeCopy && this.questions.isSecondPassedOver;
     if (!mayBeCopy) this.answered++;
     if (isPassedOver) this.questions.passOver();
     this.sentAtMs = 0;
     this.answeredAtMs = now;
     this.unanswered = this.unanswered.slice(1);
-    if (this.questions.isProof || isDecided) this.#nothingOlder();
+    if (this.questions.isProof) this.#nothingOlder();
     else if (this.answered > this.stale && !fits) this.questions.contradicted();
     this.#countAnew();
     const [oldest] = this.unanswered;
@@ -314,16 +311,14 @@ export class ProbeAccount implements ProbeAccountState {
     this.sent = this.unanswered.length;
   }
 
-  /** A terminal answers in order: only questions may still be answered that were asked behind the one whose answer came. */
+  /** Only questions that are out now may still be answered. */
   #nothingOlder(): void {
-    const { length } = this.questions.open;
     this.staleBefore = this.stale;
     this.setStale(0);
-    this.unanswered = length === 0 ? [] : this.unanswered.slice(-length);
-    this.secondsOut = Math.min(this.secondsOut, length);
+    this.secondsOut = Math.min(this.secondsOut, this.unanswered.length);
     this.answered = 1;
     this.errors = 0;
-    this.sent = 1 + length;
+    this.sent = 1 + this.unanswered.length;
     this.questions.proved();
   }
 

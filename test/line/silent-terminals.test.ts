@@ -497,24 +497,6 @@ test("Line is held up by a dead service for half a minute an hour, beside one th
   assert.ok(refused <= 4, `${refused} of ${calls} calls were refused`);
 });
 
-test("Line gives each call its error, of a terminal that was off and answers both questions: at the start and by day", () => {
-  for (const service of ["bank", "fiscal"] as const) {
-    const begun = () => new OddTerminal([service]);
-    const fresh = begun();
-    fresh.isOffFor(7_000);
-    const byDay = begun();
-    byDay.cleanAfterS();
-    byDay.time.advance(20_000);
-    byDay.isOffFor(minuteMs + 10_000);
-    for (const terminal of [fresh, byDay]) {
-      terminal.cleanAfterS();
-      for (const id of ["S-1", "S-2", "S-3"]) {
-        assert.equal(terminal.sell(id, 1_000, { service }), `{"status":"error","code":-29,"id":"${id}"}`);
-      }
-    }
-  }
-});
-
 test("Line gives a receipt its error behind a report that was printed, which is no answer to a question, of a terminal that was off for a while", () => {
   const terminal = proven("fiscal");
   terminal.onCall = (id) =>
