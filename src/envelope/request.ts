@@ -256,6 +256,17 @@ export function readFormLine(payload: Buffer): ReceivedRequest | undefined {
   return { service: "fiscal", route, body: [...data, ...sign] };
 }
 
+/** Why `readFormLine` doesn't read a payload: its fault, by what is wrong with it (fiscal.md, Rules 2). */
+export function formLineFault(payload: Buffer): Fault {
+  const { command, data, sign, repeated } = parseForm(payload);
+  const cannot = "Cannot read the request";
+  if (repeated !== undefined) return new Fault("malformed", `${cannot}: the form has ${repeated} twice: send it once`);
+  if (command === undefined && (data ?? sign) !== undefined) {
+    return new Fault("missing", `${cannot}: the form has no command: add command, the operation's route`);
+  }
+  return new Fault("malformed", `${cannot}: it is not a form of command, data and sign`);
+}
+
 /**
  * Reads a bank or qr request's payload from a line: `<route>` or `<route>\n<JSON>`, with `:<port>` in front for qr.
  * @param qrPrefix What selects qr: its contract's `linePrefix`.

@@ -12,7 +12,7 @@ import { Presence } from "../core/presence.ts";
 import { msPerByte, type OpenTransport } from "../device/transport.ts";
 import { faultOnLine } from "../envelope/fault.ts";
 import { wholeOf } from "../envelope/json.ts";
-import { type ReceivedRequest, readFormLine, readTextLine } from "../envelope/request.ts";
+import { formLineFault, type ReceivedRequest, readFormLine, readTextLine } from "../envelope/request.ts";
 import type { Decoded, Discard, Frame, Framing } from "../wire/decoded.ts";
 import { frameOf } from "../wire/framing.ts";
 import type { Receiving } from "./frame-reader.ts";
@@ -227,7 +227,8 @@ export class LineListener {
   }
 
   async #answer(job: Job): Promise<void> {
-    if ("broken" in job) return this.#refuseUnread(job.broken, "Cannot read the frame: its CRC is wrong");
+    if ("broken" in job)
+      return this.#refuseUnread(job.broken, new Fault("malformed", "Cannot read the frame: its CRC is wrong"));
     const asked = this.#readCall(job.frame);
     if (asked === undefined) return this.#refuseUnaddressed(job.frame);
     this.#answersUnread = true;
@@ -339,19 +340,18 @@ export class LineListener {
     this.#options.report.unaddressed?.(frame);
     const fiscal = this.#options.services.find(({ contract }) => contract.framing === "stx" && frame.framing === "stx");
     if (fiscal === undefined) return;
-    const { contract } = fiscal;
-    await this.#refuseUnread(contract, "Cannot read the request: its command is missing, or a field appears twice");
+    await this.#refuseUnread(fiscal.contract, formLineFault(wholeOf(frame.payload)));
   }
 
   /**
    * Answers a frame that can't be read, but none that follows it without a silence: where the answer comes back damaged, or is answered by
    * another listener, there would be no end.
    */
-  async #refuseUnread(contract: Contract, message: string): Promise<void> {
+  async #refuseUnread(contract: Contract, fault: Fault): Promise<void> {
     if (!this.#answersUnread) return;
     this.#answersUnread = false;
     if (this.#isNewest && !(await this.#isQuietBehind())) return;
-    await this.#write(contract, refusal(contract, message));
+    await this.#write(contract, faultOnLine(contract, undefined, fault));
   }
 
   /** Whether a frame is what was written last, as a line that echoes gives it back: nobody's request, whatever it says. */
@@ -423,8 +423,6 @@ function readRequest({ framing, payload }: Frame): ReceivedRequest | undefined {
 function stoppingFault({ route }: Call, why: string): Fault {
   return new Fault("unavailable", `Cannot send ${route}: ${why}. ${nothingSent}`, { reason: "stopping" });
 }
-
-const refusal = (contract: Contract, message: string) => faultOnLine(contract, undefined, new Fault("malformed", message));
 
 /** What an ending is on the line: the service's bytes, or a fault. */
 function payloadOf(contract: Contract, { route }: Call, ending: Reply | Fault): readonly Buffer[] {

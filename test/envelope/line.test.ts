@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { contracts } from "../../src/contract/contracts.ts";
 import { Fault } from "../../src/core/fault.ts";
-import { readFormLine, readTextLine, toLine } from "../../src/envelope/request.ts";
+import { formLineFault, readFormLine, readTextLine, toLine } from "../../src/envelope/request.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 
 /** Tests src/envelope/request.ts. */
@@ -144,4 +144,17 @@ test("readTextLine() reads no body where nothing follows the route's line end", 
   for (const text of ["/check\n", "/check"])
     assert.deepEqual(readTextLine(Buffer.from(text), prefix)?.body, [], JSON.stringify(text));
   assert.deepEqual(readTextLine(Buffer.from("/check\n{"), prefix)?.body, [Buffer.from("{")]);
+});
+
+test("formLineFault() says what a form lacks, or has twice, by the contract's codes", () => {
+  const told = (text: string) => {
+    const { kind, message } = formLineFault(Buffer.from(text));
+    return [kind, message.replace("Cannot read the request: ", "")];
+  };
+  const noCommand = ["missing", "the form has no command: add command, the operation's route"];
+  assert.deepEqual(told("data=e30=&sign=x"), noCommand);
+  assert.deepEqual(told("sign=x"), noCommand);
+  assert.deepEqual(told("command=/sale&data=e30=&data=e30="), ["malformed", "the form has data twice: send it once"]);
+  assert.deepEqual(told("data=e30=&data=e30="), ["malformed", "the form has data twice: send it once"]);
+  assert.deepEqual(told("/sale\n{}"), ["malformed", "it is not a form of command, data and sign"]);
 });

@@ -297,7 +297,7 @@ test("LineListener of the newest takes a request of other bytes or another frami
   assert.deepEqual(await gateway.answer("{}"), []);
   await time.advance(corruptQuietMs);
   assert.deepEqual(await gateway.written(), [
-    '{"status":"error","code":2,"message":"Cannot read the request: its command is missing, or a field appears twice"}',
+    '{"status":"error","code":2,"message":"Cannot read the request: it is not a form of command, data and sign"}',
   ]);
   assert.equal(gateway.unaddressed, 1);
   await gateway.listener.stop();

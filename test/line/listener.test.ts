@@ -144,11 +144,14 @@ test("LineListener answers a fiscal frame with a wrong CRC with code 2", async (
   await till.listener.stop();
 });
 
-test("LineListener answers a fiscal request without a command, or with a field twice, with code 2", async () => {
+test("LineListener answers a fiscal request without a command with code 3, and one with a field twice with code 2", async () => {
   const till = await new Till(["fiscal"]).open();
-  for (const text of ["data=e30=&sign=x", "command=/sale&data=e30=&data=e30=&sign=x"]) {
+  for (const [text, code] of [
+    ["data=e30=&sign=x", 3],
+    ["command=/sale&data=e30=&data=e30=&sign=x", 2],
+  ] as const) {
     const [answer] = await till.ask("stx", text);
-    assert.equal(JSON.parse(answer ?? "").code, 2);
+    assert.equal(JSON.parse(answer ?? "").code, code);
     await time.advance(2 * unreadQuietMs);
   }
   assert.equal(till.calls.length, 0);
@@ -400,7 +403,10 @@ test("LineListener shows its report what comes, what goes out, and what was half
 test("LineListener answers the errors of its own as the service would, and says what was wrong", async () => {
   const till = await new Till(["fiscal"]).open();
   const [answer] = await till.ask("stx", "data=e30=&sign=x");
-  assert.match(JSON.parse(answer ?? "").message, /command is missing, or a field appears twice/);
+  assert.deepEqual(JSON.parse(answer ?? ""), {
+    ...{ status: "error", code: 3 },
+    message: "Cannot read the request: the form has no command: add command, the operation's route",
+  });
   const bank = await new Till(["bank"]).open();
   assert.deepEqual(await bank.ask("length", "no route"), []);
   assert.deepEqual(await bank.ask("stx", "data=e30=&sign=x"), [], "nobody here speaks so");
