@@ -197,11 +197,28 @@ export class RecentOperations {
 
   #sending(
     { route, timeMs, digest, device, ask, fresh = false, amount }: SentRecord,
-    place: Pick<Sending, "place" | "order" | "atMs" | "endedMs">,
+    { place, order, atMs, endedMs }: Pick<Sending, "place" | "order" | "atMs" | "endedMs">,
   ): Sending {
-    const unknown = { notes: [], said: nothingSaid, isFound: false, settled: undefined, isStopped: false, isFollowed: false };
-    const own = { route, sentMs: timeMs, digest, device, ask, isFresh: fresh, amount: amountOf(amount) };
-    return { ...own, ...place, ...unknown };
+    // Field by field: put together of others V8 makes it twice as large, and a full journal is read in twice the time.
+    return {
+      route,
+      sentMs: timeMs,
+      digest,
+      device,
+      ask,
+      isFresh: fresh,
+      amount: amountOf(amount),
+      place,
+      order,
+      atMs,
+      endedMs,
+      notes: [],
+      said: nothingSaid,
+      isFound: false,
+      settled: undefined,
+      isStopped: false,
+      isFollowed: false,
+    };
   }
 
   /** In the order of their sending: a journal that is read late brings what was sent before. */
