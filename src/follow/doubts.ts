@@ -235,8 +235,7 @@ export class Doubts {
       doubt.aloneSinceMs = aloneSinceMs;
       doubt.state = lost;
     }
-    const { device: sentOver, service } = operation.sent;
-    const { key = "" } = operation.sent;
+    const { device: sentOver, service, key = "" } = operation.sent;
     if (device !== undefined && this.#journal.findOthers(service, key, device) !== undefined) {
       doubt.lastAnswer = `${answerText(answer)}: this proves nothing, ${sentByOthers}`;
       return;

@@ -67,7 +67,7 @@ export interface FetchOptions {
 export const fetchOver =
   ({ net, portNow, asking }: FetchOptions): typeof fetch =>
   async (input, { method = "GET", headers, body, signal } = {}) => {
-    const sent = { ...(method !== undefined && { method }), headers: Object.fromEntries(new Headers(headers)) };
+    const sent = { method, headers: Object.fromEntries(new Headers(headers)) };
     const path = new URL(String(input)).pathname;
     const text = typeof body === "string" ? body : undefined;
     asking(path);

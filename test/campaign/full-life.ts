@@ -294,8 +294,12 @@ interface TillCall {
   readonly leavesMs?: number | undefined;
 }
 
-/** How a call ended, by `X-Posline-Outcome`. */
-const outcomes = { answered: "answered", "not-sent": "notSent", unknown: "unknown" } as const;
+/** What is counted of a call's end, by `X-Posline-Outcome`. */
+const outcomes: ReadonlyMap<unknown, "answered" | "notSent" | "unknown"> = new Map([
+  ["answered", "answered"],
+  ["not-sent", "notSent"],
+  ["unknown", "unknown"],
+]);
 
 const contentTypes = { bank: "application/json", fiscal: "application/x-www-form-urlencoded", qr: "application/json" } as const;
 
@@ -315,8 +319,6 @@ export class FullLife {
   readonly #tally: FullTally;
   readonly #say: (text: string) => void;
   readonly #terminals: readonly FullTerminal[];
-  /** By service; one where they share a line. */
-  readonly #farEnds: readonly FullFarEnd[];
   #disk = new SimDisk();
   /** The disk failed or hung, or lost its power, so that a record may be missing where the policy is to relay. */
   #mayLackRecords = false;
@@ -356,9 +358,8 @@ export class FullLife {
     time.setOffMs = 0;
     const isShared = world.sharesLine && new Set(world.services.map(({ trade }) => trades[trade].contract)).size > 1;
     const shared = new FullFarEnd(time);
-    this.#farEnds = world.services.map(() => (isShared ? shared : new FullFarEnd(time)));
     this.#terminals = world.services.map(({ trade, fates, takesNames }, index) => {
-      const farEnd = this.#farEnds[index] ?? shared;
+      const farEnd = isShared ? shared : new FullFarEnd(time);
       const terminal = new FullTerminal({ time, farEnd, trade: trades[trade], fates, lateMs: world.lateMs, takesNames });
       farEnd.serve(terminal);
       terminal.onRun = (route, operation, times) => this.#ran(`${serviceNames[index]} ${route} ${operation}`, times);
@@ -438,13 +439,18 @@ export class FullLife {
 
   // --- the process
 
+  /** One where two services share a line. */
+  get #farEnds(): readonly FullFarEnd[] {
+    return [...new Set(this.#terminals.map(({ farEnd }) => farEnd))];
+  }
+
   #started(): FullBox {
     const life = ++this.#life;
-    for (const each of new Set(this.#farEnds)) each.renew();
+    const farEnds = this.#farEnds;
+    for (const each of farEnds) each.renew();
     return new FullBox({
-      services: this.#terminals.map(({ contract }, index) => {
-        const farEnd = this.#farEnds[index] ?? new FullFarEnd(this.#time);
-        const line = `line-${this.#farEnds.indexOf(farEnd)}`;
+      services: this.#terminals.map(({ contract, farEnd }, index) => {
+        const line = `line-${farEnds.indexOf(farEnd)}`;
         return { name: serviceNames[index] ?? contract, contract, line, open: farEnd.device.open };
       }),
       ...{ onFailure: this.#world.onFailure, disk: this.#disk },
@@ -545,7 +551,7 @@ export class FullLife {
         this.#closeBatch(each.service);
         break;
       case "unplug": {
-        const device = this.#farEnds[each.service]?.device;
+        const device = this.#terminals[each.service]?.farEnd.device;
         device?.unplug();
         this.#time.after(each.ms, () => device?.plug());
         break;
@@ -607,12 +613,12 @@ export class FullLife {
     const { path, body, waitMs, leavesMs } = asked;
     const till = new AbortController();
     if (leavesMs !== undefined) this.#time.after(leavesMs, () => till.abort());
-    const end = (outcome: keyof typeof outcomes | "left", word?: OperationResult) => {
+    const end = (outcome: "answered" | "notSent" | "unknown" | "left", word?: OperationResult) => {
       // A process that was killed tells nobody anything.
       if (life !== this.#life) return;
       this.#say(`${id}: ${outcome} ${word ?? ""}`);
       this.#open.delete(id);
-      this.#tally[outcome === "left" ? "left" : outcomes[outcome]]++;
+      this.#tally[outcome]++;
       if (outcome !== "left") this.#checked(() => ended(word));
     };
     const headers = {
@@ -622,7 +628,7 @@ export class FullLife {
     const [port, kept] = [this.#portOf(index), this.#kept[index]];
     askBox(this.#net, { port, path, body, headers, signal: till.signal, kept }).then(
       ({ headers: { "x-posline-outcome": said, "x-posline-result": word } }) => {
-        const outcome = (["answered", "not-sent", "unknown"] as const).find((each) => each === said);
+        const outcome = outcomes.get(said);
         const result = operationResults.find((each) => each === word);
         if (outcome !== undefined && result === word) end(outcome, result);
         else this.#fail(new Error(`${id} was answered with the outcome ${String(said)} and the result ${String(word)}`));

@@ -82,7 +82,7 @@ export class FullTerminal {
   readonly #denied = new Set<string>();
   isHealthy = false;
   readonly trade: Trade;
-  readonly #farEnd: FullFarEnd;
+  readonly farEnd: FullFarEnd;
   readonly #time: VirtualTime;
   readonly #fates: readonly FullFate[];
   readonly #lateMs: number;
@@ -93,7 +93,7 @@ export class FullTerminal {
 
   constructor({ time, farEnd, trade, fates, lateMs, takesNames }: FullTerminalOptions) {
     this.#time = time;
-    this.#farEnd = farEnd;
+    this.farEnd = farEnd;
     this.trade = trade;
     this.#fates = fates;
     this.#lateMs = lateMs;
@@ -184,7 +184,7 @@ export class FullTerminal {
   take(framing: Framing, text: string): void {
     const probe = probeReply({ framing, text, number: 0 });
     if (probe !== undefined) {
-      this.#farEnd.answer(framing, probe, answerMs, false);
+      this.farEnd.answer(framing, probe, answerMs, false);
       return;
     }
     this.requests++;
@@ -200,7 +200,7 @@ export class FullTerminal {
     if (fate?.kind === "request lost") return;
     const [answer, takesMs] = this.#carryOut(request, fate);
     if (fate?.kind === "reply lost" || answer === undefined) return;
-    this.#farEnd.answer(framing, answer, fate?.kind === "late" ? this.#lateMs : takesMs, fate?.kind === "corrupt");
+    this.farEnd.answer(framing, answer, fate?.kind === "late" ? this.#lateMs : takesMs, fate?.kind === "corrupt");
   }
 
   /** @returns the answer, and how long it takes. */
