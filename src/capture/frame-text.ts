@@ -1,3 +1,4 @@
+import { localTime } from "../core/local-time.ts";
 import { printable, printableLines } from "../core/shell-text.ts";
 import type { CapturedFrame } from "./captured-frame.ts";
 
@@ -21,20 +22,12 @@ export function hexRows(bytes: Uint8Array): string {
   return rows;
 }
 
-/** The time of day here, to the millisecond. */
-export function clockTime(timeMs: number): string {
-  const date = new Date(timeMs);
-  const two = (part: number) => String(part).padStart(2, "0");
-  const ms = String(date.getMilliseconds()).padStart(3, "0");
-  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${ms}`;
-}
-
 /** A frame: a line that says what it is, then its payload as text, or as rows of hex. */
 export function frameText(frame: CapturedFrame, hex: boolean): string {
   const { timeMs, line, direction, role, service, route, wireBytes, checksum, sums, outcome, reason, requestId, payload } =
     frame;
   const words = [
-    clockTime(timeMs),
+    localTime(timeMs),
     line,
     direction === "out" ? "->" : "<-",
     service ?? "-",

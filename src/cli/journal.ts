@@ -2,6 +2,7 @@ import { type Config, ConfigError } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
 import { type Environment, loadConfig } from "../config/load.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
+import { localDay, localTime } from "../core/local-time.ts";
 import { printable, printableJson, printableLines } from "../core/shell-text.ts";
 import { JournalError } from "../journal/errors.ts";
 import { JournalFollower, type JournalSnapshot, readJournal } from "../journal/reader.ts";
@@ -159,7 +160,7 @@ async function withTried(operations: readonly Shown[], target: JournalSettleTarg
 function triedText({ asked, lastAsked, lastAnswer, cannotAsk }: JsonObject): string {
   const times = asked === 1 ? "once" : `${String(asked)} times`;
   const parts = [
-    ...(typeof asked === "number" && asked > 0 ? [`asked ${times}, last at ${localTime(String(lastAsked))}`] : []),
+    ...(typeof asked === "number" && asked > 0 ? [`asked ${times}, last at ${dateAndTime(String(lastAsked))}`] : []),
     ...(typeof lastAnswer === "string" ? [`last answer: ${lastAnswer}`] : []),
     ...(typeof cannotAsk === "string" ? [`posline does not ask: ${cannotAsk}`] : []),
   ];
@@ -248,15 +249,13 @@ function layOut(rows: readonly (readonly string[])[]): string {
 
 function cellsOf({ time, service, route, key, amount, outcome, left, code, requestId, result }: Shown): readonly string[] {
   const ended = [outcome, ...(result === undefined ? [] : [result]), ...(left ? ["left"] : [])].join(", ");
-  const cells = [localTime(time), service, route, key ?? "-", amount ?? "-", ended, code?.toString() ?? "-", requestId];
+  const cells = [dateAndTime(time), service, route, key ?? "-", amount ?? "-", ended, code?.toString() ?? "-", requestId];
   return cells.map(printable);
 }
 
-function localTime(iso: string): string {
-  const at = new Date(iso);
-  const two = (number: number) => String(number).padStart(2, "0");
-  const day = [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join("-");
-  return `${day} ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(":")}`;
+function dateAndTime(iso: string): string {
+  const ms = Date.parse(iso);
+  return `${localDay(ms)} ${localTime(ms, 0)}`;
 }
 
 function summary(operations: readonly Shown[], args: JournalArguments, bad: number): string {

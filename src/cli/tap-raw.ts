@@ -1,9 +1,10 @@
 import { writeSync } from "node:fs";
 import { ByteLengthParser } from "@serialport/parser-byte-length";
-import { clockTime, hexRow, rowBytes } from "../capture/frame-text.ts";
+import { hexRow, rowBytes } from "../capture/frame-text.ts";
 import { PcapngWriter, rtacSerial } from "../capture/pcapng.ts";
 import type { LineConfig } from "../config/config.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
+import { localTime } from "../core/local-time.ts";
 import { printable } from "../core/shell-text.ts";
 import { version } from "../core/version.ts";
 import type { Connection } from "../device/transport.ts";
@@ -50,7 +51,7 @@ export class HexDump {
 
   #listen(): void {
     this.#rows.on("data", (row: Buffer) => {
-      this.#out(`${hexRow(this.#offset, row).trimEnd()}  ${clockTime(this.#cameMs)}\n`);
+      this.#out(`${hexRow(this.#offset, row).trimEnd()}  ${localTime(this.#cameMs)}\n`);
       this.#offset += row.length;
       this.#pending -= row.length;
     });

@@ -1,5 +1,6 @@
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { contractNames } from "../core/call.ts";
+import { localDay, localTime } from "../core/local-time.ts";
 import { urlHost } from "../core/url-host.ts";
 import type { ExchangeLogEvent, LineLogEvent, LogEvent, ProcessLogEvent } from "./event.ts";
 import { type Colourer, type Tone, terminalSafe } from "./terminal-text.ts";
@@ -33,7 +34,7 @@ export class LogRenderer {
     if (event.kind === "exchange") this.#fit(event);
     const line = `${this.line(event)}\n`;
     if (event.kind === "text" || this.#dates === "each") return line;
-    const day = dayOf(event.timeMs);
+    const day = localDay(event.timeMs);
     if (day === this.#day) return line;
     this.#day = day;
     return `${this.#colour("faint", `--- ${day}`)}\n${line}`;
@@ -42,7 +43,7 @@ export class LogRenderer {
   /** An event as its line alone. */
   line(event: LogEvent): string {
     if (event.kind === "text") return terminalSafe(event.text);
-    const time = this.#dates === "each" ? `${dayOf(event.timeMs)} ${timeOf(event.timeMs)}` : timeOf(event.timeMs);
+    const time = this.#dates === "each" ? `${localDay(event.timeMs)} ${localTime(event.timeMs)}` : localTime(event.timeMs);
     const more =
       event.leftOut > 0 ? this.#colour("odd", `(${event.leftOut} similar lines before it were left out of the log)`) : "";
     return joinColumns([this.#colour("faint", time), this.#columnsOf(event), more]);
@@ -103,18 +104,6 @@ function onlyReads(service: string, route: string): boolean {
     (each) => routeOf(contracts[each], route)?.effect ?? [],
   );
   return effects.length > 0 && effects.every((effect) => effect === "none");
-}
-
-const two = (n: number) => String(n).padStart(2, "0");
-
-function dayOf(ms: number): string {
-  const at = new Date(ms);
-  return `${String(at.getFullYear()).padStart(4, "0")}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-}
-
-function timeOf(ms: number): string {
-  const at = new Date(ms);
-  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${String(at.getMilliseconds()).padStart(3, "0")}`;
 }
 
 /** Tenths where they mean something. */

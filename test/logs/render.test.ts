@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { readSince } from "../../src/logs/since.ts";
 import { checksum, late, notSent, sale, shown, stamp, trace, unknown } from "./sample.ts";
 
 const golden = (lines: readonly (object | string)[], expected: readonly string[], options = {}) =>
@@ -20,6 +21,20 @@ test("LogView shows an exchange a line, aligned, in local time, the date where t
       "11:33:08.336  fiscal   /close_shift  -             NOT SENT 503                0+0 ms  Cannot send /close_shift: the line is down: nothing was sent  [6fcc1715-1]",
     ],
   );
+});
+
+test("LogView shows the offset in the hour that comes twice, as --since reads it", () => {
+  const at = (time: string) => ({ ...sale, time });
+  const lines = [at("2026-10-25T00:30:00.000Z"), at("2026-10-25T01:30:00.000Z"), at("2026-10-25T02:30:00.000Z")];
+  golden(lines, [
+    "--- 2026-10-25",
+    "02:30:00.000+02:00  bank     /sale     A-1       answered success        0+8.7 ms",
+    "02:30:00.000+01:00  bank     /sale     A-1       answered success        0+8.7 ms",
+    "03:30:00.000  bank     /sale     A-1       answered success        0+8.7 ms",
+  ]);
+  const [first = "", second = ""] = shown(lines, { terminal: false }).split("\n");
+  assert.equal(readSince(first.slice(0, 29), 0), Date.parse("2026-10-25T00:30:00.000Z"));
+  assert.equal(readSince(second.slice(0, 29), 0), Date.parse("2026-10-25T01:30:00.000Z"));
 });
 
 test("LogView shows the date on each line where its output is no terminal", () => {
