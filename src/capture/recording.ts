@@ -1,4 +1,5 @@
 import type { LineConfig } from "../config/config.ts";
+import { lineDefaults } from "../config/limits.ts";
 import type { ContractName, ServiceName } from "../core/call.ts";
 import type { FaultKind, FaultReason } from "../core/fault.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
@@ -181,8 +182,10 @@ function headIn(value: JsonObject, number: number): RecordingHead {
   const isDated = isMoment(readAt["t"]) && typeof readAt["time"] === "string" && /^2\d{3}-/.test(readAt["time"]);
   if (!isComplete || !isDated || Number.isNaN(Date.parse(String(readAt["time"]))))
     throw notOne(number, "its heading is incomplete");
+  // An older posline's recording lacks the settings that came since: it did what their defaults say.
+  const whole: object = { ...value, config: { ...lineDefaults, ...config } };
   // Written by `recordingText` of the same form; what was changed by hand fails in the replay, which says so.
-  return value as unknown as RecordingHead;
+  return whole as RecordingHead;
 }
 
 function entryIn(value: JsonObject, number: number): RecordedEntry {

@@ -28,8 +28,12 @@ export interface LineConfig {
   readonly lateReplyMs: number;
   /** Milliseconds of idleness after which the terminal is asked whether it is still there; 0 asks nothing. */
   readonly idleProbeMs: number;
+  /** Milliseconds after the terminal's last byte in which nothing is sent. */
+  readonly pauseMs: number;
   readonly queueCallsMax: number;
   readonly queueWaitMs: number;
+  /** Whether the system lowers DTR when the device is closed. */
+  readonly hupcl: boolean;
   /** Modem lines to set after opening; unset leaves them to the driver. */
   readonly dtr?: boolean;
   readonly rts?: boolean;

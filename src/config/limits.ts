@@ -76,6 +76,13 @@ export const bounds = {
     unit: "ms",
     why: "0 turns probing off, a pause below 5000 would keep the tills waiting, and one above a day is of no use",
   },
+  /** A longer one would hold up posline's own questions. */
+  pauseMs: {
+    min: 0,
+    max: probeIntervalMs,
+    unit: "ms",
+    why: `0 is no pause, and a terminal that listens only ${probeIntervalMs} ms after it spoke is broken`,
+  },
   queueCallsMax: {
     min: 1,
     max: 10_000,
@@ -127,8 +134,10 @@ export const lineDefaults = {
   recovery: "barrier",
   lateReplyMs: 30_000,
   idleProbeMs: 60_000,
+  pauseMs: 0,
   queueCallsMax: 64,
   queueWaitMs: 15_000,
+  hupcl: true,
 } as const;
 
 /**

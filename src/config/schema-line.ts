@@ -61,8 +61,18 @@ export const line = {
       lineDefaults.idleProbeMs,
       "Idle time after which each service that has answered a probe before is probed again; 0 turns it off.",
     ),
+    pauseMs: bounded(
+      bounds.pauseMs,
+      lineDefaults.pauseMs,
+      "Pause after the last byte of an answer, in which nothing is sent: some terminals hear nothing for a moment.",
+    ),
     queueCallsMax: bounded(bounds.queueCallsMax, lineDefaults.queueCallsMax, "Calls that may wait for the line."),
     queueWaitMs: bounded(bounds.queueWaitMs, lineDefaults.queueWaitMs, "How long a call may wait for the line."),
+    hupcl: {
+      type: "boolean",
+      default: lineDefaults.hupcl,
+      description: "Whether DTR falls when the device is closed, which resets some terminals; false leaves it up.",
+    },
     dtr: { type: "boolean", description: "Sets DTR after opening; absent leaves it to the driver, which raises it." },
     rts: { type: "boolean", description: "Sets RTS after opening; absent leaves it to the driver, which raises it." },
   },

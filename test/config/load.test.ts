@@ -20,8 +20,10 @@ test("loadConfig() fills in the defaults, and the contracts' ports and time-outs
     recovery: "barrier",
     lateReplyMs: 30_000,
     idleProbeMs: 60_000,
+    pauseMs: 0,
     queueCallsMax: 64,
     queueWaitMs: 15_000,
+    hupcl: true,
   });
   assert.deepEqual(config.services.bank, {
     contract: "bank",
