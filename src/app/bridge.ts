@@ -76,7 +76,7 @@ export interface Bridge extends Supervised {
  */
 export async function startBridge({ config, log, emulated, sockets, tap }: BridgeOptions): Promise<Bridge> {
   const emulation = emulated === undefined ? undefined : await emulationOf(emulated, config, log);
-  const transportOf = emulation === undefined ? await devices() : await emulatedLines(emulation, log);
+  const transportOf = emulation === undefined ? await devices(log) : await emulatedLines(emulation, log);
   const adminSocket = socketForAdmin(config, sockets);
   const status = new Status(version);
   const error = (reason: unknown) => reportBug(log, reason);

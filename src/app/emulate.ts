@@ -12,7 +12,7 @@ import { LineListener } from "../line/listener.ts";
 import { type Admin, openAdmin } from "./admin.ts";
 import { reportBug } from "./bug.ts";
 import { type Emulation, type EmulationFlags, openEmulation } from "./emulation.ts";
-import { lineReport } from "./line-report.ts";
+import { lineReport, settingsReport } from "./line-report.ts";
 import { listeningServices, openApiRoutes } from "./openapi.ts";
 import { type Listening, type Served, servedBy } from "./served.ts";
 
@@ -115,7 +115,8 @@ function lineListenerOf(
   log: Log,
 ): LineListener {
   const { handler, stepsFor } = emulation.onLine(config.crc16, served);
-  const open = faultyTransport({ open: serialPort(config), stepsFor, msPerByte: msPerByte(config) });
+  const device = serialPort(config, { settingsChanged: settingsReport(name, log) });
+  const open = faultyTransport({ open: device, stepsFor, msPerByte: msPerByte(config) });
   const { discard } = lineReport(name, log);
   let said: string | undefined;
   return new LineListener({

@@ -8,6 +8,7 @@ import { Fault } from "../core/fault.ts";
 import type { ExchangeRecord } from "../core/log.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { newTraceparent, traceIdOf } from "../core/traceparent.ts";
+import type { Cause } from "../device/open-errors.ts";
 import { serialPort } from "../device/serial-port.ts";
 import { readReply } from "../envelope/reply.ts";
 import { readHttpBody } from "../envelope/request.ts";
@@ -33,6 +34,8 @@ export interface GatewayLineReport
   extends Pick<LineListenerReport, "discard" | "unaddressed" | "error" | "received" | "writes"> {
   state(state: GatewayView["state"], reason: string): void;
   exchange(record: ExchangeRecord): void;
+  /** Another program changed what its device is set to. */
+  readonly settingsChanged: (cause: Cause) => void;
 }
 
 /** The configuration of a gateway has one for each service, or it is on this box. */
@@ -48,7 +51,7 @@ export function gatewayLine({ name, config, served }: SharedLine, place: Place, 
   let finished: Promise<void> | undefined;
   const listener = new LineListener({
     config,
-    open: place.open(serialPort(config)),
+    open: place.open(serialPort(config, { settingsChanged: told.settingsChanged })),
     answering: "newest",
     newTrace: newTraceparent,
     services: served.map(({ service, config: each }) => {

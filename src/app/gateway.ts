@@ -10,7 +10,7 @@ import { type Admin, openAdmin } from "./admin.ts";
 import { reportBug } from "./bug.ts";
 import { type GatewayLine, type GatewayLineReport, gatewayLine, upstreamOf } from "./gateway-line.ts";
 import { setHeapFlagsOnce } from "./heap.ts";
-import { lineReport, publishedLine } from "./line-report.ts";
+import { lineReport, publishedLine, settingsReport } from "./line-report.ts";
 import { LineSet } from "./line-set.ts";
 import { openApiRoutes } from "./openapi.ts";
 import { refuseRestarts } from "./restarts.ts";
@@ -168,6 +168,7 @@ class RunningGateway implements Gateway {
           bytes: wireBytes,
         }),
       error: (error) => reportBug(log, error, { line }),
+      settingsChanged: settingsReport(line, log),
     };
   }
 }

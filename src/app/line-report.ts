@@ -1,6 +1,6 @@
 import type { Events } from "../admin/events.ts";
 import type { LineFields, Log } from "../core/log.ts";
-import { wordsOf } from "../device/open-errors.ts";
+import { type Cause, wordsOf } from "../device/open-errors.ts";
 import type { LineReport } from "../line/line.ts";
 import type { Discard } from "../wire/decoded.ts";
 
@@ -16,6 +16,11 @@ export function lineReport(line: string, log: Log): LineReport {
     unheard: (service, cause) => log.line("warn", `${service} does not answer`, { line, reason: wordsOf(cause) }),
     heardAgain: (service) => log.line("info", `${service} answers again`, { line }),
   };
+}
+
+/** Writes into the log that another program changed what a line's device is set to. */
+export function settingsReport(line: string, log: Log): (cause: Cause) => void {
+  return (cause) => log.line("warn", "the device's settings", { line, reason: wordsOf(cause) });
 }
 
 /** Publishes the events of a line to those who watch. */

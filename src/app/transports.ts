@@ -2,15 +2,16 @@ import type { Config } from "../config/config.ts";
 import type { Log } from "../core/log.ts";
 import type { LineTransport } from "./bridge-line.ts";
 import type { Emulation, EmulationFlags } from "./emulation.ts";
+import { settingsReport } from "./line-report.ts";
 import type { SharedLine } from "./served.ts";
 
 /** What lines run over: their devices, or an emulator. Each is loaded only where it is needed. */
 
 export type TransportOf = (shared: SharedLine) => LineTransport;
 
-export async function devices(): Promise<TransportOf> {
+export async function devices(log: Log): Promise<TransportOf> {
   const { serialPort } = await import("../device/serial-port.ts");
-  return ({ config }) => ({ open: serialPort(config) });
+  return ({ name, config }) => ({ open: serialPort(config, { settingsChanged: settingsReport(name, log) }) });
 }
 
 /** @throws Error when it can't begin. */

@@ -181,6 +181,36 @@ export function cannotSetUp(path: string, text: string): Cause {
   return said(`${path} cannot be set up: ${text}`, "check the line's dtr and rts, and dmesg | tail");
 }
 
+/** What became of the settings of an open device. */
+export interface SettingsChange {
+  /** What another program changed, in words. */
+  readonly changes: readonly string[];
+  /** Whether posline could set them again. */
+  readonly isRight: boolean;
+  /** Who has the device open beside posline, where that is seen. */
+  readonly holder: Process | undefined;
+  /** Not all processes could be looked into. */
+  readonly hidden: boolean;
+}
+
+/** Another program changed the settings of a device that posline has open. */
+export function changedSettings(path: string, { changes, isRight, holder, hidden }: SettingsChange): Cause {
+  const then = isRight ? "posline set them again" : "posline could not set them again, and tries each minute";
+  const changed = `another program changed settings of ${path}: ${changes.join(", ")}; ${then}`;
+  if (holder !== undefined) {
+    return said(`${changed}; ${processWords(holder)} has the device open too`, stopOf(path, holder));
+  }
+  const cure = hidden
+    ? "sudo posline ports shows who has the device open"
+    : "no other process has the device open any more: sudo posline doctor looks for programs that open it";
+  return said(changed, cure);
+}
+
+/** The settings of an open device can't be read: HUPCL stays as it is, and nobody will notice what another program changes. */
+export function unreadSettings(path: string, text: string): Cause {
+  return said(`the settings of ${path} cannot be read or set: ${text}`, "install stty (sudo apt-get install coreutils)");
+}
+
 /** ModemManager runs, and writes AT commands into a device that no rule keeps it from. */
 export function modemManager(path: string): Cause {
   return said(`ModemManager may write to ${path}`, modemManagerCure);

@@ -8,7 +8,8 @@ import { causeOf, type Places } from "./devices.ts";
 import { drained } from "./drain.ts";
 import { resolveDevice } from "./identity.ts";
 import { type Lock, takeLock } from "./lock.ts";
-import { cannotSetUp, moved, noNativePart, notOnLinux } from "./open-errors.ts";
+import { type Cause, cannotSetUp, moved, noNativePart, notOnLinux } from "./open-errors.ts";
+import { TtySettings } from "./settings.ts";
 import { type Connection, type ConnectionHandler, closeMs, msPerByte, OpenError, type OpenTransport } from "./transport.ts";
 import { type Reading, readFrom } from "./tty-reader.ts";
 
@@ -44,17 +45,34 @@ const adapterBytesMax = 512;
  */
 const drainMsMin = 500;
 
+/** Milliseconds between two looks at the settings. */
+const lookMs = 60_000;
+
+/** Milliseconds without a byte after which a look is in nobody's way: to start its process takes the event loop a millisecond or two. */
+const quietMs = 1_000;
+
 /** The binding's word for a poll. */
 const writable = 2;
 
+/** What goes with a device beside its line's settings. */
+export interface SerialPortOptions {
+  /** Told that another program changed what the device is set to, or that this can't be seen. */
+  readonly settingsChanged?: (cause: Cause) => void;
+  readonly lockFolder?: string;
+  readonly places?: Places;
+  /** Milliseconds between two looks at the settings, for tests. */
+  readonly lookMs?: number;
+}
+
 /** Opens a device. What its path means is found at each opening, so a by-id name finds the device wherever it is now. */
-export function serialPort(config: LineConfig, folder = lockFolder, places: Places = {}): OpenTransport {
+export function serialPort(config: LineConfig, options: SerialPortOptions = {}): OpenTransport {
+  const { lockFolder: folder = lockFolder, places = {} } = options;
   return async (handler) => {
     if (process.platform !== "linux") throw new OpenError(notOnLinux(config.path, process.platform));
     const device = await resolveDevice(config.path, places);
     const lock = await takeLock(device, folder).catch(async (error) => Promise.reject(await refusalOf(error, device, places)));
     try {
-      return await openLocked(device, config, lock, handler, places);
+      return await openLocked(device, config, lock, handler, options);
     } catch (error) {
       await lock.release();
       throw error;
@@ -67,21 +85,26 @@ async function openLocked(
   config: LineConfig,
   lock: Lock,
   handler: ConnectionHandler,
-  places: Places,
+  { places = {}, settingsChanged = () => {}, lookMs: everyMs = lookMs }: SerialPortOptions,
 ): Promise<Connection> {
   const port = await openPort(device, config).catch(async (error) => Promise.reject(await refusalOf(error, device, places)));
   try {
     await refuseMoved(config.path, device, places);
-    const lines = {
-      ...(config.dtr === undefined ? {} : { dtr: config.dtr }),
-      ...(config.rts === undefined ? {} : { rts: config.rts }),
-    };
-    if (Object.keys(lines).length > 0) await port.set(lines);
-    return new SerialConnection(port, device, lock, handler, config);
+    await setModemLines(port, config);
+    const { fd } = port;
+    if (fd === null) throw new Error("it has no descriptor");
+    const settings = new TtySettings({ port, fd, device, config, told: settingsChanged, proc: places.proc });
+    await settings.setUp();
+    return new SerialConnection({ port, fd, device, lock, handler, config, settings, everyMs });
   } catch (error) {
     await port.close().catch(() => {});
     throw error instanceof OpenError ? error : new OpenError(cannotSetUp(device, String(error)));
   }
+}
+
+/** The binding sets both at once, and lowers one that isn't named; the driver raised both at the opening. */
+async function setModemLines(port: LinuxPortBinding, { dtr, rts }: LineConfig): Promise<void> {
+  if (dtr !== undefined || rts !== undefined) await port.set({ dtr: dtr ?? true, rts: rts ?? true });
 }
 
 /** What the system refused, with how to fix it. */
@@ -106,7 +129,7 @@ async function loadBinding(device: string) {
 
 async function openPort(device: string, config: LineConfig): Promise<LinuxPortBinding> {
   const binding = await loadBinding(device);
-  const { baudRate, dataBits, parity, stopBits, flowControl } = config;
+  const { baudRate, dataBits, parity, stopBits, flowControl, hupcl } = config;
   const xonxoff = flowControl === "xonxoff";
   return binding.open({
     path: device,
@@ -117,8 +140,21 @@ async function openPort(device: string, config: LineConfig): Promise<LinuxPortBi
     rtscts: flowControl === "rtscts",
     xon: xonxoff,
     xoff: xonxoff,
+    hupcl,
     lock: true,
   });
+}
+
+interface SerialConnectionOptions {
+  readonly port: LinuxPortBinding;
+  readonly fd: number;
+  readonly device: string;
+  readonly lock: Lock;
+  readonly handler: ConnectionHandler;
+  readonly config: LineConfig;
+  readonly settings: TtySettings;
+  /** Milliseconds between two looks at the settings. */
+  readonly everyMs: number;
 }
 
 class SerialConnection implements Connection {
@@ -141,16 +177,27 @@ class SerialConnection implements Connection {
   /** Until when what was accepted may lie in the kernel: twice its time on the wire, since a device may hold the flow up. */
   #leavesByMs = 0;
   readonly device: string;
+  readonly #config: LineConfig;
+  readonly #settings: TtySettings;
+  readonly #everyMs: number;
+  /** Until the next look at the settings. */
+  #look: NodeJS.Timeout | undefined;
+  #lookedMs = Number.NEGATIVE_INFINITY;
+  /** When a byte was last written or read. */
+  #passedMs = nowMs();
 
-  constructor(port: LinuxPortBinding, device: string, lock: Lock, handler: ConnectionHandler, config: LineConfig) {
-    if (port.fd === null) throw new Error("it has no descriptor");
+  constructor({ port, fd, device, lock, handler, config, settings, everyMs }: SerialConnectionOptions) {
     this.#port = port;
     this.device = device;
     this.#lock = lock;
     this.#handler = handler;
     this.#msPerByte = msPerByte(config);
     this.#rtscts = config.flowControl === "rtscts";
-    this.#fd = port.fd;
+    this.#config = config;
+    this.#settings = settings;
+    this.#everyMs = everyMs;
+    this.#lookIn(everyMs);
+    this.#fd = fd;
     this.#start = setImmediate(() => this.#read());
     // An exception within a poller's callback ends the process, and on Node 26 what is done in it may wait for the next event:
     // hence the hop through setImmediate.
@@ -164,6 +211,29 @@ class SerialConnection implements Connection {
     this.#writeOn();
   }
 
+  lookAtSettings(): void {
+    if (!this.#open) return;
+    const now = nowMs();
+    // A line that noise drives from one recovery into the next has its look when it is quiet.
+    if (now < this.#lookedMs + quietMs) this.#lookIn(quietMs);
+    else {
+      this.#lookedMs = now;
+      this.#settings.look();
+    }
+  }
+
+  /** Each minute, and while bytes pass as soon as they don't. */
+  #lookDue(): void {
+    const isQuiet = nowMs() >= this.#passedMs + quietMs;
+    this.#lookIn(isQuiet ? this.#everyMs : quietMs);
+    if (isQuiet) this.lookAtSettings();
+  }
+
+  #lookIn(ms: number): void {
+    clearTimeout(this.#look);
+    this.#look = setTimeout(() => this.#lookDue(), ms);
+  }
+
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -175,12 +245,14 @@ class SerialConnection implements Connection {
     this.#open = false;
     clearImmediate(this.#start);
     clearTimeout(this.#rest);
+    clearTimeout(this.#look);
     this.#reading?.pause();
     const port = this.#port;
     port.poller.stop();
     // The binding keeps each poller for ever, by a reference of its own to the callback: without this the decoder's memory and all of
     // its line's would stay with it.
     port.poller.removeAllListeners();
+    await within(closeMs, this.#settings.close());
     const isEmpty = takesBytes && (await this.#drained());
     // Without the flush, closing waits for output that a stopped line will never take. Where nothing is known to be left there is
     // none: a pty counts as empty as soon as it is written, and the flush would take from its reader what it hasn't read yet.
@@ -213,6 +285,8 @@ class SerialConnection implements Connection {
         heard: (n) => this.#heard(n),
         ended: (reason) => this.#lost(reason),
       });
+      // Its opening has raised them again. What fails here failed at the opening of the port, or is a loss that shows by itself.
+      setModemLines(this.#port, this.#config).catch(() => {});
     } catch (error) {
       this.#lost(`reading from the device failed: ${messageOf(error)}`);
     }
@@ -224,6 +298,7 @@ class SerialConnection implements Connection {
    */
   #heard(n: number): void {
     if (!this.#open) return;
+    this.#passedMs = nowMs();
     this.#handler.onBytes(n);
     const restMs = this.#open ? (this.#handler.coalesceMs?.() ?? 0) : 0;
     if (restMs === 0) return;
@@ -251,6 +326,7 @@ class SerialConnection implements Connection {
   #took(bytes: number): void {
     this.wroteBytes += bytes;
     const now = nowMs();
+    this.#passedMs = now;
     const leavesByMs = Math.max(now, this.#leavesByMs) + 2 * bytes * this.#msPerByte;
     this.#leavesByMs = Math.min(leavesByMs, now + 2 * kernelBytesMax * this.#msPerByte);
   }
@@ -279,6 +355,7 @@ class SerialConnection implements Connection {
     if (!this.#open) return;
     this.#open = false;
     clearTimeout(this.#rest);
+    clearTimeout(this.#look);
     this.#handler.onClosed(reason);
   }
 }

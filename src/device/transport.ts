@@ -36,6 +36,8 @@ export interface Connection {
   readonly wroteBytes: number;
   /** The device that it came to, as a real path (`/dev/ttyUSB0`): what was configured may lead to another one next time. */
   readonly device?: string;
+  /** Looks whether the device is set as it was at the opening, and sets it again if not; returns at once. Absent where nothing is set. */
+  lookAtSettings?(): void;
   /**
    * Gives the transport back. What the kernel accepted of whole writes leaves first, for as long as twice its time on the wire at most; what
    * is left then is dropped. A write under way, or a loss, drops all of it at once. Beside that it settles within a second; it never

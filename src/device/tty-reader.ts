@@ -28,7 +28,7 @@ export interface ReadingEvents {
  * Begins to read from an open tty.
  *
  * The handle gets an opening of its own, since it replaces the description behind the descriptor that it is given, and the
- * driver's lock hangs on the description. The port is open already, so DTR and RTS don't move.
+ * driver's lock hangs on the description. Like any opening it raises DTR and RTS, where they were lowered.
  * @throws Error with the system's code when the tty went away meanwhile.
  */
 export function readFrom(fd: number, events: ReadingEvents): Reading {

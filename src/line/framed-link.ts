@@ -127,6 +127,11 @@ export class FramedLink {
     this.#schedule(now);
   }
 
+  /** Looks whether the device is still set as it should be; an opening has just seen to that. */
+  lookAtSettings(): void {
+    if (this.isDrained) this.#connection?.lookAtSettings?.();
+  }
+
   #newReader(): FrameReader {
     const { framings, payloadBytesMax, sendsAnew } = this.#traffic;
     return new FrameReader(this.#config, framings, payloadBytesMax, sendsAnew);

@@ -231,6 +231,8 @@ export class Line {
         this.#settle(effect.exchange, effect.ending);
         break;
       case "report":
+        // An answer that stays out, or that nobody can read, may be another program's doing.
+        if (effect.what.is === "state" && effect.what.state === "recovering") this.#link.lookAtSettings();
         passOn(this.#report, effect.what);
         break;
       case "close":

@@ -69,7 +69,7 @@ async function lineMs(path: string, folder: string): Promise<number> {
     unheard: nothing,
     heardAgain: nothing,
   };
-  const line = new Line({ name: "large", config, services, open: serialPort(config, folder), report });
+  const line = new Line({ name: "large", config, services, open: serialPort(config, { lockFolder: folder }), report });
   try {
     line.start();
     const untilMs = performance.now() + limitMs;

@@ -63,7 +63,7 @@ async function opened(
   settings: Partial<LineConfig> = {},
 ): Promise<{ readonly handler: Keeper; readonly opening: Connection }> {
   const handler = new Keeper();
-  const opening = await serialPort(configOf({ path, ...settings }), folder)(handler);
+  const opening = await serialPort(configOf({ path, ...settings }), { lockFolder: folder })(handler);
   openings.push(opening);
   return { handler, opening };
 }
@@ -131,7 +131,7 @@ test("serialPort() keeps nothing of a connection that was closed: on a box that 
   for (let time = 0; time < 5; time++) {
     const handler = new Keeper();
     handlers.push(new WeakRef(handler));
-    const opening = await serialPort(configOf({ path: pty.path }), folder)(handler);
+    const opening = await serialPort(configOf({ path: pty.path }), { lockFolder: folder })(handler);
     opening.write([Buffer.from("a")]);
     await opening.close();
   }
@@ -399,7 +399,7 @@ time.sleep(600)`;
 
 test("serialPort opens without a lock file where there is no folder for it", async () => {
   const pty = newPty();
-  const opening = await serialPort(configOf({ path: pty.path }), join(folder, "absent"))(new Keeper());
+  const opening = await serialPort(configOf({ path: pty.path }), { lockFolder: join(folder, "absent") })(new Keeper());
   await opening.close();
 });
 
@@ -437,7 +437,7 @@ const adapter = (name: string, pty: Pty, serialNumber = "A5"): Adapter => ({
 
 test("serialPort finds the same USB adapter again under another tty number, and tells the device it opened", async () => {
   const box = new Box();
-  const open = serialPort(configOf({ path: "usb:0403:6001:A5" }), folder, box.places);
+  const open = serialPort(configOf({ path: "usb:0403:6001:A5" }), { lockFolder: folder, places: box.places });
   const [before, stranger, afterwards] = [newPty(), newPty(), newPty()];
   box.plug(adapter("ttyUSB0", before));
   const handler = new Keeper();
@@ -468,7 +468,7 @@ test("serialPort lets go of a device that is another adapter's by the time it is
       return looks++ === 0 ? box.places.sys : later.places.sys;
     },
   };
-  const open = serialPort(configOf({ path: "usb:0403:6001:A5" }), folder, replugged);
+  const open = serialPort(configOf({ path: "usb:0403:6001:A5" }), { lockFolder: folder, places: replugged });
   await assert.rejects(open(new Keeper()), { name: "OpenError", message: /^there is no device usb:0403:6001:A5: / });
   assert.equal(looks, 2);
   assert.equal(existsSync(lockOf(pty)), false);
@@ -491,7 +491,7 @@ test("serialPort lets go of a device when its name has come to lead to another",
       return tree().dev;
     },
   };
-  const open = serialPort(configOf({ path: "usb:0403:6001:A5" }), folder, replugged);
+  const open = serialPort(configOf({ path: "usb:0403:6001:A5" }), { lockFolder: folder, places: replugged });
   await assert.rejects(open(new Keeper()), {
     name: "OpenError",
     message: `usb:0403:6001:A5 is no longer ${old.path}: it was plugged in again while it was being opened: posline tries again`,

@@ -59,7 +59,7 @@ async function scanPty(baudRate: number, crc16: Crc16): Promise<readonly Finding
   const locks = mkdtempSync(join(folder, "locks-"));
   const open = async (config: LineConfig) => {
     tuned(config);
-    return serialPort(config, locks);
+    return serialPort(config, { lockFolder: locks });
   };
   const config = { ...lineDefaults, path: pty.path };
   const line: LineToProbe = { name: "till", config, device: pty.path, services: { bank } };

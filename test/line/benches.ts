@@ -109,7 +109,7 @@ export function ptyBench(settings: Partial<LineConfig> = {}): Bench {
   const link = join(folder.path, "tty");
   const terminal = new Terminal(link, (asked, wire) => live(asked, wire, script));
   return {
-    open: serialPort(configOf({ path: link, ...settings }), folder.path),
+    open: serialPort(configOf({ path: link, ...settings }), { lockFolder: folder.path }),
     wire: terminal,
     get script() {
       return script;
