@@ -99,6 +99,7 @@ export class ProbeLink {
 
   /** Sends a frame, and waits for something that `fits`, or until `waitMs` after its last byte; a frame that comes may end. */
   async request(frame: readonly Buffer[], fits: (received: ReceivedItem) => boolean, waitMs: number): Promise<WaitResult> {
+    await this.#until(() => this.lost !== undefined, this.lastByteMs + this.#config.pauseMs);
     if (this.#opening === undefined || this.lost !== undefined) return "lost";
     const wireMs = bytesOf(frame) * msPerByte(this.#config);
     this.#writing = true;

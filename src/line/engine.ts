@@ -56,6 +56,8 @@ export interface EngineRest {
   readonly lastBusyMs: number;
   readonly babblesSinceMs?: number | undefined;
   readonly idleProbedMs: readonly (readonly [ServiceName, number])[];
+  /** Absent where the line never pauses, as in recordings made before it could. */
+  readonly pausesUntilMs?: number | undefined;
   /** Absent where none was, as in recordings made before it was noted. */
   readonly ambiguous?: number | undefined;
   readonly recovery: RecoveryState;
@@ -91,6 +93,8 @@ export class LineEngine {
   #asked: Pick<Asked, "lineService" | "question"> | undefined;
   /** Since when bytes have let no call out, though the line is idle. */
   #babblesSinceMs: number | undefined;
+  /** Until when the terminal may hear nothing, having just answered. */
+  #pausesUntilMs = 0;
   /** When a call, an opening or a recovery was last under way. */
   #lastBusyMs = 0;
   /** When each service was last probed on an idle line, or one that can prove itself was given up. */
@@ -129,6 +133,7 @@ export class LineEngine {
       lastBusyMs: this.#lastBusyMs,
       babblesSinceMs: this.#babblesSinceMs,
       idleProbedMs: [...this.#idleProbedMs],
+      ...(this.#config.pauseMs === 0 ? {} : { pausesUntilMs: this.#pausesUntilMs }),
       ...(this.#ambiguous === 0 ? {} : { ambiguous: this.#ambiguous }),
       recovery: this.#recovery.state,
       liveness: this.#liveness.state,
@@ -147,6 +152,7 @@ export class LineEngine {
     this.#lastBusyMs = rest.lastBusyMs;
     this.#babblesSinceMs = rest.babblesSinceMs;
     for (const [service, probedMs] of rest.idleProbedMs) this.#idleProbedMs.set(service, probedMs);
+    this.#pausesUntilMs = rest.pausesUntilMs ?? 0;
     this.#ambiguous = rest.ambiguous ?? 0;
     this.#recovery.state = rest.recovery;
     this.#liveness.state = rest.liveness;
@@ -374,9 +380,9 @@ export class LineEngine {
     for (const exchange of this.#queue.takeAll()) this.#settle(exchange, exchange.refusal(reason, state, now));
   }
 
-  /** Clean, nothing in flight, no byte of an unknown frame pending, and none about to come. */
+  /** Clean, nothing in flight, no byte of an unknown frame pending, none about to come, and the terminal listens. */
   #maySend(now: number): boolean {
-    return this.#state === "idle" && this.#isPausing(now) && !this.isStopping;
+    return this.#state === "idle" && this.#isPausing(now) && now >= this.#pausesUntilMs && !this.isStopping;
   }
 
   /** No byte of an unknown frame is pending, and none is about to come. */
@@ -429,6 +435,7 @@ export class LineEngine {
   #received(items: readonly Decoded[], receiving: Receiving, now: number): void {
     if (this.#isPausing(now)) this.#babblesSinceMs = undefined;
     this.#receiving = receiving;
+    if (items.some(isAnswer)) this.#pausesUntilMs = receiving.heardMs + this.#config.pauseMs;
     if (this.#isRecovering) this.#recovery.heardBytes(now);
     if (items.length > 1) this.#receivedAtOnce(items, now);
     for (const item of items) {
@@ -622,10 +629,16 @@ export class LineEngine {
     const { phase, heardMs, burstUntilMs } = this.#receiving;
     if (this.#current !== undefined) return this.#current.dueMs(phase === "in-frame", heardMs);
     // A frame that has begun has clocks of its own, which a probe's answer would only wind up again.
-    if (this.#isRecovering)
-      return phase === "in-frame" ? never : Math.max(this.#recovery.dueMs(this.#isStill), this.#corruptOverMs);
-    if (this.#queue.hasReady) return burstUntilMs === 0 ? never : burstUntilMs;
-    return this.#isStill && this.#queue.isEmpty ? Math.max(this.#idleProbeDueMs, burstUntilMs) : never;
+    if (this.#isRecovering) return phase === "in-frame" ? never : Math.max(this.#recovery.dueMs(this.#isStill), this.#mayAskMs);
+    if (this.#state !== "idle" || !this.#isStill) return never;
+    const quietMs = Math.max(burstUntilMs, this.#pausesUntilMs);
+    if (this.#queue.hasReady) return quietMs;
+    return this.#queue.isEmpty ? Math.max(this.#idleProbeDueMs, quietMs) : never;
+  }
+
+  /** When a recovery may ask: what came corrupt has ended, and the terminal listens. */
+  get #mayAskMs(): number {
+    return Math.max(this.#corruptOverMs, this.#pausesUntilMs);
   }
 
   /**
@@ -693,7 +706,7 @@ export class LineEngine {
       this.#lookClean(now, this.#whyClean(silent, now));
       return;
     }
-    if (now < this.#corruptOverMs) return;
+    if (now < this.#mayAskMs) return;
     const asked = this.#recovery.probeDue(now);
     if (asked === undefined) return;
     const { service } = asked.lineService;
@@ -818,6 +831,9 @@ export class LineEngine {
     this.#effects.push({ do: "report", what });
   }
 }
+
+/** A broken frame is taken for an answer as well; noise is none. */
+const isAnswer = (item: Decoded) => item.kind === "frame" || item.reason !== "noise";
 
 const jsonOf = (read: ReturnType<typeof readReply>) => (typeof read === "string" ? undefined : read.json);
 

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import type { LineConfig } from "../../src/config/config.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { serialPort } from "../../src/device/serial-port.ts";
 import { diagnoseLine, type LineToProbe } from "../../src/doctor/diagnosis.ts";
@@ -25,11 +26,11 @@ const services: LineToProbe["services"] = {
 };
 
 /** Asks a terminal on a real tty, which this process itself holds the other end of. */
-async function ask(terminal: Terminal): Promise<{ what: string; level: string }[]> {
-  const config = { ...lineDefaults, path: terminal.link };
+async function ask(terminal: Terminal, settings: Partial<LineConfig> = {}): Promise<{ what: string; level: string }[]> {
+  const config = { ...lineDefaults, path: terminal.link, ...settings };
   const locks = mkdtempSync(join(folder, "locks-"));
   try {
-    const host = hostOf({ open: async (line) => serialPort(line, locks) });
+    const host = hostOf({ open: async (line) => serialPort(line, { lockFolder: locks }) });
     const findings = await diagnoseLine({ name: "till", config, device: terminal.device, services }, host, () => {});
     assert.deepEqual(readdirSync(locks), [], "the lock is given back");
     return findings.map(({ what, level }) => ({ what, level }));
@@ -53,11 +54,26 @@ test("diagnoseLine() asks a terminal over a tty, through the project's own parts
   assert.equal(terminal.inFlightMax, 1);
 });
 
+test("diagnoseLine() leaves a terminal alone for pauseMs that is deaf for a moment after each answer", async () => {
+  let answeredMs = Number.NEGATIVE_INFINITY;
+  const probes = answering(() => undefined);
+  const terminal = new Terminal(join(folder, "deaf"), async (asked, self) => {
+    if (performance.now() >= answeredMs + 80) await probes(asked, self);
+    answeredMs = performance.now();
+  });
+  const findings = await ask(terminal, { pauseMs: 100 });
+  assert.deepEqual(
+    findings.map(({ level }) => level),
+    ["ok", "ok", "ok"],
+  );
+  assert.equal(terminal.asked.length, 3);
+});
+
 test("diagnoseLine() knows over a tty that the terminal reads CRC16 the other way", async () => {
   const answer = frameOf("length", [Buffer.from(probeReplies.bankSupported)], "umts");
   const pty: Pty = new Pty(() => void pty.write(Buffer.concat(answer)));
   const config = { ...lineDefaults, path: pty.path };
-  const host = hostOf({ open: async (line) => serialPort(line, folder) });
+  const host = hostOf({ open: async (line) => serialPort(line, { lockFolder: folder }) });
   const line = { name: "till", config, device: pty.path, services: { bank } };
   const findings = await diagnoseLine(line, host, () => {}).finally(() => pty.unplug());
   assert.deepEqual(

@@ -950,3 +950,89 @@ test("LineEngine names each service that owes an answer to a call that waited fo
   assert.ok(settled?.do === "settle" && settled.ending instanceof Fault);
   assert.match(settled.ending.message, /no answer yet from bank, qr\)/);
 });
+
+const pauseMs = 200;
+
+/** Each way to what is sent next: a call, its repetition, a probe. The terminal's last byte comes at the end of it. */
+const beforePauses: readonly (readonly [what: string, before: (bench: Bench) => void])[] = [
+  [
+    "a call that waits",
+    (bench) => {
+      bench.call("A");
+      bench.call("B");
+      bench.receive(sale);
+    },
+  ],
+  [
+    "a call that comes in the pause",
+    (bench) => {
+      bench.call("A");
+      bench.receive(sale);
+      const [heardMs, before] = [bench.now, bench.done.length];
+      bench.now += 50;
+      bench.call("B");
+      assert.deepEqual(bench.done.slice(before), []);
+      assert.equal(bench.engine.nextDueMs(), heardMs + pauseMs);
+      bench.now = heardMs;
+    },
+  ],
+  [
+    "a question that is sent once more, behind a broken answer",
+    (bench) => {
+      bench.call("Q", { repeatable: true });
+      bench.hear({ kind: "discard", reason: "checksum", wireBytes: 9, head: "00" });
+      const heardMs = bench.now;
+      assert.deepEqual(bench.tick().map(wordsOf), ["report state"]);
+      assert.equal(bench.now, heardMs + corruptQuietMs);
+      bench.now = heardMs;
+    },
+  ],
+  ["a recovery's probe, behind a frame that nobody asked for", (bench) => bench.receive(sale)],
+  [
+    "an idle line's probe of the next service",
+    (bench) => {
+      bench.give(unplugged);
+      open(bench);
+      bench.tick();
+      bench.answer();
+    },
+  ],
+];
+
+test("LineEngine sends nothing until pauseMs after an answer's last byte, be it a call, its repetition or a probe, and then at once", () => {
+  for (const [what, before] of beforePauses) {
+    const bench = inState("idle", new Bench(["bank", "qr"], { pauseMs }));
+    bench.now += pauseMs;
+    for (const service of ["bank", "qr"] as const) {
+      bench.call("A", { service });
+      bench.receive(sale);
+      bench.now += pauseMs;
+    }
+    before(bench);
+    const heardMs = bench.now;
+    bench.now += pauseMs - 1;
+    assert.deepEqual(
+      bench.give({ at: "tick" }).filter((effect) => effect.do === "write"),
+      [],
+      what,
+    );
+    bench.tick();
+    assert.deepEqual([bench.done.at(-1), bench.now], ["write", heardMs + pauseMs], what);
+  }
+});
+
+test("LineEngine.rest keeps a pause, and noise begins none", () => {
+  const bench = inState("idle", new Bench(["bank"], { pauseMs }));
+  bench.now += 1_000;
+  bench.call("A");
+  bench.receive(sale);
+  const heardMs = bench.now;
+  const { rest } = bench.engine;
+  assert.equal(rest?.pausesUntilMs, heardMs + pauseMs);
+  const next = new LineEngine({ ...bench.options, rest });
+  assert.deepEqual(next.handle({ at: "call", exchange: bench.exchange("B") }, heardMs + pauseMs - 1), []);
+  assert.deepEqual(next.handle({ at: "tick" }, heardMs + pauseMs).map(wordsOf), ["write"]);
+  bench.now += pauseMs;
+  bench.hear({ kind: "discard", reason: "noise", wireBytes: 1, head: "00" });
+  assert.deepEqual(bench.call("C").map(wordsOf), ["write"]);
+});

@@ -55,6 +55,28 @@ const exercises: readonly (readonly [string, Exercise, LineSetup?])[] = [
     },
   ],
   [
+    "leaves a terminal that is deaf for a moment after each answer alone for pauseMs, and each call is answered",
+    async ({ bench, line }) => {
+      const beganMs = performance.now();
+      let answeredMs = 0;
+      let deaf = 0;
+      bench.script = async (asked, wire) => {
+        if (performance.now() < answeredMs + 60) deaf++;
+        else await answerAll(asked, wire);
+        answeredMs = performance.now();
+      };
+      const ends = ["A", "B", "C"].map((id) => ending(line, requestFor(id, { replyTimeoutMs: 5_000 })));
+      await until(() => ends.every(hasEnded), "all to end");
+      assert.deepEqual(
+        ends.map(({ text }) => text),
+        ["A", "B", "C"].map(good),
+      );
+      assert.equal(deaf, 0);
+      assert.ok(performance.now() - beganMs >= 160);
+    },
+    { config: { pauseMs: 80 } },
+  ],
+  [
     "rejects with timeout, outcome unknown, and proves the line before the next call",
     async ({ bench, line, told }) => {
       bench.script = answerAll;
