@@ -283,8 +283,8 @@ function exitCodeOfResult({ result, token }: Settled): number {
   return result === "not-sent" ? exitCodes.unavailable : declinedCode;
 }
 
-function resultOf({ result, data, code, message, token }: Settled): JsonObject {
-  const fields = { result, key: keyValueOf(token), code, message, data };
+function resultOf({ result, data, code, message, trans, token }: Settled): JsonObject {
+  const fields = { result, key: keyValueOf(token), trans, code, message, data };
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 

@@ -54,6 +54,8 @@ interface Shown {
   readonly service: string;
   readonly route: string;
   readonly key: string | undefined;
+  /** Of a qr payment, as this request's answer gave it. */
+  readonly trans: string | undefined;
   readonly amount: string | undefined;
   readonly outcome: "answered" | "not-sent" | "unknown" | "in flight" | "settled";
   readonly status: string | undefined;
@@ -179,6 +181,7 @@ function shownOf(operation: JournalOperation, isWritten: boolean): Shown {
     service,
     route,
     key,
+    trans: ending?.learned,
     amount,
     outcome,
     status,
@@ -227,9 +230,11 @@ const recordsKept = 4_096;
 const jsonOf = (operations: readonly Shown[]) =>
   operations.map((operation) => `${printableJson(JSON.stringify(operation))}\n`).join("");
 
-const titles = ["TIME", "SERVICE", "ROUTE", "KEY", "AMOUNT", "OUTCOME", "CODE", "REQUEST"];
+const titles = ["TIME", "SERVICE", "ROUTE", "KEY", "TRANS", "AMOUNT", "OUTCOME", "CODE", "REQUEST"];
 /** Characters that each column has at least, so that rows that follow stand below the others. */
-const widthsMin = [19, 7, 10, 12, 8, 9, 4, 0];
+const widthsMin = [19, 7, 10, 12, 5, 8, 9, 4, 0];
+/** Amounts stand below each other by their last digit. */
+const amountColumn = titles.indexOf("AMOUNT");
 
 function table(operations: readonly Shown[]): string {
   return operations.length === 0 ? "" : layOut([titles, ...operations.map(cellsOf)]);
@@ -241,16 +246,16 @@ function layOut(rows: readonly (readonly string[])[]): string {
   const widths = widthsMin.map((least, column) => Math.max(least, ...rows.map((row) => [...(row[column] ?? "")].length)));
   const pad = (cell: string, column: number) => {
     const gap = " ".repeat((widths[column] ?? 0) - [...cell].length);
-    // Amounts stand below each other by their last digit.
-    return column === 4 ? `${gap}${cell}` : `${cell}${gap}`;
+    return column === amountColumn ? `${gap}${cell}` : `${cell}${gap}`;
   };
   return rows.map((row) => `${row.map(pad).join("  ").trimEnd()}\n`).join("");
 }
 
-function cellsOf({ time, service, route, key, amount, outcome, left, code, requestId, result }: Shown): readonly string[] {
+function cellsOf({ time, service, route, key, trans, amount, ...shown }: Shown): readonly string[] {
+  const { outcome, left, code, requestId, result } = shown;
   const ended = [outcome, ...(result === undefined ? [] : [result]), ...(left ? ["left"] : [])].join(", ");
-  const cells = [dateAndTime(time), service, route, key ?? "-", amount ?? "-", ended, code?.toString() ?? "-", requestId];
-  return cells.map(printable);
+  const named = [dateAndTime(time), service, route, key ?? "-", trans ?? "-"];
+  return [...named, amount ?? "-", ended, code?.toString() ?? "-", requestId].map(printable);
 }
 
 function dateAndTime(iso: string): string {

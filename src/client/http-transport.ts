@@ -170,7 +170,8 @@ function followedIn(headers: Headers): FollowedAnswer | undefined {
   const result = operationResults.find((each) => each === headers.get("X-Posline-Result"));
   if (result === undefined) return undefined;
   const answerOf = headers.get("X-Posline-Answer-Of") ?? undefined;
-  return { result, answerOf, isGuarded: headers.get("X-Posline-Repeat-Guard") === null };
+  const isGuarded = headers.get("X-Posline-Repeat-Guard") === null;
+  return { result, answerOf, isGuarded, trans: headers.get("X-Posline-Trans") || undefined };
 }
 
 function outcomeInHeader(headers: Headers): Outcome | undefined {

@@ -21,7 +21,7 @@ export type OperationResult = (typeof operationResults)[number];
 export type OperationEnd = Exclude<OperationResult, "pending" | "unknown">;
 
 /** Ends that stay, whatever becomes of the same request sent once more. */
-export function isGoodEnd(end: OperationEnd | undefined): boolean {
+export function isGoodEnd(end: OperationResult | "not-sent" | undefined): boolean {
   return end === "approved" || end === "closed" || end === "unprinted";
 }
 
@@ -38,6 +38,8 @@ export interface Followed {
   readonly polls: number;
   /** Whether the same call is recognised when it comes again: not without a journal that can be read. */
   readonly isGuarded: boolean;
+  /** The name that only the terminal's answer gives (qr: `trans`), where it is proven: its till needs it to give the payment back. */
+  readonly trans?: string | undefined;
 }
 
 /** An operation that was sent before, as far as the journal has it. */

@@ -12,7 +12,7 @@ import { parseExactObject } from "../settle/exact-json.ts";
 import { type FollowedOperation, namesOtherKey, verdictIn } from "../settle/proof.ts";
 import { RemoteService } from "../settle/remote-service.ts";
 import { operationOf, settleFrom } from "../settle/settle.ts";
-import type { SettleState } from "../settle/state.ts";
+import { provenName, type SettleState } from "../settle/state.ts";
 import { readToken, type Token } from "../settle/token.ts";
 import type { Answer, Transport, TransportRequest } from "../settle/transport.ts";
 import type { Settled, SettleEvent } from "../settle/types.ts";
@@ -247,10 +247,18 @@ export class Operation {
     const start = isDenied && !(this.#start instanceof Fault) && this.#start?.status !== "success" ? undefined : this.#start;
     const shown = end !== undefined && last !== undefined ? last.reply : (start ?? last?.reply);
     const answerOf = shown === start ? undefined : last?.route;
-    const followed: Followed = { result, answerOf, polls: this.#polls, isGuarded };
+    const followed: Followed = { result, answerOf, polls: this.#polls, isGuarded, trans: this.#trans };
     if (shown === undefined) throw this.#nothingToShow(followed);
     if (shown instanceof Fault) throw new Fault(shown.kind, shown.message, { ...shown.details, followed });
     return { ...shown, followed };
+  }
+
+  /**
+   * The name that is proven (qr: `trans`). Another sending, since then, may have shown another code: until a question by the name has found it
+   * paid, none is.
+   */
+  get #trans(): string | undefined {
+    return this.#now?.hasOtherNames === true && !isGoodEnd(this.#found) ? undefined : provenName(this.#known);
   }
 
   /** Whether a till that reads the body alone takes it for an end. */

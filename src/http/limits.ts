@@ -77,3 +77,6 @@ export const responseHeadersBytesMax = 16 * 1024;
 
 /** The longest for which a caller may want an operation followed, in milliseconds: a customer who takes ten minutes has left. */
 export const followMsMax = 600_000;
+
+/** Characters of a `trans` that a header says: four times what the journal keeps of one, and little beside what readers of headers take. */
+export const transCharsMax = 256;

@@ -7,7 +7,7 @@ import { Fault } from "../core/fault.ts";
 import type { Followed } from "../core/followed.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { type FaultBody, faultBody, faultHttpStatus } from "../envelope/fault.ts";
-import { headersBytesMax, headersMs, preflightMaxAgeS, requestMs } from "./limits.ts";
+import { headersBytesMax, headersMs, preflightMaxAgeS, requestMs, transCharsMax } from "./limits.ts";
 
 /**
  * What is written back: the terminal's bytes, or a fault as `envelope/fault.ts` writes it. Every answer says whether the request
@@ -38,8 +38,8 @@ const safetyList = Object.entries(safetyHeaders).flat();
 
 /** Headers that a page may read beside the usual ones. */
 const exposed =
-  "X-Posline-Outcome, X-Posline-Reason, X-Posline-Result, X-Posline-Answer-Of, X-Posline-Polls, X-Posline-Repeat-Guard, " +
-  "X-Posline-Joined, Preference-Applied, X-Request-Id, Server-Timing, Retry-After";
+  "X-Posline-Outcome, X-Posline-Reason, X-Posline-Result, X-Posline-Trans, X-Posline-Answer-Of, X-Posline-Polls, " +
+  "X-Posline-Repeat-Guard, X-Posline-Joined, Preference-Applied, X-Request-Id, Server-Timing, Retry-After";
 
 const answered = ["X-Posline-Outcome", "answered"] as const;
 
@@ -48,13 +48,20 @@ const outcomeHeaders = ({ outcome, reason }: Fault) => ["X-Posline-Outcome", out
 const joined = ["X-Posline-Joined", "1"] as const;
 
 /** What the answer to a followed call says beside the terminal's bytes. */
-function followedHeaders({ result, answerOf, polls, isGuarded }: Followed): string[] {
+function followedHeaders({ result, answerOf, polls, isGuarded, trans }: Followed): string[] {
   return [
     ...["Preference-Applied", "wait", "X-Posline-Result", result, "X-Posline-Polls", String(polls)],
+    // As it is, or not at all: of one that had to be rewritten a till would send what the terminal doesn't know.
+    ...(trans !== undefined && fitsHeader(trans) ? ["X-Posline-Trans", trans] : []),
     ...(answerOf === undefined ? [] : ["X-Posline-Answer-Of", answerOf]),
     // Without a journal the same call again would be sent again.
     ...(isGuarded ? [] : ["X-Posline-Repeat-Guard", "off"]),
   ];
+}
+
+/** Whether a text from outside can be a header's value, to the letter: readers of headers take blanks off its ends. */
+function fitsHeader(text: string): boolean {
+  return text.length <= transCharsMax && /^[\x20-\x7e]+$/.test(text) && text.trim() === text;
 }
 
 export class ResponseWriter {

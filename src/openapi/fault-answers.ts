@@ -165,10 +165,14 @@ export function answerHeaders(
   };
 }
 
-/** The headers of the answer to a call that is followed. */
-export function followedHeaders(components: Components): JsonObject {
+/**
+ * The headers of the answer to a call that is followed.
+ * @param learns The answer to the call gives a name of its own (`SettlingRules.learns`).
+ */
+export function followedHeaders(components: Components, learns: boolean): JsonObject {
   return {
     "X-Posline-Result": components.ref("headers", "Result", () => headers.result),
+    ...(learns ? { "X-Posline-Trans": components.ref("headers", "Trans", () => headers.trans) } : {}),
     "X-Posline-Answer-Of": components.ref("headers", "AnswerOf", () => headers.answerOf),
     "X-Posline-Polls": components.ref("headers", "Polls", () => headers.polls),
     "X-Posline-Repeat-Guard": components.ref("headers", "RepeatGuard", () => headers.repeatGuard),

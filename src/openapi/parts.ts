@@ -54,6 +54,13 @@ export const headers = {
       "only asked about. After `failed` nothing was carried out, and the same call may be sent again",
     schema: { type: "string", enum: operationResults },
   },
+  trans: {
+    description:
+      "With `Prefer: wait`, of a payment: the transaction id by which it is confirmed, cancelled or refunded, also after a restart. Without " +
+      "this header none is proven",
+    schema: { type: "string" },
+    example: "EMU000000000001",
+  },
   answerOf: {
     description: "With `Prefer: wait`: the route whose answer this is, where not its own",
     schema: { type: "string" },

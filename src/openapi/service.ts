@@ -3,7 +3,7 @@ import type { ServiceConfig } from "../config/config.ts";
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import { schemasOf } from "../contract/schema.ts";
-import { settlingRulesOf } from "../contract/settling.ts";
+import { type SettlingRules, settlingRulesOf } from "../contract/settling.ts";
 import type { TSchema } from "../contract/typebox.ts";
 import type { ServiceName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
@@ -138,11 +138,21 @@ class RouteWriter {
 
   /** Whether it can be followed to its end. */
   get #isFollowed(): boolean {
-    return this.#canBeFollowed(this.#route);
+    return this.#rulesOf(this.#route) !== undefined;
   }
 
-  #canBeFollowed({ path }: Route): boolean {
-    return settlingRulesOf(this.#described.contract.service, path) !== undefined;
+  #rulesOf({ path }: Route): SettlingRules | undefined {
+    return settlingRulesOf(this.#described.contract.service, path);
+  }
+
+  /** The headers of a followed call's answer, of whichever of these routes; none where none of them can be followed. */
+  #followedHeaders(routes: readonly Route[]): JsonObject {
+    const rules = routes.flatMap((route) => this.#rulesOf(route) ?? []);
+    if (rules.length === 0) return {};
+    return followedHeaders(
+      this.#components,
+      rules.some(({ learns }) => learns !== undefined),
+    );
   }
 
   #operation(method: "GET" | "POST"): JsonObject {
@@ -197,7 +207,7 @@ class RouteWriter {
       description: `The terminal's answer, byte for byte${faults === undefined ? "" : ", or a fault where `X-Posline-Outcome` says so"}`,
       headers: {
         ...answerHeaders(outcomes, faults?.reasons ?? [], this.#components),
-        ...(this.#isFollowed ? followedHeaders(this.#components) : {}),
+        ...this.#followedHeaders([this.#route]),
       },
       content: {
         [mediaType(contract)]: {
@@ -222,9 +232,7 @@ class RouteWriter {
         headers: {
           ...answerHeaders(outcomes, reasons, this.#components),
           // What is refused before it is looked up has none.
-          ...(httpStatus >= 500 && sharing.some(([route]) => this.#canBeFollowed(route))
-            ? followedHeaders(this.#components)
-            : {}),
+          ...(httpStatus >= 500 ? this.#followedHeaders(sharing.map(([route]) => route)) : {}),
         },
         content: {
           [mediaType(this.#described.contract)]:

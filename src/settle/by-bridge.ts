@@ -5,13 +5,13 @@ import type { JsonObject } from "../core/json-object.ts";
 import { type CallResult, summaryOfOpen, summaryOfUnproven } from "./call-result.ts";
 import { checkedWindowMs, monotonicClock, Pauses, sleepUnless } from "./clock.ts";
 import { Followings } from "./followings.ts";
-import { type Done, nextStep } from "./machine.ts";
+import { type Done, nextStep, stateNamed } from "./machine.ts";
 import { type FollowedOperation, idIn, saysOthers } from "./proof.ts";
 import type { RemoteService } from "./remote-service.ts";
 import { askFrom, dataOf, operationOf } from "./settle.ts";
 import { type SettleState, stateAtEnd, stateRefused, stateWithoutEffect } from "./state.ts";
-import { newToken, readToken, type Token } from "./token.ts";
-import type { UnreachableReason } from "./transport.ts";
+import { newToken, readToken, type Token, withKnown } from "./token.ts";
+import type { FollowedAnswer, UnreachableReason } from "./transport.ts";
 import type { Settled, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
 
 /**
@@ -123,10 +123,10 @@ class BridgeRun {
         if (result.summary.reason === "key-reused") return this.#unknown(result);
         const done = this.#learn(result, isGuarded);
         // A third one would be shown to a customer who has paid the first.
-        if (isOfSecondCode) this.#token = { ...this.#token, known: { ...this.#token.known, isSentOnce: true } };
+        if (isOfSecondCode) this.#know({ isSentOnce: true });
         // The terminal has it, whatever answer is shown.
-        if (followed?.result === "pending")
-          this.#token = { ...this.#token, known: { ...this.#token.known, phase: "accepted" } };
+        if (followed?.result === "pending") this.#know({ phase: "accepted" });
+        this.#know(this.#nameBy(followed));
         if (done !== undefined && followed === undefined) return this.#endByMachine(done, result);
         // Sent again at once it might reach the terminal again: it is asked about first. A call that wasn't sent says nothing of that.
         const mayRepeat = isGuarded || (result.outcome === "not-sent" && result.passing);
@@ -164,9 +164,25 @@ class BridgeRun {
     const { learned, learnedProven, hasOtherNames, doubt } = step.state;
     // What may be sent again is asked about first, and what was accepted stays so: but its name may be another by now.
     if (known.phase !== "accepted") {
-      if (step.state.phase !== "ready") this.#token = { ...this.#token, known: step.state };
-    } else if (!isGuarded) this.#token = { ...this.#token, known: { ...known, learned, learnedProven, hasOtherNames, doubt } };
+      if (step.state.phase !== "ready") this.#know(step.state);
+    } else if (!isGuarded) this.#know({ learned, learnedProven, hasOtherNames, doubt });
     return undefined;
+  }
+
+  #know(more: Partial<SettleState>): void {
+    this.#token = withKnown(this.#token, { ...this.#token.known, ...more });
+  }
+
+  /**
+   * The name that the bridge says is proven. While the operation goes on, a bridge that forgot an earlier call doesn't know that this may have
+   * shown another code.
+   */
+  #nameBy(followed: FollowedAnswer | undefined): Partial<SettleState> {
+    if (this.#recovery.learns === undefined || followed?.trans === undefined) return {};
+    const { trans, isGuarded, result } = followed;
+    const { learnedProven, hasOtherNames } = stateNamed(this.#atStart, trans);
+    const isProven = isGuarded || learnedProven || isGoodEnd(result);
+    return { learned: trans, learnedProven: isProven, hasOtherNames: hasOtherNames && !isGuarded };
   }
 
   /** Whether an earlier call may have shown another code, which may be paid: the failure of this one is no end then (qr.md, Flow rules 3). */
@@ -204,7 +220,7 @@ class BridgeRun {
   async #settled(result: Settled["result"], call: CallResult | undefined, message: string | undefined): Promise<Settled> {
     await this.#notify("final", false);
     const { contract } = this.#service;
-    const known = { steps: this.#steps, token: this.#token };
+    const known = { trans: this.#token.trans, steps: this.#steps, token: this.#token };
     // An end that is shown beside an open word is another operation's.
     if (result === "unknown" && call !== undefined && saysOthers(this.#operation, call)) {
       const { code, message: said } = summaryOfUnproven(call);
@@ -219,7 +235,9 @@ class BridgeRun {
    */
   #end(end: OperationEnd, call: CallResult, isRefused: boolean): Promise<Settled> {
     const neverSent = end === "failed" && isRefused;
-    this.#token = neverSent ? unsent(this.#token) : { ...this.#token, known: this.#knownAtEnd(end, replyOf(call)) };
+    this.#know(this.#nameBy(call.summary.followed));
+    if (neverSent) this.#token = unsent(this.#token);
+    else this.#know(this.#knownAtEnd(end, replyOf(call)));
     const result = neverSent ? "not-sent" : end === "failed" ? this.#recovery.refused : end;
     return this.#settled(result, call, call.summary.message);
   }
@@ -234,8 +252,8 @@ class BridgeRun {
   #endByMachine({ verdict, summary }: Done, call: CallResult): Promise<Settled> {
     const { code, message } = summary ?? call.summary;
     const known = stateWithoutEffect(this.#token.known, true, { code, message });
-    if (verdict === this.#recovery.refused) this.#token = { ...this.#token, known };
-    else if (verdict !== "unknown") this.#token = { ...this.#token, known: this.#knownAtEnd(verdict, replyOf(call)) };
+    if (verdict === this.#recovery.refused) this.#know(known);
+    else if (verdict !== "unknown") this.#know(this.#knownAtEnd(verdict, replyOf(call)));
     return this.#settled(verdict, call, message);
   }
 
@@ -258,9 +276,9 @@ const replyOf = (call: CallResult) => (call.outcome === "answered" ? call.reply 
 
 /** What is known once a call has left: whoever resumes it asks first. */
 function begun(token: Token): Token {
-  return { ...token, known: { ...token.known, phase: "lost", doubt: true } };
+  return withKnown(token, { ...token.known, phase: "lost", doubt: true });
 }
 
 function unsent(token: Token): Token {
-  return { ...token, known: { ...token.known, phase: "unsent", doubt: false } };
+  return withKnown(token, { ...token.known, phase: "unsent", doubt: false });
 }

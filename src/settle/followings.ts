@@ -1,7 +1,7 @@
 import { isObject } from "../core/json-object.ts";
 import { isAbortSignal } from "./clock.ts";
 import { type SettleState, stateLeftToOthers } from "./state.ts";
-import { readToken, type Token } from "./token.ts";
+import { readToken, type Token, withKnown } from "./token.ts";
 import type { Settled, SettleEvent, SettleOptions } from "./types.ts";
 
 /**
@@ -154,10 +154,10 @@ class Following {
   /** Others follow it on, and may send it. */
   async #leave(caller: Caller): Promise<Settled> {
     const known: SettleState = stateLeftToOthers(this.#token.known);
-    const token = { ...this.#token, known };
+    const token = withKnown(this.#token, known);
     await caller.tell({ type: "final", token }).catch(() => {});
     const message = "it is no longer followed for this caller, and another one follows it on";
-    return { result: "unknown", data: undefined, code: undefined, message, steps: [], token };
+    return { result: "unknown", data: undefined, code: undefined, message, trans: token.trans, steps: [], token };
   }
 }
 

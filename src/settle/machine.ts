@@ -38,6 +38,8 @@ export interface Done {
   readonly verdict: Verdict | "unknown";
   readonly reply: JsonObject | undefined;
   readonly summary: AnswerSummary | undefined;
+  /** What is known by then, where the answer says more than the end. */
+  readonly known?: SettleState;
 }
 
 /** What follows from an answer. */
@@ -261,7 +263,8 @@ function afterEnd(operation: FollowedOperation, state: SettleState, verdict: Ver
   // It had ended so by its copy, which the document's printError doesn't know of.
   const isCopied = state.end === "closed" && state.unprinted;
   const lacksPrint = !isCopied && (state.unprinted || saysUnprinted(operation, result));
-  if (print === undefined || !lacksPrint) return { verdict, reply, summary };
+  // Paid under the name that was asked for: that is the right one, whichever other codes were shown
+  if (print === undefined || !lacksPrint) return { verdict, reply, summary, known: { ...state, learnedProven: true } };
   // One that has lost digits as it was read would name another document, and can't be written.
   const nameable = scalarText(reply[print.key]) !== undefined && !isInexact(reply[print.key]);
   if (state.copied || !nameable) return { verdict: "unprinted", reply, summary };
@@ -282,8 +285,13 @@ function learnName({ recovery }: FollowedOperation, state: SettleState, { reply,
   if (recovery.learns === undefined) return state;
   const data = reply["data"];
   const named = isObject(data) ? scalarText(data[recovery.learns]) : undefined;
-  // An earlier start may have shown a code of another name, which may be paid: that this one fails is no end then.
-  const isOnly = nothingBegun(state) || (named === state.learned && !state.hasOtherNames);
-  if (named !== undefined) return { ...state, learned: named, learnedProven: isOnly, hasOtherNames: !isOnly };
+  if (named !== undefined) return stateNamed(state, named);
   return success && nothingBegun(state) && provesName(reply) ? { ...state, learnedProven: true } : state;
+}
+
+/** The state of an operation whose last start was given this name. */
+export function stateNamed(state: SettleState, name: string): SettleState {
+  // An earlier start may have shown a code of another name, which may be paid: that this one fails is no end then.
+  const isOnly = nothingBegun(state) || (name === state.learned && !state.hasOtherNames);
+  return { ...state, learned: name, learnedProven: isOnly, hasOtherNames: !isOnly };
 }

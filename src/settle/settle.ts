@@ -19,7 +19,7 @@ import {
   stateRefused,
   stateWithoutEffect,
 } from "./state.ts";
-import { isOld, keyFieldOf, newToken, type ParsedToken, readToken, type Token } from "./token.ts";
+import { isOld, keyFieldOf, newToken, type ParsedToken, readToken, type Token, withKnown } from "./token.ts";
 import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
 
 /**
@@ -60,7 +60,7 @@ type SendAgain = (token: Token, windowMs: number) => Promise<Settled>;
  */
 export function askFrom(service: RemoteService, token: Token, options: SettleOptions, sendAgain?: SendAgain): Promise<Settled> {
   const known = { ...stateAtResume(token.known), isOld: isOld(token) };
-  return new SettleRun(service, { ...token, known }, options, sendAgain).run(true);
+  return new SettleRun(service, withKnown(token, known), options, sendAgain).run(true);
 }
 
 class SettleRun {
@@ -163,7 +163,7 @@ class SettleRun {
     const state = { ...this.#token.known, isAborted };
     const isNew = !state.askOnly && askOnly?.aborted === true;
     const stopped = action === undefined ? stateAfterStop(state) : { ...state, askOnly: true };
-    this.#token = { ...this.#token, known: isNew ? stopped : state };
+    this.#token = withKnown(this.#token, isNew ? stopped : state);
     return this.#token.known.askOnly;
   }
 
@@ -208,7 +208,7 @@ class SettleRun {
 
   async #continue(step: Continue, result: CallResult): Promise<void> {
     this.#document = step.document ?? this.#document;
-    this.#token = { ...this.#token, known: step.state };
+    this.#token = withKnown(this.#token, step.state);
     const reply = result.outcome === "answered" ? result.reply : undefined;
     if (step.state.phase === "accepted" && result.outcome === "answered") await this.#notify({ type: "in progress", reply });
   }
@@ -253,17 +253,16 @@ class SettleRun {
     return this.#end({ verdict: this.#recovery.refused, reply: undefined, summary });
   }
 
-  async #end({ verdict, reply, summary }: Done): Promise<Settled> {
-    const { known: state } = this.#token;
+  async #end({ verdict, reply, summary, known: state = this.#token.known }: Done): Promise<Settled> {
     const ended = reply ?? this.#document;
     if (verdict === this.#recovery.refused && nothingBegun(state)) {
       const answered = this.#steps.some(({ action, outcome }) => action === "start" && outcome !== "not-sent");
       const refusal = { code: summary?.code, message: summary?.message };
-      this.#token = { ...this.#token, known: stateWithoutEffect(state, answered, refusal) };
+      this.#token = withKnown(this.#token, stateWithoutEffect(state, answered, refusal));
     } else if (verdict !== "unknown" && state.phase !== "unsent") {
       const isRefused = verdict === this.#recovery.refused;
       const id = ended && idIn(this.#operation, ended);
-      this.#token = { ...this.#token, known: isRefused ? stateRefused(state) : stateAtEnd(state, verdict, id) };
+      this.#token = withKnown(this.#token, isRefused ? stateRefused(state) : stateAtEnd(state, verdict, id));
     }
     await this.#notify({ type: "final", reply });
     return {
@@ -272,6 +271,7 @@ class SettleRun {
       data: dataOf(this.#service.contract, ended),
       code: summary?.code,
       message: summary?.message,
+      trans: this.#token.trans,
       steps: this.#steps,
       token: this.#token,
     };

@@ -28,7 +28,7 @@ export interface SettleState {
   readonly signedAgain: boolean;
   /** How often in a row the query was answered by "there is none". */
   readonly absents: number;
-  /** The field that the contract says is learned (qr: trans), and whether it is proven to be the right one. */
+  /** The name that the contract says is learned (qr: trans), or a guess until then; and whether it is proven to be the right one. */
   readonly learned: string | undefined;
   readonly learnedProven: boolean;
   /** An earlier start may have been answered with another name, under which it may go on: so the failure of one doesn't end it. */
@@ -82,6 +82,11 @@ export const freshState: SettleState = {
   end: undefined,
   endedId: undefined,
 };
+
+/** The name that is proven (qr: `trans`): by it the operation may be given back, which a guess must never be used for. */
+export function provenName({ learned, learnedProven }: SettleState): string | undefined {
+  return learnedProven ? learned : undefined;
+}
 
 /** Whether it may be sent once more. */
 export function mayResend({ askOnly, isSentOnce, isOld }: SettleState): boolean {

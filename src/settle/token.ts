@@ -6,7 +6,7 @@ import { isOperationEnd } from "../core/followed.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
 import { newKey } from "./key.ts";
-import { freshState, phases, type SettleState } from "./state.ts";
+import { freshState, phases, provenName, type SettleState } from "./state.ts";
 
 /**
  * An operation written down, so that another process can follow it on: what was to be sent, to the letter, and what is known of
@@ -27,6 +27,11 @@ export interface Token {
   readonly madeMs?: number;
   /** It is sent by a bridge that follows it (`Prefer: wait`), and once more only by one. */
   readonly byBridge?: true;
+  /**
+   * Of a qr payment the transaction id by which it is confirmed, cancelled or refunded (qr.md, Endpoints: data.trans must be saved and
+   * used): only while it is proven to be the right one.
+   */
+  readonly trans?: string;
   readonly known: SettleState;
 }
 
@@ -51,6 +56,12 @@ export function newToken(contract: Contract, path: string, body: object, name: S
   const known: SettleState = { ...freshState, ...(ask && { phase: "baseline", baseline: undefined }), learned };
   const spoken = name === contract.service ? {} : { contract: contract.service };
   return { v: 1, service: name, ...spoken, route: path, body: text, madeMs: Date.now(), known };
+}
+
+/** The same operation with what is known of it by now. */
+export function withKnown({ trans: _, ...token }: Token, known: SettleState): Token {
+  const trans = provenName(known);
+  return trans === undefined ? { ...token, known } : { ...token, trans, known };
 }
 
 /**
@@ -127,7 +138,7 @@ export function readToken(value: unknown): ParsedToken {
     ...(value["byBridge"] === true && { byBridge: true as const }),
   };
   return {
-    token: { v, service, ...named, route: route.path, body: text, ...noted, known: readState(known) },
+    token: withKnown({ v, service, ...named, route: route.path, body: text, ...noted, known: freshState }, readState(known)),
     route,
     recovery,
     body,

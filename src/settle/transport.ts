@@ -47,6 +47,8 @@ export interface FollowedAnswer {
   readonly answerOf: string | undefined;
   /** The same call again is only asked about. */
   readonly isGuarded: boolean;
+  /** The name that only the terminal's answer gives (qr: `trans`), where it is proven. */
+  readonly trans?: string | undefined;
 }
 
 /** Why no connection could be made: nothing listens at the address, or the host's name has no address. */

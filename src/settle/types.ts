@@ -79,6 +79,11 @@ export interface Settled<Result extends string = Verdict | "unknown" | "not-sent
   readonly data: Data | undefined;
   readonly code: number | undefined;
   readonly message: string | undefined;
+  /**
+   * Of a qr payment the transaction id by which it is confirmed, cancelled or refunded (qr.md, Endpoints: data.trans must be saved and
+   * used); undefined where none is proven, and of all other operations.
+   */
+  readonly trans: string | undefined;
   readonly steps: readonly SettleStep[];
   readonly token: Token;
 }

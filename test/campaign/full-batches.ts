@@ -60,6 +60,7 @@ export async function fullRows({ seed }: PartOptions, forMs: number): Promise<re
     count("unknown", tally.unknown),
     count("till left", tally.left),
     count("process killed", tally.killed, "these five make up all calls"),
+    count("answers with a payment's trans", tally.named, "each held against the code that was paid, or shown"),
     count("restarts", tally.restarts, "by SIGTERM, kill and power cut"),
     count("reloads", tally.reloads),
     count("operations settled in the journal", tally.settled),

@@ -101,13 +101,18 @@ export class FullClients {
     for (const each of this.#checks) each();
   }
 
-  #ended(client: FullClient, name: string, { result, data }: Settled): void {
-    this.#options.say(`client ${name}: ${result} ${JSON.stringify(data)}`);
+  #ended(client: FullClient, name: string, { result, data, trans }: Settled): void {
+    this.#options.say(`client ${name}: ${result} ${JSON.stringify(data)} ${trans ?? ""}`);
     const check = () => {
       if (client.isByBridge && this.#options.mayRelayUnrecorded()) return;
       assert.ok(
         client.isSo(result),
         `the client of ${name} was told ${result}, and the ledger has ${client.stands.join(", ")}`,
+      );
+      const isPaid = client.mayShowAgain && result === "approved";
+      assert.ok(
+        trans === undefined ? !isPaid || client.isByBridge : client.hasId(trans, isPaid),
+        `the client of ${name} was told ${result} and to give it back by ${trans ?? "nothing"}`,
       );
       if (!namesItself(result)) return;
       for (const field of idFields) {
@@ -185,8 +190,10 @@ class FullClient {
     return this.#till.terminal.standsOf(this.#path, this.#operation);
   }
 
-  hasId(id: string): boolean {
-    return this.#till.terminal.hasId(this.#path, this.#operation, id);
+  /** @param isPaid Among those of it that were paid. */
+  hasId(id: string, isPaid = false): boolean {
+    const { terminal } = this.#till;
+    return terminal.hasId(this.#path, this.#operation, id, isPaid ? isGood : undefined);
   }
 
   isSo(result: Settled["result"]): boolean {

@@ -244,6 +244,8 @@ export interface FullTally {
   left: number;
   killed: number;
   settled: number;
+  /** Answers that said by which `trans` their payment is given back. */
+  named: number;
   restarts: number;
   reloads: number;
   /** Operations sent again without the header that their terminal carried out again, and that were told how the last one ended. */
@@ -267,6 +269,7 @@ export const emptyFullTally = (): FullTally => ({
     left: 0,
     killed: 0,
     settled: 0,
+    named: 0,
     restarts: 0,
     reloads: 0,
     lastOfSeveral: 0,
@@ -293,6 +296,9 @@ interface TillCall {
   /** After so many its till leaves. */
   readonly leavesMs?: number | undefined;
 }
+
+/** Takes the word with which a call ends, if any, and what its till is to give the payment back by. */
+type Ended = (word: OperationResult | undefined, trans: string | undefined) => void;
 
 /** What is counted of a call's end, by `X-Posline-Outcome`. */
 const outcomes: ReadonlyMap<unknown, "answered" | "notSent" | "unknown"> = new Map([
@@ -605,21 +611,21 @@ export class FullLife {
     this.#send(index, `${service} ${route.path} #${++this.#calls}`, { path: route.path, body: bodyOf(contract, {}) }, () => {});
   }
 
-  /** @param ended Takes the word with which it ends, if any, unless its process is no more, or its till has left. */
-  #send(index: number, id: string, asked: TillCall, ended: (word: OperationResult | undefined) => void): void {
+  /** @param ended Not called where its process is no more, or its till has left. */
+  #send(index: number, id: string, asked: TillCall, ended: Ended): void {
     const life = this.#life;
     this.#open.add(id);
     this.#tally.calls++;
     const { path, body, waitMs, leavesMs } = asked;
     const till = new AbortController();
     if (leavesMs !== undefined) this.#time.after(leavesMs, () => till.abort());
-    const end = (outcome: "answered" | "notSent" | "unknown" | "left", word?: OperationResult) => {
+    const end = (outcome: "answered" | "notSent" | "unknown" | "left", word?: OperationResult, trans?: string) => {
       // A process that was killed tells nobody anything.
       if (life !== this.#life) return;
-      this.#say(`${id}: ${outcome} ${word ?? ""}`);
+      this.#say(`${id}: ${outcome} ${word ?? ""} ${trans ?? ""}`);
       this.#open.delete(id);
       this.#tally[outcome]++;
-      if (outcome !== "left") this.#checked(() => ended(word));
+      if (outcome !== "left") this.#checked(() => ended(word, trans));
     };
     const headers = {
       ...{ "Content-Type": contentTypes[this.#terminals[index]?.trade.contract ?? "bank"], "X-Request-Id": `r${this.#calls}` },
@@ -627,10 +633,10 @@ export class FullLife {
     };
     const [port, kept] = [this.#portOf(index), this.#kept[index]];
     askBox(this.#net, { port, path, body, headers, signal: till.signal, kept }).then(
-      ({ headers: { "x-posline-outcome": said, "x-posline-result": word } }) => {
+      ({ headers: { "x-posline-outcome": said, "x-posline-result": word, "x-posline-trans": trans } }) => {
         const outcome = outcomes.get(said);
         const result = operationResults.find((each) => each === word);
-        if (outcome !== undefined && result === word) end(outcome, result);
+        if (outcome !== undefined && result === word) end(outcome, result, trans?.toString());
         else this.#fail(new Error(`${id} was answered with the outcome ${String(said)} and the result ${String(word)}`));
       },
       (error: unknown) => {
@@ -712,10 +718,11 @@ export class FullLife {
     const own = this.#world.services[index]?.tillNames === true ? `own-${key}` : undefined;
     const payment = what === "sale" ? own : (terminal.nameOf(key) ?? own);
     const body = bodyOf(trade.contract, trade.body(route, key, amount, payment));
-    this.#send(index, id, { path: route, body, waitMs, leavesMs }, (word) => {
+    this.#send(index, id, { path: route, body, waitMs, leavesMs }, (word, trans) => {
       const untilMs = Math.max(cameMs, this.#waitedUntilMs.get(operation) ?? 0);
       assert.ok(this.#time.nowMs <= untilMs + boundMs, `${id} took ${this.#time.nowMs - cameMs} ms`);
       if (word !== undefined) this.#wordIsSo(sent, word);
+      if (trans !== undefined) this.#transIsSo(sent, word, trans);
     });
   }
 
@@ -757,6 +764,14 @@ export class FullLife {
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  /** By another's, or by a code that nobody paid, nothing would be given back. */
+  #transIsSo(sent: Sent, word: OperationResult | undefined, trans: string): void {
+    const isPaid = word === "approved";
+    const has = this.#terminalOf(sent.service)?.hasId(sent.route, this.#operationOf(sent), trans, isPaid ? isGood : undefined);
+    assert.ok(has !== false, `${this.#nameOf(sent)} was told ${word ?? "nothing"} and to be given back by ${trans}`);
+    this.#tally.named++;
   }
 
   #wordIsSo(sent: Sent, word: OperationResult): void {

@@ -137,9 +137,9 @@ export class FullTerminal {
     return this.#heardBy.some((each) => each.key === key && isOther(each) && each.atMs <= sentMs);
   }
 
-  /** Whether an operation has this number or name. */
-  hasId(path: string, operation: string, id: string): boolean {
-    return this.#entries(path, operation).some((entry) => entry.id === id);
+  /** Whether an operation has this number or name, also among those of it that stand so. */
+  hasId(path: string, operation: string, id: string, standsSo: (stand: Stand) => boolean = () => true): boolean {
+    return this.#entries(path, operation).some((entry) => entry.id === id && standsSo(this.#stand(entry)));
   }
 
   /** How often it was carried out: what was taken back and forgotten may be sent again. */

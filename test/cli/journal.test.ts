@@ -8,6 +8,7 @@ import { after, test } from "node:test";
 import { type JournalArguments, runJournal } from "../../src/cli/journal.ts";
 import { type AskAdmin, askAdmin } from "../../src/cli/journal-settle.ts";
 import { adminDefaults } from "../../src/config/limits.ts";
+import { contracts, routeOf } from "../../src/contract/contracts.ts";
 import { journalFile } from "../../src/journal/errors.ts";
 import { type Journal, openJournal } from "../../src/journal/journal.ts";
 import { bytes, callOf, routeTo, Told } from "../journal/records.ts";
@@ -59,20 +60,50 @@ test("posline journal shows a row an operation in local time, aligned, and a sum
   const { code, out, err } = await run({ folder });
   assert.deepEqual([code, err], [0, ""]);
   const [head, first, second, third, fourth, summary, advice] = out.split("\n");
-  assert.match(head ?? "", /^TIME +SERVICE +ROUTE +KEY +AMOUNT +OUTCOME +CODE +REQUEST$/);
+  assert.match(head ?? "", /^TIME +SERVICE +ROUTE +KEY +TRANS +AMOUNT +OUTCOME +CODE +REQUEST$/);
   const now = new Date();
   const today = `${now.getFullYear()}-${String(now.getMonth() + 1).padStart(2, "0")}-`;
-  assert.match(first ?? "", new RegExp(`^${today}\\d\\d \\d\\d:\\d\\d:\\d\\d  bank +/sale +pay-1 +100  answered +0 +r-pay-1$`));
-  assert.match(second ?? "", / pay-2 +100 {2}unknown +- +r-pay-2$/);
-  assert.match(third ?? "", / pay-3 +100 {2}not-sent +- /);
-  assert.match(fourth ?? "", / pay-4 +100 {2}in flight +- /);
+  assert.match(
+    first ?? "",
+    new RegExp(`^${today}\\d\\d \\d\\d:\\d\\d:\\d\\d  bank +/sale +pay-1 +- +100  answered +0 +r-pay-1$`),
+  );
+  assert.match(second ?? "", / pay-2 +- +100 {2}unknown +- +r-pay-2$/);
+  assert.match(third ?? "", / pay-3 +- +100 {2}not-sent +- /);
+  assert.match(fourth ?? "", / pay-4 +- +100 {2}in flight +- /);
   assert.equal(summary, "4 operations: 1 answered, 1 unknown, 1 not-sent, 1 in flight");
   assert.match(advice ?? "", /^unknown: it may have been carried out/);
   await journal.close();
-  assert.match((await run({ folder })).out, / pay-4 +100 {2}unknown /, "nobody keeps it any more");
+  assert.match((await run({ folder })).out, / pay-4 +- +100 {2}unknown /, "nobody keeps it any more");
   const { journal: next } = await journalIn(folder);
-  assert.match((await run({ folder })).out, / pay-4 +100 {2}unknown /, "it was sent before the start");
+  assert.match((await run({ folder })).out, / pay-4 +- +100 {2}unknown /, "it was sent before the start");
   await next.close();
+});
+
+test("posline journal shows the trans that the answer to a payment gave, a row for each time that its code was shown", async () => {
+  const { folder, journal } = await journalIn();
+  const show = routeOf(contracts.qr, "/showqrcode");
+  assert.ok(show);
+  const body = '{"pay_id":"Q-1","amount":100,"pay_system":"P"}';
+  const call = { ...callOf("Q-1", { service: "qr", body }), route: "/showqrcode" };
+  for (const reply of [
+    '{"status":"success","data":{"trans":"T-1"}}',
+    '{"status":"success","data":{"trans":"T-2"}}',
+    undefined,
+  ]) {
+    const entry = journal.begin(call, show);
+    await entry.sent();
+    if (reply === undefined) await entry.ended({ outcome: "unknown" });
+    else await entry.ended({ outcome: "answered", status: "success", payload: [Buffer.from(reply)] });
+  }
+  const [, ...rows] = (await run({ folder })).out.split("\n");
+  for (const [at, trans] of ["T-1", "T-2", "-"].entries())
+    assert.match(rows[at] ?? "", new RegExp(` qr +/showqrcode +Q-1 +${trans} +100 `));
+  const shown = (await run({ folder, json: true })).out.trim().split("\n");
+  assert.deepEqual(
+    shown.map((row) => JSON.parse(row).trans),
+    ["T-1", "T-2", undefined],
+  );
+  await journal.close();
 });
 
 for (const [name, key, stored] of [
@@ -123,8 +154,8 @@ test("posline journal says whose caller had left before the outcome", async () =
   await entry.sent();
   await entry.ended({ outcome: "answered", status: "success", code: 0, left: true });
   const { out } = await run({ folder });
-  assert.match(out, / pay-1 +100 {2}answered {8}0 /);
-  assert.match(out, / pay-2 +100 {2}answered, left {2}0 /);
+  assert.match(out, / pay-1 +- +100 {2}answered {8}0 /);
+  assert.match(out, / pay-2 +- +100 {2}answered, left {2}0 /);
   assert.match(out, /\n2 operations: 2 answered\nleft: the caller had gone before the outcome, and may not know it\n$/);
   const rows = (await run({ folder, json: true })).out.trimEnd().split("\n");
   assert.deepEqual(
@@ -306,7 +337,7 @@ test("posline journal settle asks the posline that writes the journal, and says 
     return { settled: [] };
   });
   assert.deepEqual([done.code, done.out, done.err], [0, "bank /sale A of 100 is settled: done\n", ""]);
-  assert.match((await run({ folder })).out, / A +100 {2}settled, approved /);
+  assert.match((await run({ folder })).out, / A +- +100 {2}settled, approved /);
   await journal.close();
 });
 

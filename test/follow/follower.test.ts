@@ -967,7 +967,6 @@ test("Follower takes note of an abort while it asks", async () => {
 });
 
 test("Follower asks about a code by the name that its answer gave, however long ago, and calls no other name's failure its end", async () => {
-  const code = { pay_id: "Q-1", amount: 100, currency: "944", currency_name: "AZN", pay_system: "A" };
   const digest = bodyDigest([Buffer.from(JSON.stringify(code))]);
   const failed = { status: "error", code: 1 };
   for (const [learned, answer, stands] of [
@@ -985,6 +984,79 @@ test("Follower asks about a code by the name that its answer gave, however long 
     assert.match((await ended(box.ask(code, 60_000))).stands, stands);
     assert.equal(box.sent[0]?.body, '{"pay_id":"Q-1","trans":"T-9","pay_system":"A"}');
   }
+});
+
+const code = { pay_id: "Q-1", amount: 100, currency: "944", currency_name: "AZN", pay_system: "A" };
+const named = { status: "success", data: { trans: "T-1" } };
+const paid = { status: "success", data: { rrn: "1" } };
+
+test("Follower gives the trans that the answer to /showqrcode gave, with each word of the payment, and none of what was never answered", async () => {
+  for (const [start, question, stands, trans] of [
+    [named, paid, /^approved/, "T-1"],
+    [named, running, /^pending/, "T-1"],
+    [named, { status: "error", code: 1 }, /^declined/, "T-1"],
+    [named, lost, /^pending/, "T-1"],
+    [running, paid, /^approved/, "Q-1"],
+    [lost, running, /^pending/, "Q-1"],
+    [lost, paid, /^approved/, "Q-1"],
+    [lost, lost, /^unknown/, undefined],
+    [lost, { status: "error", code: 1 }, /^unknown/, undefined],
+    [down, running, /^failed/, undefined],
+  ] as const) {
+    const box = following((route) => (route === "/showqrcode" ? start : question), { service: "qr", route: "/showqrcode" });
+    const answered = await ended(box.ask(code, 5_000));
+    assert.match(answered.stands, stands);
+    assert.equal(answered.trans, trans, answered.stands);
+  }
+});
+
+test("Follower gives the trans that the journal has, whatever is answered by now, and of several none until one is paid", async () => {
+  const digest = bodyDigest([Buffer.from(JSON.stringify(code))]);
+  for (const [known, question, trans] of [
+    [{ learned: "T-9" }, running, "T-9"],
+    [{ learned: "T-9" }, lost, "T-9"],
+    [{ learned: "T-9", end: "approved" }, lost, "T-9"],
+    [{ learned: "T-9", hasOtherNames: true }, running, undefined],
+    [{ learned: "T-9", hasOtherNames: true }, lost, undefined],
+    [{ learned: "T-9", hasOtherNames: true, end: "approved" }, lost, undefined],
+    [{ learned: "T-9", hasOtherNames: true }, paid, "T-9"],
+    [{}, lost, undefined],
+  ] as const) {
+    const box = following(() => question, { service: "qr", route: "/showqrcode" });
+    const past = { ...unanswered, sentMs: Date.now(), digest, end: undefined, isFresh: false, isLast: true };
+    box.history.past.set("qr /showqrcode Q-1", { ...past, isAccepted: true, ...known });
+    assert.equal((await ended(box.ask(code, 5_000))).trans, trans, JSON.stringify([known, question]));
+  }
+});
+
+test("Follower gives no trans while the same code was shown once more since, without the header", async () => {
+  let isPaid = false;
+  const box = following((route) => (route === "/showqrcode" ? named : isPaid ? paid : running), {
+    service: "qr",
+    route: "/showqrcode",
+  });
+  const asking = box.ask(code, 60_000);
+  await time.advance(5_000);
+  const past = box.history.past.get("qr /showqrcode Q-1");
+  assert.ok(past);
+  box.history.past.set("qr /showqrcode Q-1", { ...past, learned: "T-2", hasOtherNames: true });
+  assert.equal((await ended(box.ask(code, 1_000), 2_000)).trans, undefined);
+  isPaid = true;
+  const { stands, trans } = await ended(asking);
+  assert.match(stands, /^approved/);
+  assert.equal(trans, "T-1", "by which it is paid");
+});
+
+test("Follower gives no trans of a code whose earlier showing may be missing from the journal, until it is paid", async () => {
+  let isPaid = false;
+  const box = following((route) => (route === "/showqrcode" ? named : isPaid ? paid : running), {
+    service: "qr",
+    route: "/showqrcode",
+  });
+  box.history.isWhole = false;
+  assert.equal((await ended(box.ask(code, 5_000), 6_000)).trans, undefined);
+  isPaid = true;
+  assert.equal((await ended(box.ask(code, 60_000))).trans, "T-1");
 });
 
 test("Follower asks about a cancel's sale as the sale named itself, and not at all where the journal can't tell that", async () => {

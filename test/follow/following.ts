@@ -120,7 +120,7 @@ export interface Following {
     body: object,
     waitMs?: number,
     caller?: Presence,
-  ): Promise<{ readonly json?: unknown; readonly fault?: Fault; stands: string }>;
+  ): Promise<{ readonly json?: unknown; readonly fault?: Fault; stands: string; readonly trans?: string | undefined }>;
 }
 
 /** Milliseconds that the terminal takes for an answer. */
@@ -179,10 +179,11 @@ export function following(
       };
       try {
         const { payload, followed } = await follower.follow(call);
-        return { json: JSON.parse(Buffer.concat(payload).toString()), stands: standsOf(followed) };
+        const json: unknown = JSON.parse(Buffer.concat(payload).toString());
+        return { json, stands: standsOf(followed), trans: followed?.trans };
       } catch (fault) {
         if (!(fault instanceof Fault)) throw fault;
-        return { fault, stands: standsOf(fault.details.followed) };
+        return { fault, stands: standsOf(fault.details.followed), trans: fault.details.followed?.trans };
       }
     },
   };

@@ -241,3 +241,29 @@ test("HttpListener takes GET and POST where the contract has both", async () => 
   const answer = await ask(port, "DELETE", "/supported_operations");
   assert.equal(answer.headers.get("allow"), "GET, POST");
 });
+
+test("HttpListener says a payment's trans in a header, which an allowed page may read, to the letter or not at all", async () => {
+  const origin = "https://till.example";
+  let trans = "";
+  const followed = () => ({ result: "approved", answerOf: "/check", polls: 1, isGuarded: true, trans }) as const;
+  const { port } = await serve("qr", {
+    config: { allowOrigins: [origin], check: "none" },
+    handler: async () => ({ ...replyOf('{"status":"success"}'), followed: followed() }),
+  });
+  const failing = await serve("qr", {
+    config: { check: "none" },
+    handler: () => Promise.reject(new Fault("broken", "Cannot show it: a test", { followed: followed() })),
+  });
+  for (const given of ["EMU000000000001", "a b/c=+%41", "x".repeat(256)]) {
+    trans = given;
+    const answer = await ask(port, "POST", "/showqrcode", "{}", { Origin: origin });
+    assert.equal(answer.headers.get("x-posline-trans"), given);
+    assert.match(answer.headers.get("access-control-expose-headers") ?? "", /(^|, )X-Posline-Trans(,|$)/);
+    assert.equal((await ask(failing.port, "POST", "/showqrcode", "{}")).headers.get("x-posline-trans"), given);
+  }
+  for (const odd of ["", " a", "a ", "a\r\nX-Forged: 1", "tab\there", "\u0456\u0434", "x".repeat(257)]) {
+    trans = odd;
+    const { status, headers } = await ask(port, "POST", "/showqrcode", "{}");
+    assert.deepEqual([status, headers.get("x-posline-result"), headers.has("x-posline-trans")], [200, "approved", false], odd);
+  }
+});

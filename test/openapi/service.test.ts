@@ -3,7 +3,7 @@ import { afterEach, test } from "node:test";
 import type { ServiceConfig } from "../../src/config/config.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { settlingRulesOf } from "../../src/contract/settling.ts";
-import { contractNames } from "../../src/core/call.ts";
+import { type Call, contractNames } from "../../src/core/call.ts";
 import { checkFirst, Fault, type FaultKind, faultClasses, faultReasons } from "../../src/core/fault.ts";
 import { isObject } from "../../src/core/json-object.ts";
 import { signMatches } from "../../src/envelope/sign.ts";
@@ -87,9 +87,16 @@ for (const service of contractNames) {
       "X-Posline-Result",
     ];
     const followed = { result: "pending", answerOf: "/check", polls: 2, isGuarded: false } as const;
-    const fault = new Fault("timeout", "Cannot do it: a test", { followed });
-    const replied = await serve(service, { config: { check: "none" }, handler: async () => ({ ...replyOf("{}"), followed }) });
-    const thrown = await serve(service, { config: { check: "none" }, handler: () => Promise.reject(fault) });
+    const learns = (path: string) => settlingRulesOf(service, path)?.learns !== undefined;
+    const followedOf = ({ route }: Call) => (learns(route) ? { ...followed, trans: "T-1" } : followed);
+    const replied = await serve(service, {
+      config: { check: "none" },
+      handler: async (call) => ({ ...replyOf("{}"), followed: followedOf(call) }),
+    });
+    const thrown = await serve(service, {
+      config: { check: "none" },
+      handler: (call) => Promise.reject(new Fault("timeout", "Cannot do it: a test", { followed: followedOf(call) })),
+    });
     const routes = contracts[service].routes.filter(({ path }) => settlingRulesOf(service, path) !== undefined);
     assert.ok(routes.length > 0);
     for (const { path } of routes) {
@@ -107,6 +114,8 @@ for (const service of contractNames) {
           [],
           `${path} ${status}`,
         );
+        if (status === 200 || learns(path))
+          assert.equal(described.includes("X-Posline-Trans"), learns(path), `${path} ${status}`);
         const problems = documented.answerProblems("POST", path, { status, headers: Object.fromEntries(headers), text });
         if (status !== 200) assert.deepEqual(problems, [], path);
       }

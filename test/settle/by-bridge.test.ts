@@ -529,6 +529,53 @@ test("settleByBridge() keeps the name that only the start's answer gives, and it
   );
 });
 
+/** A bridge's answer to a payment: /check's, or a fault, with the name that it says is proven. */
+const named = (answer: Answer, result: OperationResult, trans: string, isGuarded = true): Answer => ({
+  ...answer,
+  followed: { result, answerOf: "/check", isGuarded, trans },
+});
+const paid = ok({ data: { rrn: "1" } });
+
+test("settleByBridge() gives the name that the bridge says is proven, in its token too, which asks by it", async () => {
+  for (const isGuarded of [true, false]) {
+    const { result, trans, token } = await runQr([["/showqrcode", named(paid, "approved", "T1", isGuarded)]]);
+    assert.deepEqual([result, trans, token.trans], ["approved", "T1", "T1"]);
+  }
+  for (const [answer, result] of [
+    [ok(), "pending"],
+    [lost, "unknown"],
+    [busy, "pending"],
+  ] as const) {
+    const open = await runQr(repeat(2, ["/showqrcode", named(answer, result, "T1")]), { windowMs: 1_000 });
+    assert.deepEqual([open.result, open.trans, open.token.trans], ["unknown", "T1", "T1"], result);
+    const later = over([["/check", paid]]);
+    const resumed = await later.client.resume(kept(open.token), later.options);
+    assert.deepEqual([resumed.result, resumed.trans], ["approved", "T1"]);
+    assert.equal(later.service.seen[0]?.body["trans"], "T1");
+  }
+  const declined = await runQr([["/showqrcode", named(error(1), "declined", "T1")]]);
+  assert.deepEqual([declined.result, declined.trans], ["declined", "T1"]);
+});
+
+test("settleByBridge() gives no name where the bridge gives none, whatever the till's own key is", async () => {
+  const { result, trans, token } = await runQr([["/showqrcode", by(paid, "approved")]]);
+  assert.deepEqual([result, trans, "trans" in token], ["approved", undefined, false]);
+});
+
+test("settleByBridge() of a code that a bridge showed once more gives no name until that says by it that it is paid", async () => {
+  const first = by(ok({ data: { trans: "T1" } }), "pending");
+  const open = await runQr(
+    [["/showqrcode", first], ["/showqrcode", named(ok(), "pending", "T2", false)], ...repeat(2, ["/check", ok()])],
+    { windowMs: 2_000 },
+  );
+  assert.deepEqual([open.result, open.trans, open.token.known.learned], ["unknown", undefined, "T2"]);
+  const ended = await runQr([
+    ["/showqrcode", first],
+    ["/showqrcode", named(paid, "approved", "T2", false)],
+  ]);
+  assert.deepEqual([ended.result, ended.trans], ["approved", "T2"]);
+});
+
 test("settleByBridge() takes the answer to the bridge's question for no answer to the start, and learns no name by it", async () => {
   for (const [result, phase] of [
     ["pending", "accepted"],

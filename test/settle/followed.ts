@@ -19,6 +19,8 @@ export interface Truth {
   readonly end: Verdict | undefined;
   /** What the answer must name it by, where the answer has a name. */
   readonly names: Readonly<Record<string, unknown>>;
+  /** By which a payment is given back (qr). */
+  readonly trans?: unknown;
   /** Without paper; cash has none that anybody is told of. */
   readonly unprinted: boolean;
 }
@@ -121,7 +123,7 @@ const show: Followed = {
     if (record === undefined) return nothing;
     // qr has one word for all that came to nothing
     const end = endedAs(record) === "reversed" ? "declined" : endedAs(record);
-    return { ...nothing, count: own.length, end, names: { rrn: record["rrn"] } };
+    return { ...nothing, count: own.length, end, names: { rrn: record["rrn"] }, trans: record["trans"] };
   },
 };
 
@@ -204,11 +206,14 @@ export function isStart({ service, route, text }: Arrival, operation: Followed, 
 /** Holds what a till was told against what the terminal remembers. */
 export function assertTrue(operation: Followed, terminal: Terminal, key: string, amount: number, settled: Settled): void {
   const { result, data } = settled;
-  const { count, end, names, unprinted } = operation.truth(terminal, key, amount);
+  const { count, end, names, trans, unprinted } = operation.truth(terminal, key, amount);
   const said = `${operation.service} ${operation.name}: ${result} was told, and ${count} are there, ${end ?? "not ended"}`;
   assert.ok(count === 0 || count === 1, said);
   const starts = terminal.arrivals.filter((each) => isStart(each, operation, key)).length;
   if (operation.once) assert.ok(starts <= 1, `${said}: it arrived ${starts} times`);
+  // A payment that was paid can be given back, and nothing is by another's name
+  if (settled.trans !== undefined || result === "approved")
+    assert.equal(settled.trans, trans, `${said}: another trans was told`);
   if (result === "unknown") return;
   // A copy whose answer was lost may have been printed
   if (result === "closed" || result === "unprinted") assert.equal(end, "closed", said);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { busy, error, lost, ok, over, repeat, type Script, wrong } from "./scripted.ts";
+import { busy, error, kept, lost, ok, over, repeat, type Script, wrong } from "./scripted.ts";
 
 /** Tests src/settle/machine.ts. */
 
@@ -317,4 +317,59 @@ test("resume() of a payment that has ended as approved takes no error for its en
   const options = { ...again.options, windowMs: 20_000, intervalMs: 1000 };
   assert.equal((await again.client.resume(paidOnce.token, options)).result, "unknown");
   again.done();
+});
+
+for (const [name, more, answer, trans] of [
+  ["the trans that /showqrcode returned", {}, shown, "T-1"],
+  ["the till's own where it returned none, its pay_id", {}, ok(), "P-1"],
+  ["the till's own where it returned none, its trans", { trans: "MINE" }, ok(), "MINE"],
+] as const) {
+  test(`qr.settle gives ${name}, while the payment goes on, and with its end`, async () => {
+    const {
+      result,
+      trans: given,
+      token,
+      events,
+    } = await settled(
+      [
+        ["/showqrcode", answer],
+        ["/check", ok()],
+        ["/check", paid],
+      ],
+      more,
+    );
+    assert.deepEqual([result, given, token.trans], ["approved", trans, trans]);
+    assert.deepEqual([...new Set(events.map((event) => event.token.trans))], [undefined, trans]);
+    const again = over([["/check", paid]]);
+    assert.equal((await again.client.resume(kept(token), again.options)).trans, trans, "and resumed once more");
+  });
+}
+
+test("qr.settle gives the name by which /check knows a payment whose start was lost, and none that /check doesn't know", async () => {
+  for (const answers of [[paid], [ok(), paid]]) {
+    const { result, trans } = await settled([["/showqrcode", lost], ...answers.map((answer) => ["/check", answer] as const)]);
+    assert.deepEqual([result, trans], ["approved", "P-1"]);
+  }
+  const unsure = await settled([["/showqrcode", lost], ...repeat(20, ["/check", lost])]);
+  assert.deepEqual([unsure.result, unsure.trans, unsure.token.trans], ["unknown", undefined, undefined]);
+});
+
+test("qr.settle of a code that was shown twice gives no trans until /check says by it that it is paid", async () => {
+  const again: Script = [
+    ["/showqrcode", lost],
+    ["/check", refused],
+    ["/showqrcode", shown],
+  ];
+  for (const answer of [refused, ok()]) {
+    const open = await settled([...again, ...repeat(20, ["/check", answer])]);
+    assert.deepEqual([open.result, open.trans, open.token.trans], ["unknown", undefined, undefined]);
+  }
+  const { result, trans, token } = await settled([...again, ["/check", paid]]);
+  assert.deepEqual([result, trans, token.trans], ["approved", "T-1", "T-1"]);
+});
+
+test("settle of what has no name of the service's gives no trans", async () => {
+  const world = over([["/refund", ok({ data: { rrn: "1" } })]]);
+  const { trans, token } = await world.client.qr.settle("refund", back, world.options);
+  assert.deepEqual([trans, "trans" in token], [undefined, false]);
 });

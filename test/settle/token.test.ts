@@ -118,9 +118,11 @@ test("readToken() brings back what is known, to the last field", () => {
     end: "reversed",
     endedId: "7",
   };
-  const token = { v: 1, service: "bank", route: "/sale", body: '{"pay_id":"P-1"}', known };
+  const token = { v: 1, service: "bank", route: "/sale", body: '{"pay_id":"P-1"}', trans: "T-1", known };
   const read = readToken(token);
   assert.deepEqual(read.token, token);
+  for (const unproven of [{ learnedProven: false }, { learned: undefined }])
+    assert.equal("trans" in readToken({ ...token, known: { ...known, ...unproven } }).token, false, "what is known decides");
   assert.deepEqual([read.body, read.route.path, read.recovery.route], [{ pay_id: "P-1" }, "/sale", "/sale"]);
   const { earlierInDoubt: _, ...former } = known;
   for (const resends of [0, 1]) {

@@ -15,7 +15,7 @@ import { Liveness } from "../../../src/recovery/liveness.ts";
 import { nextStep } from "../../../src/settle/machine.ts";
 import { RemoteService } from "../../../src/settle/remote-service.ts";
 import { stateAfterStop } from "../../../src/settle/state.ts";
-import { keyFieldOf, newToken, readToken, type Token } from "../../../src/settle/token.ts";
+import { keyFieldOf, newToken, readToken, type Token, withKnown } from "../../../src/settle/token.ts";
 import { failedAnswer } from "../../../src/settle/transport.ts";
 import { examples } from "./corpus.ts";
 import { mutatedJson, randomObject } from "./mutate.ts";
@@ -130,7 +130,7 @@ const settling: Target = {
       }
       assert.ok(["none", "interval", "back-off"].includes(step.pause));
       // Another process must be able to take it up.
-      const stored = JSON.parse(JSON.stringify({ ...token, known: step.state }));
+      const stored = JSON.parse(JSON.stringify(withKnown(token, step.state)));
       ({ token, route, recovery, body } = readToken(stored));
       assert.deepEqual(JSON.parse(JSON.stringify(token)), stored);
     }
