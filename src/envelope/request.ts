@@ -7,7 +7,7 @@ import type { JsonObject } from "../core/json-object.ts";
 import { notAnObject, parseBounded } from "./bounded-json.ts";
 import { type Form, parseForm, unescapeValue } from "./form.ts";
 import { keyOf, wholeOf } from "./json.ts";
-import { signMatches, signOf } from "./sign.ts";
+import { signFits, signOf } from "./sign.ts";
 
 /**
  * How a request is read from an HTTP message, and written to a line and read from it (`http-request.ts` writes it as an HTTP
@@ -74,7 +74,7 @@ function readForm(contract: Contract, route: Route, pieces: readonly Buffer[], r
   if (sign === "") throw missingSign(route);
   // What is not Base64 might be read as another pair by a careless terminal: `sign=x;command=/refund`.
   if (!isBase64(sign)) throw new Fault("sign", `Cannot accept ${route.path}: sign is not Base64: rebuild it`);
-  if (rules.merchantId !== undefined && !signMatches(sign, data, rules.merchantId)) {
+  if (rules.merchantId !== undefined && !signFits({ data: form.data, sign: form.sign }, rules.merchantId)) {
     throw new Fault(
       "sign",
       `Cannot accept ${route.path}: sign does not match data and merchantId: check merchantId and rebuild sign`,

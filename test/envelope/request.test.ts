@@ -105,6 +105,18 @@ test("readHttpBody() takes data with the escaped line breaks of MIME encoders, a
   assert.equal(textOf(read("fiscal", "/sale", form, strict).body), form);
 });
 
+test("readHttpBody() takes a sign over the escapes as they were sent, and one that ends with a line end, and relays both", () => {
+  const escaped = encodeURIComponent(Buffer.from('{"a":"~~~???>>>"}').toString("base64"));
+  for (const form of [
+    `data=${escaped}&sign=${signOf(escaped, merchantId)}`,
+    `data=${data}&sign=${sign}%0A`,
+    `data=${data}&sign=${encodeURIComponent(`${sign}\r\n`)}`,
+  ]) {
+    assert.equal(textOf(read("fiscal", "/sale", form, strict).body), form);
+    assertRefused("sign", () => read("fiscal", "/sale", form, { ...strict, merchantId: "MERCHANT-2" }));
+  }
+});
+
 test("readHttpBody() refuses a wrong sign, and one that might be read as another pair, with or without merchantId", () => {
   assertRefused("sign", () => read("fiscal", "/sale", `data=${data}&sign=${sign.replace("O", "P")}`, strict));
   assertRefused("sign", () => read("fiscal", "/sale", `data=${data}&sign=x;command=/refund`));
