@@ -14,15 +14,18 @@ const post = posts({ replyTimeoutMs, key: undefined });
 
 const operation = { key: "pay_id", polling } as const;
 
+/** "All money fields are integers in minor units" (Financial operation request). */
+const card = { ...operation, amounts: ["amount", "tips", "cashback"] } as const;
+
 /** Endpoints. */
 const routes: readonly Route[] = [
   post("/supported_operations", "none", { methods: ["GET", "POST"], body: "none" }),
   post("/terminals", "none", { body: "none" }),
-  post("/sale", "money", operation),
-  post("/preauth", "money", operation),
-  post("/confirm", "money", operation),
-  post("/cancel", "money", operation),
-  post("/refund", "money", operation),
+  post("/sale", "money", card),
+  post("/preauth", "money", card),
+  post("/confirm", "money", card),
+  post("/cancel", "money", card),
+  post("/refund", "money", card),
   // `no_printing` among its fields says that it prints otherwise
   post("/xreport", "print", operation),
   // Ends the terminal's business day; the report it prints is the lesser effect

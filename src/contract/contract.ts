@@ -49,6 +49,8 @@ export interface Route {
   /** The field that names the operation, for logs and recovery. */
   readonly key: "pay_id" | "documentExtID" | undefined;
   readonly polling: Polling | undefined;
+  /** The request's fields in minor units, which are whole numbers: each by the names that lead to it, `items.itemAmount`. */
+  readonly amounts: readonly string[];
   /** By a fault's outcome, the word that lets nobody take for an end, or send again, what isn't proven to allow it. */
   readonly faultWords: Readonly<Record<FaultOutcome, FaultWord>>;
   /**

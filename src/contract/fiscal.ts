@@ -29,22 +29,33 @@ const post = posts({ replyTimeoutMs, key: undefined });
 
 const document = { key: "documentExtID", polling } as const;
 
+/** "Amounts are integer minor units" (What the service does, rule 2). A receipt's stand in its items and payments. */
+const receipt = {
+  ...document,
+  replyTimeoutMs: slowReplyTimeoutMs,
+  amounts: [
+    "items.itemAmount",
+    ...["payments.cashAmount", "payments.cashlessAmount", "payments.creditAmount"],
+    ...["payments.bonusesAmount", "payments.prepaymentAmount", "extraPayments.amount"],
+  ],
+};
+
 /**
  * Errors: code 5 has /sale and /refund sent again with the same documentExtID, as a timeout has. Of cash it says no such thing, so
  * a till may take it for a document that was rolled back; 44 has it ask /check_status first, as a timeout of cash does.
  */
-const cash = { ...document, faultWords: { "not-sent": "error", unknown: "in progress" } } as const;
+const cash = { ...document, amounts: ["amount"], faultWords: { "not-sent": "error", unknown: "in progress" } } as const;
 
 /** Endpoints. Every POST carries `data` and `sign`, so even a route whose JSON may be empty has a body. */
 const routes: readonly Route[] = [
   post("/supported_operations", "none", { methods: ["GET", "POST"], body: "none" }),
-  post("/sale", "money", { ...document, replyTimeoutMs: slowReplyTimeoutMs }),
-  post("/refund", "money", { ...document, replyTimeoutMs: slowReplyTimeoutMs }),
+  post("/sale", "money", receipt),
+  post("/refund", "money", receipt),
   // Polled until docStatus 1, so that an error 5 ends nothing; 44 would claim that there is a document
   post("/check_status", "none", { key: "documentExtID" }),
   // "Only printing is recovered via /check_copy" (Errors, code 15): it puts the copy on paper, so twice would be two copies
   post("/check_copy", "print"),
-  post("/abort", "state", { key: "documentExtID", urgent: true }),
+  post("/abort", "state", { key: "documentExtID", urgent: true, amounts: ["amount"] }),
   post("/open_shift", "state"),
   // Closes the shift and may delete or transfer orders; the report it prints is the lesser effect
   post("/close_shift", "state", { replyTimeoutMs: slowReplyTimeoutMs }),
@@ -84,7 +95,6 @@ export const fiscal: Contract = {
   envelope: "form",
   replyContentType: "application/json; charset=utf-8",
   routes,
-  // A receipt's amounts stand in its items and payments
   decisive: [
     ...["documentExtID", "documentID", "parentDocID", "parentDocNum"],
     ...["amount", "items", "payments", "extraPayments"],

@@ -3,7 +3,7 @@ import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import type { ContractName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
-import type { JsonObject } from "../core/json-object.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
 import { notAnObject, parseBounded } from "./bounded-json.ts";
 import { type Form, parseForm, unescapeValue } from "./form.ts";
 import { keyOf, wholeOf } from "./json.ts";
@@ -111,6 +111,7 @@ function readJson(contract: Contract, route: Route, text: Buffer, what: string, 
     if (!isUtf8(text)) throw refuse("is not UTF-8: encode it as UTF-8");
     if (typeof read === "string") throw refuse(read === notAnObject ? notObjectText(text) : `is ${read}, which is the limit`);
     if (read.twice !== undefined) throw refuse(`has the field ${read.twice} twice: send it once`);
+    checkAmounts(route, read.json);
     checkContract(contract, route, read.json, rules);
   }
   return typeof read === "string" || route.key === undefined ? undefined : keyOf(read.json[route.key]);
@@ -179,6 +180,37 @@ function decodeData(route: Route, data: string): Buffer {
     throw new Fault("malformed", `Cannot accept ${route.path}: data is not Base64: send the Base64 of the JSON object`);
   return Buffer.from(data, "base64");
 }
+
+/**
+ * Refuses an amount that isn't a whole number: one terminal would round it, another cut it off, and `"15.00"` may be 15 or 1500. As text
+ * it is taken where it has digits alone (seen in the field: types are loose); signs and sizes are the terminal's business.
+ */
+function checkAmounts({ path, amounts }: Route, json: JsonObject): void {
+  for (const amount of amounts) {
+    const odd = oddAmount(json, amount.split("."));
+    if (odd === undefined) continue;
+    throw new Fault(
+      "malformed",
+      `Cannot accept ${path}: ${odd} is not a whole number: send it in minor units, without a fraction`,
+    );
+  }
+}
+
+/** Where the first amount that isn't a whole number stands, `items[1].itemAmount`; what is null or empty is left out. */
+function oddAmount(value: unknown, names: readonly string[], path = ""): string | undefined {
+  const [name, ...rest] = names;
+  if (name === undefined) return isWhole(value ?? "") ? undefined : path;
+  if (Array.isArray(value)) {
+    for (const [index, each] of value.entries()) {
+      const odd = oddAmount(each, names, `${path}[${index}]`);
+      if (odd !== undefined) return odd;
+    }
+    return undefined;
+  }
+  return isObject(value) ? oddAmount(value[name], rest, path === "" ? name : `${path}.${name}`) : undefined;
+}
+
+const isWhole = (value: unknown) => (typeof value === "string" ? /^[+-]?\d+$|^$/.test(value) : Number.isInteger(value));
 
 function checkContract(contract: Contract, route: Route, body: JsonObject, rules: RequestRules): void {
   if (rules.check !== "contract" || rules.validate === undefined) return;

@@ -9,6 +9,7 @@ import { schemas } from "../../src/contract/schema.ts";
 import { settlingRules } from "../../src/contract/settling.ts";
 import { isObject } from "../../src/core/json-object.ts";
 import { packagesLoadedBy } from "./imports.ts";
+import { shapeOf, walk } from "./shape.ts";
 
 const pathsWhere = (contract: Contract, has: (route: Contract["routes"][number]) => boolean) =>
   contract.routes.filter(has).map((route) => route.path);
@@ -44,6 +45,17 @@ test("routeOf() finds every route by its path and nothing else", () => {
     }
     for (const path of ["", "/", "/__proto__", "__proto__", "constructor", "/SALE"]) {
       assert.equal(routeOf(contract, path), undefined, path);
+    }
+  }
+});
+
+test("each route's amounts are the fields of its request that the contract has in minor units", () => {
+  for (const { service, routes } of Object.values(contracts)) {
+    for (const { path, amounts } of routes) {
+      const fields = [...walk(shapeOf(schemas[service][path]?.request ?? {}))];
+      const inMinorUnits = fields.filter(([, { description = "" }]) => description.includes("minor units"));
+      const stated = inMinorUnits.map(([field]) => field.slice(1).replaceAll("[]", ""));
+      assert.deepEqual([...amounts].sort(), stated.sort(), `${service} ${path}`);
     }
   }
 });
