@@ -86,6 +86,8 @@ export const bank: Contract = {
   faultCodes: {
     malformed: -29,
     missing: -29,
+    date: -29,
+    amount: -29,
     sign: -29,
     http: -29,
     method: -29,
@@ -101,7 +103,7 @@ export const bank: Contract = {
     timeout: -3,
     broken: -3,
   },
-  faultsInOk: ["sign", "malformed", "missing"],
+  faultsInOk: ["sign", "malformed", "missing", "date", "amount"],
   // No fault says it: rules 1 and 2 end nothing by an error without data, so -3 does as well and claims less
   inProgress: { status: "success", code: undefined },
   probe,

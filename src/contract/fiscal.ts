@@ -123,7 +123,8 @@ export const fiscal: Contract = {
     { code: 23, name: "BANK_TERMINAL_NOT_CONNECTED", meaning: "bank terminal not connected" },
     { code: 44, name: "DOCUMENT_STILL_PROCESSING", meaning: "document processing in progress" },
   ],
-  // Errors, rule 2: sign 1, unparseable 2, missing field 3. What isn't about the request's content is 5, after which the
+  // Errors, rule 2: sign 1, unparseable 2, missing field 3. A wrong date is 14; for an amount that must be greater than 0 there is no
+  // code, and 4 says that something is wrong with an amount. What isn't about the request's content is 5, after which the
   // contract has a till resend with the same documentExtID: right after `not-sent`, and harmless after `unknown`. Shifts, reports
   // and copies have no code for what isn't known either; no rule takes their 5 for an end, and money doesn't hang on them
   faultCodes: {
@@ -136,6 +137,8 @@ export const fiscal: Contract = {
     headers: 2,
     reused: 2,
     missing: 3,
+    date: 14,
+    amount: 4,
     key: 5,
     origin: 5,
     host: 5,
@@ -144,7 +147,7 @@ export const fiscal: Contract = {
     timeout: 5,
     broken: 5,
   },
-  faultsInOk: ["sign", "malformed", "missing"],
+  faultsInOk: ["sign", "malformed", "missing", "date", "amount"],
   inProgress: { status: "error", code: 44 },
   probe,
   secondProbe,

@@ -58,6 +58,8 @@ export const qr: Contract = {
   faultCodes: {
     malformed: 1,
     missing: 1,
+    date: 1,
+    amount: 1,
     sign: 1,
     http: 1,
     method: 1,

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
+import type { Problem } from "../contract/schema.ts";
 import type { ContractName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
@@ -21,11 +22,7 @@ import { signFits, signOf } from "./sign.ts";
 export type Check = "envelope" | "contract" | "none";
 
 /** What a contract's schema finds wrong with a body. */
-export type ValidateBody = (
-  service: ContractName,
-  route: string,
-  body: JsonObject,
-) => { readonly kind: "missing" | "malformed"; readonly message: string } | undefined;
+export type ValidateBody = (service: ContractName, route: string, body: JsonObject) => Problem | undefined;
 
 export interface RequestRules {
   readonly check: Check;

@@ -219,13 +219,14 @@ test("probe.isAnswer() takes no late result, no refusal and no broken list", () 
 test("faultCodes and faultsInOk follow the design: content faults alone travel in 200, and never for qr", () => {
   const { fiscal: f, bank: b, qr: q } = contracts;
   assert.deepEqual([f.faultCodes.sign, f.faultCodes.malformed, f.faultCodes.missing, f.faultCodes.size], [1, 2, 3, 2]);
+  assert.deepEqual([f.faultCodes.date, f.faultCodes.amount, b.faultCodes.date, b.faultCodes.amount], [14, 4, -29, -29]);
   assert.deepEqual([f.faultCodes.unavailable, f.faultCodes.timeout, f.faultCodes.broken, f.faultCodes.route], [5, 5, 5, 5]);
   assert.deepEqual([b.faultCodes.malformed, b.faultCodes.missing, b.faultCodes.route, b.faultCodes.key], [-29, -29, -80, -29]);
   assert.deepEqual([b.faultCodes.unavailable, b.faultCodes.timeout, b.faultCodes.broken], [-3, -3, -3]);
   assert.deepEqual(new Set(Object.values(q.faultCodes)), new Set([1]));
   assert.deepEqual(
     [f.faultsInOk, b.faultsInOk, q.faultsInOk],
-    [["sign", "malformed", "missing"], ["sign", "malformed", "missing"], []],
+    [["sign", "malformed", "missing", "date", "amount"], ["sign", "malformed", "missing", "date", "amount"], []],
   );
 });
 

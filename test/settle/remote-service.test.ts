@@ -332,6 +332,8 @@ for (const [service, code, httpStatus, retryAfterMs, passing] of [
   ["fiscal", 1, 200, undefined, false],
   ["fiscal", 2, 200, undefined, false],
   ["fiscal", 3, 200, undefined, false],
+  ["fiscal", 4, 200, undefined, false],
+  ["fiscal", 14, 200, undefined, false],
   ["fiscal", 5, 200, undefined, true],
   ["fiscal", 44, 200, undefined, true],
   ["qr", 1, 200, undefined, true],
