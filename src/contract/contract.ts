@@ -102,7 +102,7 @@ export interface Contract {
   /** The TCP port that the contract gives. */
   readonly port: number;
   readonly framing: Framing;
-  /** What stands before the route in a payload on a line: `:8887` for qr. */
+  /** What stands before the route in a payload on a line, and selects the service there: `:8887` for qr. */
   readonly linePrefix: string;
   /** How route and body are written: bank and qr as text, fiscal as a signed form. */
   readonly envelope: "text" | "form";

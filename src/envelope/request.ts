@@ -264,11 +264,16 @@ function headOf(text: string): Buffer {
 
 const heads = new Map<string, Buffer>();
 
-/** A request as it was read from a line: which service it selects, and what it asks. */
+/** A request as it was read from a line. */
 export interface ReceivedRequest {
-  readonly service: ContractName;
   readonly route: string;
   readonly body: readonly Buffer[];
+}
+
+/** A request in a length frame, and what selects its service. */
+export interface TextRequest extends ReceivedRequest {
+  /** The port in front of the route, as it was written: `:8887`; empty where there is none. */
+  readonly prefix: string;
 }
 
 /**
@@ -282,7 +287,7 @@ export function readFormLine(payload: Buffer): ReceivedRequest | undefined {
   const route = command.startsWith("/") ? command : `/${command}`;
   const data = form.data === undefined ? [] : [dataPair, form.data];
   const sign = form.sign === undefined ? [] : [data.length > 0 ? signPair : signPair.subarray(1), form.sign];
-  return { service: "fiscal", route, body: [...data, ...sign] };
+  return { route, body: [...data, ...sign] };
 }
 
 /** Why `readFormLine` doesn't read a payload: its fault, by what is wrong with it (fiscal.md, Rules 2). */
@@ -297,16 +302,19 @@ export function formLineFault(payload: Buffer): Fault {
 }
 
 /**
- * Reads a bank or qr request's payload from a line: `<route>` or `<route>\n<JSON>`, with `:<port>` in front for qr.
- * @param qrPrefix What selects qr: its contract's `linePrefix`.
- * @returns undefined when it begins with neither a route nor that prefix.
+ * Reads the payload of a length frame: `<route>` or `<route>\n<body>`, with `:<port>` in front where it selects a service.
+ * @returns undefined when it begins with neither a route nor a port and a route.
  */
-export function readTextLine(payload: Buffer, qrPrefix: string): ReceivedRequest | undefined {
+export function readTextLine(payload: Buffer): TextRequest | undefined {
   const lineEnd = payload.indexOf(0x0a);
   const head = payload.toString("utf8", 0, lineEnd === -1 ? payload.length : lineEnd).trim();
-  const qr = head.startsWith(`${qrPrefix}/`);
-  const route = qr ? head.slice(qrPrefix.length) : head;
-  if (!route.startsWith("/")) return undefined;
+  const [, prefix = "", route] = /^(:\d{1,5})?(\/.*)$/s.exec(head) ?? [];
+  if (route === undefined) return undefined;
   const body = lineEnd === -1 || lineEnd + 1 === payload.length ? [] : [payload.subarray(lineEnd + 1)];
-  return { service: qr ? "qr" : "bank", route, body };
+  return { prefix, route, body };
+}
+
+/** A request in a length frame whose service takes forms, as that service's own payload: the form's `data` and `sign` are its body. */
+export function formPayload({ route, body }: TextRequest): Buffer {
+  return Buffer.concat([headOf(`command=${route}&`), ...body]);
 }
