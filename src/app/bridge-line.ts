@@ -1,5 +1,5 @@
 import { type LineConfig, secretsIn } from "../config/config.ts";
-import { contracts } from "../contract/contracts.ts";
+import { contractOnLine } from "../contract/contracts.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import { type ContractService, lineService } from "../line/caller.ts";
 import { Line, type LineObserve, type LineReport } from "../line/line.ts";
@@ -51,9 +51,10 @@ export function bridgeLine(
   watchers: readonly LineWatcher[],
 ): BridgeLine {
   const quiet = config.recovery === "quiet";
-  const services = served.map(({ service, config: { contract, merchantId, replyBytesMax } }) =>
-    lineService(contracts[contract], { service, crc16: config.crc16, quiet, merchantId, replyBytesMax }),
-  );
+  const services = served.map(({ service, config: each }) => {
+    const { merchantId, replyBytesMax } = each;
+    return lineService(contractOnLine(each), { service, crc16: config.crc16, quiet, merchantId, replyBytesMax });
+  });
   const contractOf = new Map(services.map(({ service, contract }) => [service, contract]));
   const secrets = served.flatMap(({ config: settings }) => secretsIn(settings));
   const report: LineReport = {

@@ -5,7 +5,7 @@ import { LineTraffic } from "../capture/line-traffic.ts";
 import { FlightRecorder } from "../capture/recorder.ts";
 import { type Config, secretsIn } from "../config/config.ts";
 import { refuseUnrecorded } from "../config/rules.ts";
-import { contracts } from "../contract/contracts.ts";
+import { contractOnLine, contracts } from "../contract/contracts.ts";
 import type { Handler, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { deviceMark } from "../core/device-mark.ts";
@@ -160,7 +160,12 @@ export class RunningBridge implements Bridge {
     this.#lines = new LineSet({
       make: (shared, place) => bridgeLine(shared, place, transportOf(shared), this.#reportOf(shared.name), this.#watchers),
       // A line proves itself clean by its contracts' probes, signs its own requests, and has a decoder made for the largest reply.
-      lasting: ({ config: { contract, merchantId, replyBytesMax } }) => [contract, merchantId, replyBytesMax],
+      lasting: ({ config: { contract, linePort, merchantId, replyBytesMax } }) => [
+        contract,
+        linePort,
+        merchantId,
+        replyBytesMax,
+      ],
     });
     this.#ports = new BridgePorts(sockets, { exchange: log.exchange, error: (error) => reportBug(log, error) });
   }
@@ -329,7 +334,7 @@ export class RunningBridge implements Bridge {
     const contract = contracts[config.contract];
     const { merchantId, replyTimeoutMs } = config;
     const caller = lineCaller({
-      contract,
+      contract: contractOnLine(config),
       service,
       line,
       replyTimeoutMs,

@@ -1,5 +1,5 @@
 import { type Config, emulatedPath, type LineConfig } from "../config/config.ts";
-import { contracts } from "../contract/contracts.ts";
+import { contractOnLine, contracts } from "../contract/contracts.ts";
 import type { Handler } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
@@ -12,7 +12,7 @@ import { LineListener } from "../line/listener.ts";
 import { type Admin, openAdmin } from "./admin.ts";
 import { reportBug } from "./bug.ts";
 import { type Emulation, type EmulationFlags, openEmulation } from "./emulation.ts";
-import { lineReport, settingsReport } from "./line-report.ts";
+import { lineReport, settingsReport, unaddressedReport } from "./line-report.ts";
 import { listeningServices, openApiRoutes } from "./openapi.ts";
 import { type Listening, type Served, servedBy } from "./served.ts";
 
@@ -122,13 +122,14 @@ function lineListenerOf(
   return new LineListener({
     config,
     open,
-    services: served.map(({ service, config: { contract } }) => ({
-      contract: contracts[contract],
+    services: served.map(({ service, config: each }) => ({
+      contract: contractOnLine(each),
       service,
       handler: logged(handler, log),
     })),
     report: {
       discard,
+      unaddressed: unaddressedReport(name, log),
       state: (reason) => {
         // A missing device is retried again and again.
         if (reason !== said) log.line("info", "line", { line: name, reason });

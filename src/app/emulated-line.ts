@@ -1,5 +1,5 @@
 import type { LineConfig } from "../config/config.ts";
-import { contracts } from "../contract/contracts.ts";
+import { contractOnLine } from "../contract/contracts.ts";
 import type { Log } from "../core/log.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import { msPerByte } from "../device/transport.ts";
@@ -30,7 +30,7 @@ export function emulatedLine(options: EmulatedLineOptions): { readonly near: Ope
   const listener = new LineListener({
     config,
     open: faultyTransport({ open: far, stepsFor, msPerByte: pace, unplug }),
-    services: options.served.map(({ service, config: { contract } }) => ({ contract: contracts[contract], service, handler })),
+    services: options.served.map(({ service, config: each }) => ({ contract: contractOnLine(each), service, handler })),
     report: {
       discard: (discard) => log.line("warn", "the emulator discarded bytes", { line: name, ...discardFields(discard) }),
       state: () => {},

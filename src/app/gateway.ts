@@ -10,7 +10,7 @@ import { type Admin, openAdmin } from "./admin.ts";
 import { reportBug } from "./bug.ts";
 import { type GatewayLine, type GatewayLineReport, gatewayLine, upstreamOf } from "./gateway-line.ts";
 import { setHeapFlagsOnce } from "./heap.ts";
-import { lineReport, publishedLine, settingsReport } from "./line-report.ts";
+import { lineReport, publishedLine, settingsReport, unaddressedReport } from "./line-report.ts";
 import { LineSet } from "./line-set.ts";
 import { openApiRoutes } from "./openapi.ts";
 import { refuseRestarts } from "./restarts.ts";
@@ -84,8 +84,8 @@ class RunningGateway implements Gateway {
     this.#lines = new LineSet({
       make: (shared, place) => gatewayLine(shared, place, this.#reportOf(shared.name)),
       lasting: ({ config }) => {
-        const { contract, apiKey, replyTimeoutMs, replyBytesMax } = config;
-        return [contract, upstreamOf(config), apiKey, replyTimeoutMs, replyBytesMax];
+        const { contract, linePort, apiKey, replyTimeoutMs, replyBytesMax } = config;
+        return [contract, linePort, upstreamOf(config), apiKey, replyTimeoutMs, replyBytesMax];
       },
     });
   }
@@ -161,12 +161,7 @@ class RunningGateway implements Gateway {
         this.#status.exchange(record);
         this.#events.publish({ event: "exchange", phase: "ended", line, record, parts: undefined });
       },
-      unaddressed: ({ framing, wireBytes }) =>
-        log.line("warn", "a request was refused: it is for no service of this line", {
-          line,
-          framing,
-          bytes: wireBytes,
-        }),
+      unaddressed: unaddressedReport(line, log),
       error: (error) => reportBug(log, error, { line }),
       settingsChanged: settingsReport(line, log),
     };

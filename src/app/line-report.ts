@@ -2,7 +2,7 @@ import type { Events } from "../admin/events.ts";
 import type { LineFields, Log } from "../core/log.ts";
 import { type Cause, wordsOf } from "../device/open-errors.ts";
 import type { LineReport } from "../line/line.ts";
-import type { Discard } from "../wire/decoded.ts";
+import type { Discard, Frame } from "../wire/decoded.ts";
 
 /** Writes the events of a line into the log, which bounds their number. */
 export function lineReport(line: string, log: Log): LineReport {
@@ -21,6 +21,17 @@ export function lineReport(line: string, log: Log): LineReport {
 /** Writes into the log that another program changed what a line's device is set to. */
 export function settingsReport(line: string, log: Log): (cause: Cause) => void {
   return (cause) => log.line("warn", "the device's settings", { line, reason: wordsOf(cause) });
+}
+
+/** Writes each request on a line that asks nobody there into the log, with its cause. */
+export function unaddressedReport(line: string, log: Log) {
+  return ({ framing, wireBytes }: Frame, cause: string) =>
+    log.line("warn", "a request was refused: it is for no service of this line", {
+      line,
+      reason: cause,
+      framing,
+      bytes: wireBytes,
+    });
 }
 
 /** Publishes the events of a line to those who watch. */

@@ -1,5 +1,5 @@
 import { backslash, isSpace, quote, stringEnd } from "../core/json-text.ts";
-import { fieldNames, isPlainWord, linePrefixes, routePaths, sentences, shownNumbers, shownTexts } from "./shown-fields.ts";
+import { fieldNames, isLinePrefix, isPlainWord, routePaths, sentences, shownNumbers, shownTexts } from "./shown-fields.ts";
 
 /**
  * Masks a payload for those who look at lines: tap, recording, archive. Card numbers, signs, keys of operations, amounts, names and
@@ -54,7 +54,7 @@ function maskText(out: Buffer, secrets: readonly string[]): void {
   const headEnd = lineEnd === -1 ? out.length : lineEnd;
   const head = out.toString("latin1", 0, headEnd).trim();
   const slash = head.indexOf("/");
-  const isKnown = slash !== -1 && linePrefixes.has(head.slice(0, slash)) && routePaths.has(head.slice(slash));
+  const isKnown = slash !== -1 && isLinePrefix(head.slice(0, slash)) && routePaths.has(head.slice(slash));
   if (!isKnown) hide(out, 0, headEnd);
   maskJson(out.subarray(headEnd), secrets);
 }

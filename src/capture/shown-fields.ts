@@ -31,8 +31,8 @@ export const routePaths: ReadonlySet<string> = new Set(
   Object.values(contracts).flatMap(({ routes }) => routes.map(({ path }) => path)),
 );
 
-/** What may stand before a route: `:8887`. */
-export const linePrefixes: ReadonlySet<string> = new Set(Object.values(contracts).map(({ linePrefix }) => linePrefix));
+/** What may stand before a route: nothing, or the port that selects a service, `:8887`. */
+export const isLinePrefix = (text: string) => /^(?::\d{1,5})?$/.test(text);
 
 const words = (...all: string[]) => {
   const set: ReadonlySet<string> = new Set(all);

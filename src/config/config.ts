@@ -61,6 +61,8 @@ export interface ServiceConfig {
   readonly allowHosts: readonly string[];
   /** Where `posline gateway` reaches the service: the base URL. */
   readonly upstream?: string;
+  /** Qr only: the port in front of the route on the line. */
+  readonly linePort?: number;
   /** Fiscal only: the value, wherever it was read. */
   readonly merchantId?: string;
   readonly merchantIdFile?: string;

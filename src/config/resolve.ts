@@ -88,6 +88,7 @@ function resolveService(
     // A name of its own has no default; a missing port is among the problems.
     port: name === contract ? contracts[contract].port : 0,
     ...serviceDefaults,
+    ...(contract === "qr" ? { linePort: contracts.qr.port } : {}),
     allowOrigins: [],
     allowHosts: [],
     ...service,

@@ -1,4 +1,5 @@
 import { realpathSync } from "node:fs";
+import { contracts } from "../contract/contracts.ts";
 import { type Config, ConfigError, emulatedPath, type LineConfig } from "./config.ts";
 import { readUsbName, writeUsbName } from "./device-name.ts";
 import { exposedAdmin, exposedServices, isLoopback, needsToken } from "./exposure.ts";
@@ -14,6 +15,7 @@ import { refuseUpstreams } from "./upstreams.ts";
 export function refuseCrossed(config: Config, problems: string[]): void {
   refuseLines(config, problems);
   refuseSharedContracts(config, problems);
+  refuseSharedSelectors(config, problems);
   refuseSharedDevices(config, problems);
   refuseSharedPorts(config, problems);
   for (const [name, { allowOrigins }] of services(config)) refuseOrigins(`services.${name}`, allowOrigins, problems);
@@ -128,6 +130,17 @@ function refuseSharedContracts(config: Config, problems: string[]): void {
       `services.${name}.line: line ${line} already has the ${contract} service ${other[0]}, and a line leads to one terminal: ` +
         `give ${name} a line of its own`,
     );
+  }
+}
+
+/** The port in front of a route selects one service of a line: a `/refund` of qr's must not become one of bank's. */
+function refuseSharedSelectors(config: Config, problems: string[]): void {
+  for (const [name, { contract, line, linePort }] of services(config)) {
+    const other = services(config).find(
+      ([, each]) => each.line === line && each.contract !== contract && contracts[each.contract].port === linePort,
+    );
+    if (other === undefined) continue;
+    problems.push(`services.${name}.linePort: ${linePort} selects ${other[0]} on line ${line}: give ${name} another one`);
   }
 }
 

@@ -136,7 +136,15 @@ const own = {
     ),
     apiKeyFile: secretFile,
   },
-  qr: { ...common, replyTimeoutMs: replyTimeoutMs("qr") },
+  qr: {
+    ...common,
+    replyTimeoutMs: replyTimeoutMs("qr"),
+    linePort: bounded(
+      bounds.port,
+      contracts.qr.port,
+      "The port in front of the route on the line, by which the terminal knows the service.",
+    ),
+  },
 } as const;
 
 const contractDescription = "The contract that the service speaks; its name says it where that is fiscal, bank or qr.";
@@ -347,7 +355,12 @@ export const fileSchema = {
 /** The file, as it may be written. */
 export type FileShape = XStatic<typeof fileSchema>;
 export type LineShape = FileShape["lines"][string];
-/** Any service's settings: the schema has seen to it that fiscal's and bank's own are only at their services. */
+/** Any service's settings: the schema has seen to it that what is one contract's own is only at its services. */
 export type ServiceShape = Partial<
-  Omit<XStatic<typeof services.properties.fiscal> & XStatic<typeof services.properties.bank>, "contract">
+  Omit<
+    XStatic<typeof services.properties.fiscal> &
+      XStatic<typeof services.properties.bank> &
+      XStatic<typeof services.properties.qr>,
+    "contract"
+  >
 > & { readonly contract?: ContractName };

@@ -14,15 +14,18 @@ const post = posts({ replyTimeoutMs, key: undefined });
 
 const operation = { key: "pay_id", polling } as const;
 
+/** "All money fields are integers in minor units" (Financial operation request). */
+const card = { ...operation, amounts: ["amount", "tips", "cashback"] } as const;
+
 /** Endpoints. */
 const routes: readonly Route[] = [
   post("/supported_operations", "none", { methods: ["GET", "POST"], body: "none" }),
   post("/terminals", "none", { body: "none" }),
-  post("/sale", "money", operation),
-  post("/preauth", "money", operation),
-  post("/confirm", "money", operation),
-  post("/cancel", "money", operation),
-  post("/refund", "money", operation),
+  post("/sale", "money", card),
+  post("/preauth", "money", card),
+  post("/confirm", "money", card),
+  post("/cancel", "money", card),
+  post("/refund", "money", card),
   // `no_printing` among its fields says that it prints otherwise
   post("/xreport", "print", operation),
   // Ends the terminal's business day; the report it prints is the lesser effect
@@ -83,6 +86,8 @@ export const bank: Contract = {
   faultCodes: {
     malformed: -29,
     missing: -29,
+    date: -29,
+    amount: -29,
     sign: -29,
     http: -29,
     method: -29,
@@ -98,7 +103,7 @@ export const bank: Contract = {
     timeout: -3,
     broken: -3,
   },
-  faultsInOk: ["sign", "malformed", "missing"],
+  faultsInOk: ["sign", "malformed", "missing", "date", "amount"],
   // No fault says it: rules 1 and 2 end nothing by an error without data, so -3 does as well and claims less
   inProgress: { status: "success", code: undefined },
   probe,

@@ -49,6 +49,8 @@ export interface Route {
   /** The field that names the operation, for logs and recovery. */
   readonly key: "pay_id" | "documentExtID" | undefined;
   readonly polling: Polling | undefined;
+  /** The request's fields in minor units, which are whole numbers: each by the names that lead to it, `items.itemAmount`. */
+  readonly amounts: readonly string[];
   /** By a fault's outcome, the word that lets nobody take for an end, or send again, what isn't proven to allow it. */
   readonly faultWords: Readonly<Record<FaultOutcome, FaultWord>>;
   /**
@@ -100,7 +102,7 @@ export interface Contract {
   /** The TCP port that the contract gives. */
   readonly port: number;
   readonly framing: Framing;
-  /** What stands before the route in a payload on a line: `:8887` for qr. */
+  /** What stands before the route in a payload on a line, and selects the service there: `:8887` for qr. */
   readonly linePrefix: string;
   /** How route and body are written: bank and qr as text, fiscal as a signed form. */
   readonly envelope: "text" | "form";

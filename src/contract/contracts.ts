@@ -10,6 +10,24 @@ import { qr } from "./qr.ts";
 /** The three contracts by their service. Plain data: loading them costs no schema library. */
 export const contracts: Readonly<Record<ContractName, Contract>> = { fiscal, bank, qr };
 
+/** A service's contract on its line, where the terminal may want another port in front of the route than the contract's own. */
+export function contractOnLine({
+  contract: name,
+  linePort,
+}: {
+  readonly contract: ContractName;
+  readonly linePort?: number;
+}): Contract {
+  const contract = contracts[name];
+  const linePrefix = linePort === undefined ? contract.linePrefix : `:${linePort}`;
+  return linePrefix === contract.linePrefix ? contract : { ...contract, linePrefix };
+}
+
+/** What selects a service in a length frame (qr.md, Endpoints); bank is also asked by a route with nothing in front. */
+export function selectorOf({ linePrefix, port }: Contract): string {
+  return linePrefix === "" ? `:${port}` : linePrefix;
+}
+
 /** By contract, so that one made in a test is indexed too, and forgotten with it. */
 const indexes = new WeakMap<Contract, ReadonlyMap<string, Route>>();
 

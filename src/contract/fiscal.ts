@@ -29,22 +29,33 @@ const post = posts({ replyTimeoutMs, key: undefined });
 
 const document = { key: "documentExtID", polling } as const;
 
+/** "Amounts are integer minor units" (What the service does, rule 2). A receipt's stand in its items and payments. */
+const receipt = {
+  ...document,
+  replyTimeoutMs: slowReplyTimeoutMs,
+  amounts: [
+    "items.itemAmount",
+    ...["payments.cashAmount", "payments.cashlessAmount", "payments.creditAmount"],
+    ...["payments.bonusesAmount", "payments.prepaymentAmount", "extraPayments.amount"],
+  ],
+};
+
 /**
  * Errors: code 5 has /sale and /refund sent again with the same documentExtID, as a timeout has. Of cash it says no such thing, so
  * a till may take it for a document that was rolled back; 44 has it ask /check_status first, as a timeout of cash does.
  */
-const cash = { ...document, faultWords: { "not-sent": "error", unknown: "in progress" } } as const;
+const cash = { ...document, amounts: ["amount"], faultWords: { "not-sent": "error", unknown: "in progress" } } as const;
 
 /** Endpoints. Every POST carries `data` and `sign`, so even a route whose JSON may be empty has a body. */
 const routes: readonly Route[] = [
   post("/supported_operations", "none", { methods: ["GET", "POST"], body: "none" }),
-  post("/sale", "money", { ...document, replyTimeoutMs: slowReplyTimeoutMs }),
-  post("/refund", "money", { ...document, replyTimeoutMs: slowReplyTimeoutMs }),
+  post("/sale", "money", receipt),
+  post("/refund", "money", receipt),
   // Polled until docStatus 1, so that an error 5 ends nothing; 44 would claim that there is a document
   post("/check_status", "none", { key: "documentExtID" }),
   // "Only printing is recovered via /check_copy" (Errors, code 15): it puts the copy on paper, so twice would be two copies
   post("/check_copy", "print"),
-  post("/abort", "state", { key: "documentExtID", urgent: true }),
+  post("/abort", "state", { key: "documentExtID", urgent: true, amounts: ["amount"] }),
   post("/open_shift", "state"),
   // Closes the shift and may delete or transfer orders; the report it prints is the lesser effect
   post("/close_shift", "state", { replyTimeoutMs: slowReplyTimeoutMs }),
@@ -84,7 +95,6 @@ export const fiscal: Contract = {
   envelope: "form",
   replyContentType: "application/json; charset=utf-8",
   routes,
-  // A receipt's amounts stand in its items and payments
   decisive: [
     ...["documentExtID", "documentID", "parentDocID", "parentDocNum"],
     ...["amount", "items", "payments", "extraPayments"],
@@ -113,7 +123,8 @@ export const fiscal: Contract = {
     { code: 23, name: "BANK_TERMINAL_NOT_CONNECTED", meaning: "bank terminal not connected" },
     { code: 44, name: "DOCUMENT_STILL_PROCESSING", meaning: "document processing in progress" },
   ],
-  // Errors, rule 2: sign 1, unparseable 2, missing field 3. What isn't about the request's content is 5, after which the
+  // Errors, rule 2: sign 1, unparseable 2, missing field 3. A wrong date is 14; for an amount that must be greater than 0 there is no
+  // code, and 4 says that something is wrong with an amount. What isn't about the request's content is 5, after which the
   // contract has a till resend with the same documentExtID: right after `not-sent`, and harmless after `unknown`. Shifts, reports
   // and copies have no code for what isn't known either; no rule takes their 5 for an end, and money doesn't hang on them
   faultCodes: {
@@ -126,6 +137,8 @@ export const fiscal: Contract = {
     headers: 2,
     reused: 2,
     missing: 3,
+    date: 14,
+    amount: 4,
     key: 5,
     origin: 5,
     host: 5,
@@ -134,7 +147,7 @@ export const fiscal: Contract = {
     timeout: 5,
     broken: 5,
   },
-  faultsInOk: ["sign", "malformed", "missing"],
+  faultsInOk: ["sign", "malformed", "missing", "date", "amount"],
   inProgress: { status: "error", code: 44 },
   probe,
   secondProbe,

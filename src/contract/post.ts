@@ -9,6 +9,7 @@ export function posts(common: Pick<Route, "replyTimeoutMs" | "key"> & Partial<Pi
     effect,
     urgent: false,
     polling: undefined,
+    amounts: [],
     faultWords: { "not-sent": "error", unknown: "error" },
     errorStatusMax: 599,
     ...common,

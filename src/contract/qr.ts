@@ -22,16 +22,19 @@ const checkWords = { "not-sent": "in progress", unknown: "in progress" } as cons
 /** Endpoints: these aren't polled, so success says that it was done and error that it was not. */
 const onceWords = { "not-sent": "error", unknown: "none" } as const;
 
+/** Limits: a long in minor units. */
+const amounts = ["amount"] as const;
+
 /** Endpoints. No route stops a payment that runs, so none is urgent: /cancel gives back what was paid. */
 const routes: readonly Route[] = [
   post("/check_connection", "none", { body: "none", key: undefined }),
-  post("/showqrcode", "money", { polling, faultWords: startWords }),
+  post("/showqrcode", "money", { polling, amounts, faultWords: startWords }),
   // Asked again and again by design (flow rule 3), so it only reads. Its error is believed with a status of success alone
   post("/check", "none", { faultWords: checkWords, errorStatusMax: 299 }),
-  post("/cancel", "money", { faultWords: onceWords }),
-  post("/refund", "money", { faultWords: onceWords }),
+  post("/cancel", "money", { amounts, faultWords: onceWords }),
+  post("/refund", "money", { amounts, faultWords: onceWords }),
   // Hands fiscal data to the payment system and may not be resent blindly (flow rule 3); the money has moved before
-  post("/final_confirm", "state", { faultWords: onceWords }),
+  post("/final_confirm", "state", { amounts, faultWords: onceWords }),
 ];
 
 /** Only /check_connection answers with `data.systems` (Endpoints, responses). */
@@ -55,6 +58,8 @@ export const qr: Contract = {
   faultCodes: {
     malformed: 1,
     missing: 1,
+    date: 1,
+    amount: 1,
     sign: 1,
     http: 1,
     method: 1,

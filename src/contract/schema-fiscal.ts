@@ -145,9 +145,8 @@ const cash = Type.Object(
 const datesReport = Type.Object(
   {
     employeeName: employeeName(),
-    // Without a pattern: a wrong date has a code of its own, 14, which is the terminal's to give
-    dateFrom: Type.Optional(say.text("First day, yyyy-MM-dd (Endpoints)")),
-    dateFor: Type.Optional(say.text("Last day, yyyy-MM-dd (Endpoints)")),
+    dateFrom: Type.Optional(say.date("First day, yyyy-MM-dd (Endpoints)")),
+    dateFor: Type.Optional(say.date("Last day, yyyy-MM-dd (Endpoints)")),
   },
   { description: "Makes a report over a range of dates (Endpoints)" },
 );

@@ -19,10 +19,16 @@ const int32Min = -(2 ** 31);
 const int32Max = 2 ** 31 - 1;
 
 /** How the fiscal contract writes a document time (What the service does, rule 7). */
-export const docTimePattern = "^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$";
+const docTimePattern = "^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$";
 
-/** What each pattern of a request asks for, in words for a message. */
-export const patternWords: ReadonlyMap<string, string> = new Map([[docTimePattern, "yyyy-MM-dd HH:mm:ss"]]);
+/** How it writes the dates of a report's range (the same). */
+const datePattern = "^\\d{4}-\\d{2}-\\d{2}$";
+
+/** What each pattern of a date asks for, in words for a message. */
+export const dateForms: ReadonlyMap<string, string> = new Map([
+  [docTimePattern, "yyyy-MM-dd HH:mm:ss"],
+  [datePattern, "yyyy-MM-dd"],
+]);
 
 /** A whole number in a string, as some terminals write int64. */
 const digits = Type.String({ pattern: "^-?\\d+$" });
@@ -30,6 +36,7 @@ const digits = Type.String({ pattern: "^-?\\d+$" });
 export const say = {
   text: (description: string) => Type.String({ description }),
   docTime: (description: string) => Type.String({ description, pattern: docTimePattern }),
+  date: (description: string) => Type.String({ description, pattern: datePattern }),
   flag: (description: string) => Type.Boolean({ description }),
   int32: (description: string) => Type.Integer({ description, format: "int32", minimum: int32Min, maximum: int32Max }),
   int64: (description: string) => Type.Integer({ description, format: "int64" }),

@@ -1,7 +1,8 @@
 import type { ContractName } from "../core/call.ts";
+import { isObject } from "../core/json-object.ts";
 import { bankSchemas } from "./schema-bank.ts";
 import { fiscalSchemas } from "./schema-fiscal.ts";
-import { patternWords, type RouteSchemas } from "./schema-parts.ts";
+import { dateForms, type RouteSchemas } from "./schema-parts.ts";
 import { qrSchemas } from "./schema-qr.ts";
 import { Check, Errors, type TSchema } from "./typebox.ts";
 
@@ -21,7 +22,7 @@ export const schemas: Readonly<Record<ContractName, Readonly<Record<string, Rout
 
 /** The first thing wrong with a body. The kind is the fault to answer with; the message holds paths and rules, never a value. */
 export interface Problem {
-  readonly kind: "missing" | "malformed";
+  readonly kind: "missing" | "malformed" | "date" | "amount";
   readonly message: string;
 }
 
@@ -40,9 +41,16 @@ export function schemasOf(service: ContractName, route: string): RouteSchemas | 
   return indexes.get(service)?.get(route);
 }
 
-/** Holds a request's business payload against its route. */
+/** Holds a request's business payload against its route. A field that is null or an empty text counts as absent. */
 export function validateRequest(service: ContractName, route: string, value: unknown): Problem | undefined {
-  return problem(schemasOf(service, route)?.request, value, `accept ${route}`);
+  return problem(schemasOf(service, route)?.request, withoutEmpty(value), `accept ${route}`);
+}
+
+function withoutEmpty(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutEmpty);
+  if (!isObject(value)) return value;
+  const said = Object.entries(value).filter(([, each]) => each !== null && each !== "");
+  return Object.fromEntries(said.map(([name, each]) => [name, withoutEmpty(each)]));
 }
 
 /** Holds a service's reply against the route that it answers. */
@@ -64,6 +72,8 @@ function problem(schema: TSchema | undefined, value: unknown, action: string): P
 function findingOf(schema: TSchema, error: SchemaError): Finding {
   const path = pathOf(error.instancePath);
   const place = path === "" ? "the body" : path;
+  const dateForm = dateFormOf(schema, path);
+  if (dateForm !== undefined) return { kind: "date", words: `${place} must be written as ${dateForm}` };
   switch (error.keyword) {
     case "required": {
       const name = error.params.requiredProperties[0] ?? "a field";
@@ -76,12 +86,10 @@ function findingOf(schema: TSchema, error: SchemaError): Finding {
     case "enum":
       return { kind: "malformed", words: `${place} must be one of ${error.params.allowedValues.join(", ")}` };
     case "exclusiveMinimum":
-      return { kind: "malformed", words: `${place} must be greater than ${error.params.limit}` };
+      return { kind: "amount", words: `${place} must be greater than ${error.params.limit}` };
     case "minimum":
     case "maximum":
       return { kind: "malformed", words: `${place} must be ${error.params.comparison} ${error.params.limit}` };
-    case "pattern":
-      return { kind: "malformed", words: `${place} must be written as ${patternOf(error.params.pattern)}` };
     case "anyOf":
       return path === "" ? choice(schema) : other(place);
     case "not":
@@ -114,9 +122,11 @@ function requiredOf(branch: unknown): readonly string[] {
   return Array.isArray(listed) ? listed.map(String) : [];
 }
 
-function patternOf(pattern: string | RegExp): string {
-  const source = typeof pattern === "string" ? pattern : pattern.source;
-  return patternWords.get(source) ?? source;
+/** How the date is written that is a field at the top of a request; undefined where it is none. */
+function dateFormOf(schema: TSchema, field: string): string | undefined {
+  const fields = "properties" in schema && isObject(schema.properties) ? schema.properties : {};
+  const property = fields[field];
+  return isObject(property) ? dateForms.get(String(property["pattern"])) : undefined;
 }
 
 /** `/items/0/itemQty` as people write it: `items[0].itemQty`. Only declared fields are ever named by it. */

@@ -107,6 +107,10 @@ export const faultClasses = {
   malformed: { httpStatus: 400, outcome: "not-sent", reason: "malformed-request" },
   /** A required parameter is missing (fiscal 3, bank -29, qr 1). */
   missing: { httpStatus: 400, outcome: "not-sent", reason: "missing-parameter" },
+  /** A date isn't written as the contract has it (fiscal 14). */
+  date: { httpStatus: 400, outcome: "not-sent", reason: "malformed-request" },
+  /** An amount is a whole number, and none that the contract allows (fiscal 4). */
+  amount: { httpStatus: 400, outcome: "not-sent", reason: "malformed-request" },
   /** The fiscal sign is wrong (fiscal 1). */
   sign: { httpStatus: 400, outcome: "not-sent", reason: "wrong-sign" },
   /** The HTTP message itself is broken. */

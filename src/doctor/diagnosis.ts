@@ -1,5 +1,5 @@
 import type { Config, LineConfig, ServiceConfig } from "../config/config.ts";
-import { contracts } from "../contract/contracts.ts";
+import { contractOnLine } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import { isObject, isTexts, type JsonObject } from "../core/json-object.ts";
@@ -50,7 +50,7 @@ export function probesOf(line: LineToProbe): { readonly probes: readonly Service
   for (const [service, config] of Object.entries(line.services)) {
     if (config.line !== line.name) continue;
     const why = skipReason(service, config, line.config);
-    if (why === undefined) probes.push(new ServiceProbe(contracts[config.contract], config.merchantId, service));
+    if (why === undefined) probes.push(new ServiceProbe(contractOnLine(config), config.merchantId, service));
     else skipped.push(finding("answer", "skipped", why, { line: line.name, service }));
   }
   return { probes, skipped };

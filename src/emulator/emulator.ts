@@ -4,7 +4,7 @@ import { type Call, type ContractName, contractNames, type Reply, type ServiceNa
 import type { JsonObject } from "../core/json-object.ts";
 import { parseForm, unescapeValue } from "../envelope/form.ts";
 import { textOf } from "../envelope/json.ts";
-import { signMatches } from "../envelope/sign.ts";
+import { signFits } from "../envelope/sign.ts";
 import { errorAnswer, type ServiceAnswer } from "./answer.ts";
 import { emulatedBank } from "./bank/bank.ts";
 import { parseExact, writeExact } from "./exact-json.ts";
@@ -179,19 +179,21 @@ interface SignedCall {
 function readFormBody(contract: Contract, route: Route, { call, over, merchantId }: SignedCall): BodyOrRefusal {
   const codes = contract.faultCodes;
   if (call.body.length === 0 && route.body === "none" && over === "http") return { json: {} };
-  const form = parseForm(Buffer.concat(call.body));
-  if (form.data === undefined || form.sign === undefined) {
+  const { data: sent = none, sign = none } = parseForm(Buffer.concat(call.body));
+  if (sent.length === 0 || sign.length === 0) {
     return refused(codes.missing, `Cannot answer ${route.path}: data or sign is missing`);
   }
-  const data = unescapeValue(form.data);
-  if (merchantId !== undefined && !signMatches(unescapeValue(form.sign), data, merchantId)) {
+  if (merchantId !== undefined && !signFits({ data: sent, sign }, merchantId)) {
     return refused(codes.sign, `Cannot answer ${route.path}: the sign does not fit data and merchantId`);
   }
+  const data = unescapeValue(sent);
   const json = isBase64(data) ? parseExact(Buffer.from(data, "base64").toString("utf8")) : undefined;
   return json === undefined
     ? refused(codes.malformed, `Cannot answer ${route.path}: data is not the Base64 of ${oneObject}`)
     : { json };
 }
+
+const none = Buffer.alloc(0);
 
 /** MIME's encoders break lines. */
 const isBase64 = (text: string) => /^[A-Za-z0-9+/]+={0,2}$/.test(text.replaceAll(/\s/g, ""));

@@ -22,7 +22,13 @@ export function answerOrRefusal(work: () => ServiceAnswer): ServiceAnswer {
   }
 }
 
-/** Reads a request's fields, and refuses the request where one isn't what its contract documents. Null is as good as absent. */
+/** A field of a request; null and the empty text are as good as absent, as they are to the bridge's `check: "contract"`. */
+export function fieldIn(body: JsonObject, name: string): unknown {
+  const value = Object.hasOwn(body, name) ? body[name] : undefined;
+  return value === null || value === "" ? undefined : value;
+}
+
+/** Reads a request's fields, and refuses the request where one isn't what its contract documents. */
 export class RequestReader {
   readonly route: string;
   readonly #body: JsonObject;
@@ -39,14 +45,10 @@ export class RequestReader {
     throw new RequestRefused(code, `Cannot answer ${this.route}: ${state}: ${cure}`);
   }
 
-  /** A text or an id; the empty one is absent. */
+  /** A text or an id. */
   optionalId(name: string): string | undefined {
-    const value = this.#body[name];
-    const id = idFrom(value);
-    if (id === undefined && value !== undefined && value !== null && value !== "") {
-      return this.refuse(`${name} is not a string`, "send it as a string");
-    }
-    return id;
+    const value = fieldIn(this.#body, name);
+    return value === undefined ? undefined : (idFrom(value) ?? this.refuse(`${name} is not a string`, "send it as a string"));
   }
 
   id(name: string): string {
@@ -54,8 +56,8 @@ export class RequestReader {
   }
 
   optionalInt64(name: string): bigint | undefined {
-    const value = this.#body[name];
-    if (value === undefined || value === null) return undefined;
+    const value = fieldIn(this.#body, name);
+    if (value === undefined) return undefined;
     return (
       int64From(value) ?? this.refuse(`${name} is not an integer of 64 bits`, "send it without quotes, fraction or exponent")
     );
@@ -75,13 +77,13 @@ export class RequestReader {
 
   /** Whether a flag is set; one that is absent isn't. */
   flag(name: string): boolean {
-    const value = this.#body[name] ?? false;
+    const value = fieldIn(this.#body, name) ?? false;
     return typeof value === "boolean" ? value : this.refuse(`${name} is not true or false`, "send it without quotes");
   }
 
   /** Refuses a field that is there and isn't an object. */
   checkObject(name: string): void {
-    const value = this.#body[name] ?? undefined;
+    const value = fieldIn(this.#body, name);
     if (value !== undefined && !isObject(value)) this.refuse(`${name} is not an object`, "send an object");
   }
 

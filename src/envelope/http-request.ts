@@ -22,7 +22,8 @@ const contentTypes = { form: "application/x-www-form-urlencoded", text: "applica
  * Writes a call as an HTTP request: GET where the contract has one and there is nothing to say, POST otherwise.
  *
  * Bank and qr: the body's pieces are passed on untouched. Fiscal: what a line's sender may leave raw, `+ / =` in a value, is
- * escaped, since a standard reader of forms takes `+` for a space; the sign covers the value with its escapes undone, so it holds.
+ * escaped, since a standard reader of forms takes `+` for a space. A sign over the value with its escapes undone holds, and so does one
+ * over the escapes as sent where the sender escapes all three.
  * @throws Fault `route` when the contract has no such route: a path is never made of what came over a line.
  */
 export function toHttp(contract: Contract, call: Pick<Call, "route" | "body">): HttpRequest {

@@ -1,13 +1,14 @@
 import { isUtf8 } from "node:buffer";
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
+import type { Problem } from "../contract/schema.ts";
 import type { ContractName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
-import type { JsonObject } from "../core/json-object.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
 import { notAnObject, parseBounded } from "./bounded-json.ts";
 import { type Form, parseForm, unescapeValue } from "./form.ts";
 import { keyOf, wholeOf } from "./json.ts";
-import { signMatches, signOf } from "./sign.ts";
+import { signFits, signOf } from "./sign.ts";
 
 /**
  * How a request is read from an HTTP message, and written to a line and read from it (`http-request.ts` writes it as an HTTP
@@ -21,11 +22,7 @@ import { signMatches, signOf } from "./sign.ts";
 export type Check = "envelope" | "contract" | "none";
 
 /** What a contract's schema finds wrong with a body. */
-export type ValidateBody = (
-  service: ContractName,
-  route: string,
-  body: JsonObject,
-) => { readonly kind: "missing" | "malformed"; readonly message: string } | undefined;
+export type ValidateBody = (service: ContractName, route: string, body: JsonObject) => Problem | undefined;
 
 export interface RequestRules {
   readonly check: Check;
@@ -74,7 +71,7 @@ function readForm(contract: Contract, route: Route, pieces: readonly Buffer[], r
   if (sign === "") throw missingSign(route);
   // What is not Base64 might be read as another pair by a careless terminal: `sign=x;command=/refund`.
   if (!isBase64(sign)) throw new Fault("sign", `Cannot accept ${route.path}: sign is not Base64: rebuild it`);
-  if (rules.merchantId !== undefined && !signMatches(sign, data, rules.merchantId)) {
+  if (rules.merchantId !== undefined && !signFits({ data: form.data, sign: form.sign }, rules.merchantId)) {
     throw new Fault(
       "sign",
       `Cannot accept ${route.path}: sign does not match data and merchantId: check merchantId and rebuild sign`,
@@ -111,6 +108,7 @@ function readJson(contract: Contract, route: Route, text: Buffer, what: string, 
     if (!isUtf8(text)) throw refuse("is not UTF-8: encode it as UTF-8");
     if (typeof read === "string") throw refuse(read === notAnObject ? notObjectText(text) : `is ${read}, which is the limit`);
     if (read.twice !== undefined) throw refuse(`has the field ${read.twice} twice: send it once`);
+    checkAmounts(route, read.json);
     checkContract(contract, route, read.json, rules);
   }
   return typeof read === "string" || route.key === undefined ? undefined : keyOf(read.json[route.key]);
@@ -180,6 +178,37 @@ function decodeData(route: Route, data: string): Buffer {
   return Buffer.from(data, "base64");
 }
 
+/**
+ * Refuses an amount that isn't a whole number: one terminal would round it, another cut it off, and `"15.00"` may be 15 or 1500. As text
+ * it is taken where it has digits alone (seen in the field: types are loose); signs and sizes are the terminal's business.
+ */
+function checkAmounts({ path, amounts }: Route, json: JsonObject): void {
+  for (const amount of amounts) {
+    const odd = oddAmount(json, amount.split("."));
+    if (odd === undefined) continue;
+    throw new Fault(
+      "malformed",
+      `Cannot accept ${path}: ${odd} is not a whole number: send it in minor units, without a fraction`,
+    );
+  }
+}
+
+/** Where the first amount that isn't a whole number stands, `items[1].itemAmount`; what is null or empty is left out. */
+function oddAmount(value: unknown, names: readonly string[], path = ""): string | undefined {
+  const [name, ...rest] = names;
+  if (name === undefined) return isWhole(value ?? "") ? undefined : path;
+  if (Array.isArray(value)) {
+    for (const [index, each] of value.entries()) {
+      const odd = oddAmount(each, names, `${path}[${index}]`);
+      if (odd !== undefined) return odd;
+    }
+    return undefined;
+  }
+  return isObject(value) ? oddAmount(value[name], rest, path === "" ? name : `${path}.${name}`) : undefined;
+}
+
+const isWhole = (value: unknown) => (typeof value === "string" ? /^[+-]?\d+$|^$/.test(value) : Number.isInteger(value));
+
 function checkContract(contract: Contract, route: Route, body: JsonObject, rules: RequestRules): void {
   if (rules.check !== "contract" || rules.validate === undefined) return;
   const problem = rules.validate(contract.service, route.path, body);
@@ -235,11 +264,16 @@ function headOf(text: string): Buffer {
 
 const heads = new Map<string, Buffer>();
 
-/** A request as it was read from a line: which service it selects, and what it asks. */
+/** A request as it was read from a line. */
 export interface ReceivedRequest {
-  readonly service: ContractName;
   readonly route: string;
   readonly body: readonly Buffer[];
+}
+
+/** A request in a length frame, and what selects its service. */
+export interface TextRequest extends ReceivedRequest {
+  /** The port in front of the route, as it was written: `:8887`; empty where there is none. */
+  readonly prefix: string;
 }
 
 /**
@@ -253,7 +287,7 @@ export function readFormLine(payload: Buffer): ReceivedRequest | undefined {
   const route = command.startsWith("/") ? command : `/${command}`;
   const data = form.data === undefined ? [] : [dataPair, form.data];
   const sign = form.sign === undefined ? [] : [data.length > 0 ? signPair : signPair.subarray(1), form.sign];
-  return { service: "fiscal", route, body: [...data, ...sign] };
+  return { route, body: [...data, ...sign] };
 }
 
 /** Why `readFormLine` doesn't read a payload: its fault, by what is wrong with it (fiscal.md, Rules 2). */
@@ -268,16 +302,19 @@ export function formLineFault(payload: Buffer): Fault {
 }
 
 /**
- * Reads a bank or qr request's payload from a line: `<route>` or `<route>\n<JSON>`, with `:<port>` in front for qr.
- * @param qrPrefix What selects qr: its contract's `linePrefix`.
- * @returns undefined when it begins with neither a route nor that prefix.
+ * Reads the payload of a length frame: `<route>` or `<route>\n<body>`, with `:<port>` in front where it selects a service.
+ * @returns undefined when it begins with neither a route nor a port and a route.
  */
-export function readTextLine(payload: Buffer, qrPrefix: string): ReceivedRequest | undefined {
+export function readTextLine(payload: Buffer): TextRequest | undefined {
   const lineEnd = payload.indexOf(0x0a);
   const head = payload.toString("utf8", 0, lineEnd === -1 ? payload.length : lineEnd).trim();
-  const qr = head.startsWith(`${qrPrefix}/`);
-  const route = qr ? head.slice(qrPrefix.length) : head;
-  if (!route.startsWith("/")) return undefined;
+  const [, prefix = "", route] = /^(:\d{1,5})?(\/.*)$/s.exec(head) ?? [];
+  if (route === undefined) return undefined;
   const body = lineEnd === -1 || lineEnd + 1 === payload.length ? [] : [payload.subarray(lineEnd + 1)];
-  return { service: qr ? "qr" : "bank", route, body };
+  return { prefix, route, body };
+}
+
+/** A request in a length frame whose service takes forms, as that service's own payload: the form's `data` and `sign` are its body. */
+export function formPayload({ route, body }: TextRequest): Buffer {
+  return Buffer.concat([headOf(`command=${route}&`), ...body]);
 }

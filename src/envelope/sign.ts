@@ -1,18 +1,26 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import { unescapeValue } from "./form.ts";
 
 /**
  * The fiscal sign: Base64 of the lowercase hexadecimal SHA-1 of `data` followed by the merchant's id
- * (fiscal.md, Authentication). `data` is taken as its sender meant it: escapes undone, never decoded and encoded again.
+ * (fiscal.md, Authentication). `data` is never decoded and encoded again.
  */
 export function signOf(data: string, merchantId: string): string {
   return signBytes(data, merchantId).toString("base64");
 }
 
-/** Whether `sign` is the right one, in a time that doesn't depend on where it differs: its length is no secret. */
-export function signMatches(sign: string, data: string, merchantId: string): boolean {
-  const given = Buffer.from(sign, "utf8");
-  const expected = Buffer.from(signOf(data, merchantId), "latin1");
-  return given.length === expected.length && timingSafeEqual(given, expected);
+/**
+ * Whether a form's sign is right, in a time that doesn't depend on where it differs: its length is no secret.
+ *
+ * "Exactly as sent" is read in two ways: `data` with its percent-escapes undone, as terminals read it (seen in the field), or with them.
+ * Encoders that break lines end the sign's Base64 with one.
+ */
+export function signFits({ data, sign }: { readonly data: Buffer; readonly sign: Buffer }, merchantId: string): boolean {
+  const given = Buffer.from(unescapeValue(sign).replace(/\r?\n$/, ""), "utf8");
+  return [unescapeValue(data), data.toString("utf8")].some((signed) => {
+    const expected = Buffer.from(signOf(signed, merchantId), "latin1");
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  });
 }
 
 function signBytes(data: string, merchantId: string): Buffer {

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { LineConfig } from "../config/config.ts";
 import { payloadBytesMax, payloadMsMin } from "../config/limits.ts";
 import type { Contract } from "../contract/contract.ts";
-import { contracts, routeOf } from "../contract/contracts.ts";
+import { routeOf, selectorOf } from "../contract/contracts.ts";
 import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
@@ -12,7 +12,7 @@ import { Presence } from "../core/presence.ts";
 import { msPerByte, type OpenTransport } from "../device/transport.ts";
 import { faultOnLine } from "../envelope/fault.ts";
 import { wholeOf } from "../envelope/json.ts";
-import { formLineFault, type ReceivedRequest, readFormLine, readTextLine } from "../envelope/request.ts";
+import { formLineFault, formPayload, type ReceivedRequest, readFormLine, readTextLine } from "../envelope/request.ts";
 import type { Decoded, Discard, Frame, Framing } from "../wire/decoded.ts";
 import { frameOf } from "../wire/framing.ts";
 import type { Receiving } from "./frame-reader.ts";
@@ -52,8 +52,8 @@ export interface LineListenerReport {
   received?(items: readonly Decoded[]): void;
   /** A frame is about to be written. */
   writes?(frame: readonly Buffer[]): void;
-  /** A whole frame came that asks none of the services here. */
-  unaddressed?(frame: Frame): void;
+  /** A whole frame came that asks none of the services here, and why. */
+  unaddressed?(frame: Frame, cause: string): void;
   /** Something failed that should not: a bug. */
   error?(error: unknown): void;
 }
@@ -61,18 +61,32 @@ export interface LineListenerReport {
 /** A handler that also learns for how many milliseconds the call has waited: its till has been waiting since then. */
 export type LineHandler = (call: Call, waitedMs: number) => Promise<Reply>;
 
+/** A service that is answered on a line. */
+export interface ListeningService {
+  readonly contract: Contract;
+  /** The service's name, where not its contract's. */
+  readonly service?: ServiceName | undefined;
+  readonly handler: LineHandler;
+  /** Milliseconds for which a till may still await the answer of a route; for ever where it isn't given. */
+  readonly awaitedMs?: (route: string) => number;
+}
+
+/** A request and who is asked. */
+interface Asked {
+  readonly asked: ListeningService;
+  readonly request: ReceivedRequest;
+}
+
+/** Why a frame asks nobody, and the fault that a service answers it with, where one does. */
+interface Unaddressed {
+  readonly cause: string;
+  readonly refusal?: { readonly contract: Contract; readonly fault: Fault };
+}
+
 export interface LineListenerOptions {
   readonly config: LineConfig;
   readonly open: OpenTransport;
-  /** The services answered on this line. */
-  readonly services: readonly {
-    readonly contract: Contract;
-    /** The service's name, where not its contract's. */
-    readonly service?: ServiceName | undefined;
-    readonly handler: LineHandler;
-    /** Milliseconds for which a till may still await the answer of a route; for ever where it isn't given. */
-    readonly awaitedMs?: (route: string) => number;
-  }[];
+  readonly services: readonly ListeningService[];
   /** Which requests are answered; `all` unless said otherwise. */
   readonly answering?: Answering;
   /** Makes a `traceparent` for each call, where it is to go on to others. */
@@ -193,7 +207,7 @@ export class LineListener {
     this.#options.report.received?.(decoded);
     for (const item of decoded) {
       if (item.kind === "discard") this.#discarded(item);
-      else if (this.#isEcho(item)) this.#options.report.unaddressed?.(item);
+      else if (this.#isEcho(item)) this.#options.report.unaddressed?.(item, echoed);
       // What the kernel kept from before the opening was asked by somebody who has given up: it must not be carried out.
       else if (this.#link.isDrained) this.#inbox.take({ frame: item, heardMs: cameMs });
     }
@@ -228,11 +242,12 @@ export class LineListener {
 
   async #answer(job: Job): Promise<void> {
     if ("broken" in job)
-      return this.#refuseUnread(job.broken, new Fault("malformed", "Cannot read the frame: its CRC is wrong"));
-    const asked = this.#readCall(job.frame);
-    if (asked === undefined) return this.#refuseUnaddressed(job.frame);
+      return this.#refuseUnread(job.broken, "stx", new Fault("malformed", "Cannot read the frame: its CRC is wrong"));
+    const read = this.#readRequest(job.frame);
+    if ("cause" in read) return this.#refuseUnaddressed(job.frame, read);
     this.#answersUnread = true;
-    const { contract, handler, call, awaitedMs } = asked;
+    const { contract, handler, awaitedMs = () => Number.POSITIVE_INFINITY } = read.asked;
+    const call = this.#callOf(read);
     if (this.#isNewest) await this.#stillness();
     if (!this.#inbox.wanted) return this.#givenUp(job);
     const beganMs = nowMs();
@@ -246,9 +261,9 @@ export class LineListener {
       await this.#stillness();
     }
     // The handler has timeouts of its own; where the process stood still they came late, and the answer would be taken for the next one.
-    const given = this.#isAwaited && nowMs() - job.heardMs <= awaitedMs;
+    const given = this.#isAwaited && nowMs() - job.heardMs <= awaitedMs(call.route);
     const isWritten = given && payload.length > 0;
-    if (isWritten) await this.#write(contract, payload);
+    if (isWritten) await this.#write(job.frame.framing, payload);
     this.#report({ call, waitedMs, tookMs, ending, payload, given });
     const hasEffect = routeOf(contract, call.route)?.effect !== "none";
     // What only reads may be carried out twice, and posline's own probes ask the same again and again.
@@ -335,23 +350,21 @@ export class LineListener {
     }
   }
 
-  /** A frame that asks nobody here: fiscal answers it as an invalid request, bank and qr say nothing. */
-  async #refuseUnaddressed(frame: Frame): Promise<void> {
-    this.#options.report.unaddressed?.(frame);
-    const fiscal = this.#options.services.find(({ contract }) => contract.framing === "stx" && frame.framing === "stx");
-    if (fiscal === undefined) return;
-    await this.#refuseUnread(fiscal.contract, formLineFault(wholeOf(frame.payload)));
+  /** A frame that asks nobody here: fiscal answers a form that can't be read as an invalid request, and else nothing is said. */
+  async #refuseUnaddressed(frame: Frame, { cause, refusal }: Unaddressed): Promise<void> {
+    this.#options.report.unaddressed?.(frame, cause);
+    if (refusal !== undefined) await this.#refuseUnread(refusal.contract, frame.framing, refusal.fault);
   }
 
   /**
    * Answers a frame that can't be read, but none that follows it without a silence: where the answer comes back damaged, or is answered by
    * another listener, there would be no end.
    */
-  async #refuseUnread(contract: Contract, fault: Fault): Promise<void> {
+  async #refuseUnread(contract: Contract, framing: Framing, fault: Fault): Promise<void> {
     if (!this.#answersUnread) return;
     this.#answersUnread = false;
     if (this.#isNewest && !(await this.#isQuietBehind())) return;
-    await this.#write(contract, faultOnLine(contract, undefined, fault));
+    await this.#write(framing, faultOnLine(contract, undefined, fault));
   }
 
   /** Whether a frame is what was written last, as a line that echoes gives it back: nobody's request, whatever it says. */
@@ -363,9 +376,10 @@ export class LineListener {
 
   /** Somebody's request that isn't carried out, since nobody awaits its answer by now. */
   #givenUp(job: Job): void {
-    const asked = "frame" in job ? this.#readCall(job.frame) : undefined;
-    if (asked === undefined) return;
-    const { call, contract } = asked;
+    const read = "frame" in job ? this.#readRequest(job.frame) : undefined;
+    if (read === undefined || "cause" in read) return;
+    const { contract } = read.asked;
+    const call = this.#callOf(read);
     const ending = new Fault(
       "unavailable",
       `Cannot send ${call.route}: the till no longer waits for the answer. ${nothingSent}`,
@@ -386,22 +400,33 @@ export class LineListener {
     }
   }
 
-  #readCall(frame: Frame): { contract: Contract; handler: LineHandler; call: Call; awaitedMs: number } | undefined {
-    const request = readRequest(frame);
-    const asked = this.#options.services.find(({ contract }) => contract.service === request?.service);
-    if (request === undefined || asked === undefined) return undefined;
-    const { contract, handler, service = contract.service } = asked;
-    const requestId = `${this.#idStart}-${(++this.#count).toString(36)}`;
-    const caller = new InboxCaller(this.#inbox);
-    const { route, body } = request;
-    const trace = this.#options.newTrace?.();
-    const call: Call = { service, contract: contract.service, route, body, requestId, trace, key: undefined, caller };
-    return { contract, handler, call, awaitedMs: asked.awaitedMs?.(route) ?? Number.POSITIVE_INFINITY };
+  /** Whom a frame asks for what. In a length frame the port in front of the route selects the service (qr.md, Endpoints). */
+  #readRequest({ framing, payload }: Frame): Asked | Unaddressed {
+    const { services } = this.#options;
+    const whole = wholeOf(payload);
+    if (framing === "stx")
+      return readForm(
+        services.find(({ contract }) => contract.framing === "stx"),
+        whole,
+      );
+    const text = readTextLine(whole);
+    if (text === undefined) return { cause: "it begins with neither a route nor a :port and a route" };
+    const asked = services.find(({ contract }) => isSelected(contract, text.prefix));
+    if (asked === undefined) return { cause: unselected(text.prefix, services) };
+    return asked.contract.envelope === "form" ? readForm(asked, formPayload(text)) : { asked, request: text };
   }
 
-  #write(contract: Contract, payload: readonly Buffer[]): Promise<void> {
-    const frame = frameOf(contract.framing, payload, this.#options.config.crc16);
-    this.#written = { framing: contract.framing, payload };
+  #callOf({ asked: { contract, service = contract.service }, request: { route, body } }: Asked): Call {
+    const requestId = `${this.#idStart}-${(++this.#count).toString(36)}`;
+    const caller = new InboxCaller(this.#inbox);
+    const trace = this.#options.newTrace?.();
+    return { service, contract: contract.service, route, body, requestId, trace, key: undefined, caller };
+  }
+
+  /** Writes an answer in the framing that was asked in. */
+  #write(framing: Framing, payload: readonly Buffer[]): Promise<void> {
+    const frame = frameOf(framing, payload, this.#options.config.crc16);
+    this.#written = { framing, payload };
     this.#outMs = nowMs() + bytesOf(frame) * msPerByte(this.#options.config);
     this.#options.report.writes?.(frame);
     this.#writing = new Promise((resolve) => {
@@ -415,9 +440,25 @@ export class LineListener {
   }
 }
 
-function readRequest({ framing, payload }: Frame): ReceivedRequest | undefined {
-  const whole = wholeOf(payload);
-  return framing === "stx" ? readFormLine(whole) : readTextLine(whole, contracts.qr.linePrefix);
+/** Why what comes back as it was written isn't answered. */
+const echoed = "it is what was written last: the line gives back what is written to it";
+
+function isSelected(contract: Contract, prefix: string): boolean {
+  return prefix === "" ? contract.framing === "length" && contract.linePrefix === "" : prefix === selectorOf(contract);
+}
+
+function unselected(prefix: string, services: readonly ListeningService[]): string {
+  const has = services.map(({ contract, service = contract.service }) => `${service} (${selectorOf(contract)})`);
+  return `${prefix === "" ? "a route without a :port" : prefix} selects no service of this line, which has ${has.join(", ")}`;
+}
+
+/** @param asked Who takes forms here, where anybody does. */
+function readForm(asked: ListeningService | undefined, form: Buffer): Asked | Unaddressed {
+  if (asked === undefined) return { cause: "this line has no service that takes forms" };
+  const request = readFormLine(form);
+  if (request !== undefined) return { asked, request };
+  const fault = formLineFault(form);
+  return { cause: fault.message, refusal: { contract: asked.contract, fault } };
 }
 
 function stoppingFault({ route }: Call, why: string): Fault {

@@ -132,7 +132,8 @@ function lineText(event: LineLogEvent, colour: Colourer): string {
       .filter((part) => part !== undefined)
       .join(" frame, ");
     return joinColumns([
-      framing === undefined ? "" : colour("odd", "LATE"),
+      // What is refused has a reason.
+      framing === undefined || reason !== undefined ? "" : colour("odd", "LATE"),
       text,
       terminalSafe(reason ?? ""),
       terminalSafe(what),

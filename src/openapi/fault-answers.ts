@@ -18,6 +18,8 @@ import { type Components, headers } from "./parts.ts";
 export const reasonsOf = {
   malformed: ["malformed-request"],
   missing: ["missing-parameter"],
+  date: ["malformed-request"],
+  amount: ["malformed-request"],
   sign: ["wrong-sign"],
   http: ["not-http"],
   key: ["wrong-key"],

@@ -271,7 +271,7 @@ function formSchema(payload: JsonObject): JsonObject {
       sign: {
         type: "string",
         description:
-          "Base64 of the lower-case hexadecimal SHA-1 of the text of `data`, exactly as it is sent, followed by the merchant's id",
+          "Base64 of the lower-case hexadecimal SHA-1 of the text of `data`, before any percent-encoding, followed by the merchant's id",
         contentEncoding: "base64",
       },
     },

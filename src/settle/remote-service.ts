@@ -259,8 +259,9 @@ const passingStatuses: ReadonlySet<number> = new Set([408, 429]);
 function isPassing(contract: Contract, { code, httpStatus }: AnswerSummary, retryAfterMs: number | undefined): boolean {
   if (retryAfterMs !== undefined) return true;
   if (httpStatus !== undefined && httpStatus >= 400) return httpStatus >= 500 || passingStatuses.has(httpStatus);
-  const { malformed, missing, sign, route, unavailable } = contract.faultCodes;
-  return code === undefined || code === unavailable || ![malformed, missing, sign, route].includes(code);
+  const { faultCodes, faultsInOk } = contract;
+  const lasting = [...faultsInOk, "route" as const].map((kind) => faultCodes[kind]);
+  return code === undefined || code === faultCodes.unavailable || !lasting.includes(code);
 }
 
 /** What is wrong with a merchant's id; one that only looks right would make each sign wrong. */

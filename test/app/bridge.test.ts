@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { mock, test } from "node:test";
 import { startBridge } from "../../src/app/bridge.ts";
-import type { Config } from "../../src/config/config.ts";
+import { type Config, emulatedPath } from "../../src/config/config.ts";
 import { journalDefaults, lineDefaults } from "../../src/config/limits.ts";
 import { openLog } from "../../src/core/log.ts";
 import { HttpListener } from "../../src/http/listener.ts";
@@ -10,7 +10,7 @@ import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
 
-import { answering, Terminal } from "../support/terminal.ts";
+import { answering, probeReplies, Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
 test("Bridge.reload() is refused for a sale that came while its ports were being opened, and closes what it opened", async () => {
@@ -80,5 +80,59 @@ test("Bridge.reload() is over once no port listens any more that it took away, a
     await bridge.stop();
     terminal.unplug();
     folder.remove();
+  }
+});
+
+test("a bridge asks a qr service with the port in front that linePort says, also after a reload that changes it", async () => {
+  const folder = scratchFolder();
+  const terminal = new Terminal(
+    join(folder.path, "tty"),
+    answering(({ text }) => (text.endsWith("/check_connection") ? probeReplies.connection : '{"status":"success"}')),
+  );
+  const [bankPort = 0, qrPort = 0] = await freePorts(2);
+  const configOf = (linePort: number): Config => ({
+    lines: { till: { ...lineDefaults, path: terminal.link } },
+    services: { bank: serviceConfigOf({ port: bankPort }), qr: serviceConfigOf({ contract: "qr", port: qrPort, linePort }) },
+    journal: false,
+    log: { level: "info" },
+  });
+  const bridge = await startBridge({ config: configOf(9001), log: openLog("silent"), emulated: undefined, sockets: [] });
+  const isClean = () => until(() => bridge.lines[0]?.state === "idle", "the line to be clean");
+  const askedOfQr = async (linePort: number) => {
+    await isClean();
+    const checked = await ask(qrPort, "POST", "/check", '{"pay_id":"A"}');
+    assert.equal(checked.status, 200);
+    const asked = terminal.asked.splice(0).map(({ text }) => text);
+    const qr = asked.filter((text) => text.startsWith(":"));
+    assert.ok(qr.length >= 2, "the probe and the call");
+    for (const text of qr) assert.ok(text.startsWith(`:${linePort}/`), text);
+    assert.ok(asked.includes("/supported_operations"), "bank is asked without a port");
+  };
+  try {
+    await askedOfQr(9001);
+    await bridge.reload(configOf(9002));
+    await askedOfQr(9002);
+  } finally {
+    await bridge.stop();
+    terminal.unplug();
+    folder.remove();
+  }
+});
+
+test("a bridge with the emulator has a qr service answer behind the port that linePort says", async () => {
+  const [port = 0] = await freePorts(1);
+  const config: Config = {
+    lines: { till: { ...lineDefaults, path: emulatedPath } },
+    services: { qr: serviceConfigOf({ contract: "qr", port, linePort: 9001 }) },
+    journal: false,
+    log: { level: "info" },
+  };
+  const bridge = await startBridge({ config, log: openLog("silent"), emulated: {}, sockets: [] });
+  try {
+    await until(() => bridge.lines[0]?.state === "idle", "the line to be clean");
+    const answer = await ask(port, "POST", "/check_connection", "");
+    assert.equal(JSON.parse(answer.text).status, "success");
+  } finally {
+    await bridge.stop();
   }
 });

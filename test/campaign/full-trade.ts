@@ -221,8 +221,7 @@ const keyField = ({ contract, sale }: Trade) => routeOf(contracts[contract], sal
 export function readRequest(trade: Trade, framing: Framing, text: string): Request {
   const contract = contracts[trade.contract];
   const payload = Buffer.from(text);
-  const { route: path = "", body = [] } =
-    (framing === "stx" ? readFormLine(payload) : readTextLine(payload, contracts.qr.linePrefix)) ?? {};
+  const { route: path = "", body = [] } = (framing === "stx" ? readFormLine(payload) : readTextLine(payload)) ?? {};
   const json = parseObject(bodyText(contract, body));
   if (json === undefined) throw new Error(`a request without a JSON object: ${text}`);
   const key = String(json[keyField(trade)]);

@@ -145,6 +145,22 @@ test("loadConfig() serves three services on line till for --line and for POSLINE
   }
 });
 
+test("loadConfig() gives qr the port in front of its routes, of the file or of its contract, and no other service one", async () => {
+  const portsOf = async (qr: object) => {
+    const { config, origins } = await load({ ...plain, services: { bank: { line: "till" }, qr: { line: "till", ...qr } } });
+    const { bank, qr: resolved } = config.services;
+    return [bank?.linePort, resolved?.linePort, origins.get("services.qr.linePort") === "default"];
+  };
+  assert.deepEqual(await portsOf({}), [undefined, 8887, true]);
+  assert.deepEqual(await portsOf({ linePort: 9001 }), [undefined, 9001, false]);
+  const [unknown] = await problemsOf({ ...plain, services: { bank: { line: "till", linePort: 8888 } } });
+  assert.match(unknown ?? "", /^services\.bank\.linePort: /);
+  for (const linePort of [0, 65_536, ":8887"]) {
+    const [wrong] = await problemsOf({ ...plain, services: { qr: { line: "till", linePort } } });
+    assert.match(wrong ?? "", /^services\.qr\.linePort: /);
+  }
+});
+
 test("loadConfig() reads secrets from files: beside the file, by whole path, and over a value of a lower layer", async () => {
   writeFileSync(join(folder, "merchant-id"), "M-7\r\n");
   writeFileSync(join(folder, "key"), "K-7\n");

@@ -71,6 +71,28 @@ test("refuseCrossed() tells two listeners on one host and port, wildcards and th
   assert.deepEqual(problemsOf({ services: { bank: serviceOf(0), qr: serviceOf(0, { contract: "qr" }) } }), []);
 });
 
+test("refuseCrossed() tells a linePort that selects another service of the line, and no other", () => {
+  const problems = (linePort: number, qrLine = "till") =>
+    problemsOf({
+      lines: { till: lineOf(), bar: lineOf({ path: "/dev/absent1" }) },
+      services: {
+        "card-1": serviceOf(1),
+        fiscal: serviceOf(2, { contract: "fiscal", line: "bar" }),
+        qr: serviceOf(3, { contract: "qr", line: qrLine, linePort }),
+      },
+    });
+  assert.deepEqual(problems(8888), ["services.qr.linePort: 8888 selects card-1 on line till: give qr another one"]);
+  assert.deepEqual(problems(8008, "bar"), ["services.qr.linePort: 8008 selects fiscal on line bar: give qr another one"]);
+  for (const [linePort, line] of [
+    [8887, "till"],
+    [9001, "till"],
+    [8008, "till"],
+    [8888, "bar"],
+  ] as const) {
+    assert.deepEqual(problems(linePort, line), []);
+  }
+});
+
 test("refuseCrossed() tells two lines of one path, but not two emulated ones", () => {
   const services = { bank: serviceOf(1), qr: serviceOf(2, { contract: "qr", line: "bar" }) };
   assert.deepEqual(problemsOf({ services, lines: { till: lineOf(), bar: lineOf() } }), [

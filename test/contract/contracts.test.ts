@@ -9,6 +9,7 @@ import { schemas } from "../../src/contract/schema.ts";
 import { settlingRules } from "../../src/contract/settling.ts";
 import { isObject } from "../../src/core/json-object.ts";
 import { packagesLoadedBy } from "./imports.ts";
+import { shapeOf, walk } from "./shape.ts";
 
 const pathsWhere = (contract: Contract, has: (route: Contract["routes"][number]) => boolean) =>
   contract.routes.filter(has).map((route) => route.path);
@@ -44,6 +45,17 @@ test("routeOf() finds every route by its path and nothing else", () => {
     }
     for (const path of ["", "/", "/__proto__", "__proto__", "constructor", "/SALE"]) {
       assert.equal(routeOf(contract, path), undefined, path);
+    }
+  }
+});
+
+test("each route's amounts are the fields of its request that the contract has in minor units", () => {
+  for (const { service, routes } of Object.values(contracts)) {
+    for (const { path, amounts } of routes) {
+      const fields = [...walk(shapeOf(schemas[service][path]?.request ?? {}))];
+      const inMinorUnits = fields.filter(([, { description = "" }]) => description.includes("minor units"));
+      const stated = inMinorUnits.map(([field]) => field.slice(1).replaceAll("[]", ""));
+      assert.deepEqual([...amounts].sort(), stated.sort(), `${service} ${path}`);
     }
   }
 });
@@ -207,13 +219,14 @@ test("probe.isAnswer() takes no late result, no refusal and no broken list", () 
 test("faultCodes and faultsInOk follow the design: content faults alone travel in 200, and never for qr", () => {
   const { fiscal: f, bank: b, qr: q } = contracts;
   assert.deepEqual([f.faultCodes.sign, f.faultCodes.malformed, f.faultCodes.missing, f.faultCodes.size], [1, 2, 3, 2]);
+  assert.deepEqual([f.faultCodes.date, f.faultCodes.amount, b.faultCodes.date, b.faultCodes.amount], [14, 4, -29, -29]);
   assert.deepEqual([f.faultCodes.unavailable, f.faultCodes.timeout, f.faultCodes.broken, f.faultCodes.route], [5, 5, 5, 5]);
   assert.deepEqual([b.faultCodes.malformed, b.faultCodes.missing, b.faultCodes.route, b.faultCodes.key], [-29, -29, -80, -29]);
   assert.deepEqual([b.faultCodes.unavailable, b.faultCodes.timeout, b.faultCodes.broken], [-3, -3, -3]);
   assert.deepEqual(new Set(Object.values(q.faultCodes)), new Set([1]));
   assert.deepEqual(
     [f.faultsInOk, b.faultsInOk, q.faultsInOk],
-    [["sign", "malformed", "missing"], ["sign", "malformed", "missing"], []],
+    [["sign", "malformed", "missing", "date", "amount"], ["sign", "malformed", "missing", "date", "amount"], []],
   );
 });
 

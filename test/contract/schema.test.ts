@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { schemas, schemasOf, validateReply, validateRequest } from "../../src/contract/schema.ts";
+import { type Problem, schemas, schemasOf, validateReply, validateRequest } from "../../src/contract/schema.ts";
 import type { ContractName } from "../../src/core/call.ts";
 
 const bankSale = { pay_id: "P-1", amount: 1000, currency_name: "AZN" };
@@ -17,7 +17,8 @@ const accepted: readonly (readonly [ContractName, string, unknown])[] = [
   ["fiscal", "/check_status", { documentID: Number("9223372036854775807") }],
   ["fiscal", "/deposit", { amount: 1 }],
   ["fiscal", "/close_shift", { openOrdersOperation: "anything behaves as check" }],
-  ["fiscal", "/dates_report", { dateFrom: "not a date: code 14 is the terminal's to give" }],
+  ["fiscal", "/dates_report", { dateFrom: "2026-11-20", dateFor: null }],
+  ["fiscal", "/sale", { ...sale, documentID: "", payments: null, extraPayments: [{ amount: 5 }], docTime: "" }],
   ["fiscal", "/supported_operations", undefined],
   ["bank", "/sale", bankSale],
   ["bank", "/sale", { ...bankSale, tips: 5, cashback: 0 }],
@@ -36,7 +37,7 @@ test("validateRequest() accepts what the contracts document", () => {
 });
 
 /** Bodies with one thing wrong, and what is said of it. */
-const refused: readonly (readonly [ContractName, string, unknown, "missing" | "malformed", string])[] = [
+const refused: readonly (readonly [ContractName, string, unknown, Problem["kind"], string])[] = [
   ["fiscal", "/sale", {}, "missing", "Cannot accept /sale: items is missing"],
   ["fiscal", "/sale", { items: [] }, "missing", "Cannot accept /sale: items must not be empty"],
   ["fiscal", "/sale", { items: {} }, "malformed", "Cannot accept /sale: items must be of type array"],
@@ -59,13 +60,17 @@ const refused: readonly (readonly [ContractName, string, unknown, "missing" | "m
     "fiscal",
     "/sale",
     { ...sale, docTime: "06.05.2024" },
-    "malformed",
+    "date",
     "Cannot accept /sale: docTime must be written as yyyy-MM-dd HH:mm:ss",
   ],
+  ["fiscal", "/dates_report", { dateFor: 5 }, "date", "Cannot accept /dates_report: dateFor must be written as yyyy-MM-dd"],
+  ["fiscal", "/sale", { items: null }, "missing", "Cannot accept /sale: items is missing"],
+  ["fiscal", "/abort", { documentExtID: "" }, "missing", "Cannot accept /abort: documentExtID is missing"],
+  ["fiscal", "/sale", { items: [null] }, "malformed", "Cannot accept /sale: items[0] must be of type object"],
   ["fiscal", "/check_status", {}, "missing", "Cannot accept /check_status: documentID or documentExtID is missing"],
   ["fiscal", "/check_copy", { documentExtID: "A" }, "missing", "Cannot accept /check_copy: documentID is missing"],
   ["fiscal", "/deposit", {}, "missing", "Cannot accept /deposit: amount is missing"],
-  ["fiscal", "/deposit", { amount: 0 }, "malformed", "Cannot accept /deposit: amount must be greater than 0"],
+  ["fiscal", "/deposit", { amount: 0 }, "amount", "Cannot accept /deposit: amount must be greater than 0"],
   ["fiscal", "/deposit", { amount: "10" }, "malformed", "Cannot accept /deposit: amount must be of type integer"],
   ["bank", "/sale", { amount: 1 }, "missing", "Cannot accept /sale: currency_name is missing"],
   ["bank", "/sale", { ...bankSale, amount: 9.5 }, "malformed", "Cannot accept /sale: amount must be of type integer"],

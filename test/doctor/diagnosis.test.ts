@@ -207,6 +207,14 @@ test("diagnoseLine() tells a wrong merchantId from the code that the sign is ans
   assert.match(of(findings, "fiscal").cause ?? "", /merchantId/);
 });
 
+test("diagnoseLine() asks qr with the port in front that its service has on the line", async () => {
+  const line = terminal(new FakeLine(), (text) => (text === ":9001/check_connection" ? probeReplies.connection : undefined));
+  const qr = serviceConfigOf({ contract: "qr", port: 8887, linePort: 9001 });
+  const { findings } = await ask(line, [], { other: { qr } });
+  assert.deepEqual(brief(findings), ["answer ok qr"]);
+  assert.deepEqual(line.asked, [":9001/check_connection"]);
+});
+
 test("diagnoseLine() warns of a service that refuses its probe", async () => {
   const line = terminal(new FakeLine(), () => '{"status":"error","code":-80}');
   const { findings } = await ask(line, ["bank"]);

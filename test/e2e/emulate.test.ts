@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { silenceMs } from "../../src/config/limits.ts";
 import { emulatedMerchantId } from "../../src/config/overrides.ts";
 import { ask, startedBridge } from "../support/bridge-process.ts";
 import { Pty } from "../support/pty.ts";
+import { Till } from "../support/till.ts";
 import { endAll, fiscalForm, folder, posline, post, receipt, resultOf, saleOf } from "./emulating.ts";
 
 /** `posline emulate` as its users meet it: over HTTP, on a pty with a bridge on the other end, and both at once. */
@@ -169,6 +171,28 @@ test("posline emulate answers on a line and over HTTP at once, from one memory",
   await bridge.stop();
   await emulator.ended("SIGTERM");
   unplug();
+});
+
+test("posline emulate on a line is the service that the port in front of a route selects, and logs why it is none", async () => {
+  const link = join(folder.path, "selects");
+  const till = new Till(link);
+  const file = join(folder.path, "selects.json");
+  const services = { fiscal: { line: "till" }, bank: { line: "till" }, qr: { line: "till", linePort: 9001 } };
+  writeFileSync(file, JSON.stringify({ lines: { till: { path: "/dev/ttyS99" } }, services }));
+  const emulator = posline(["emulate", "--config", file, "--line", link, "--no-http"]);
+  await emulator.logged((line) => line["reason"] === "the device opened", "the device to open");
+  // What may have lain in the line before is not taken.
+  await new Promise((resolve) => setTimeout(resolve, 4 * silenceMs));
+  assert.equal(await till.ask("length", `:8888/sale\n${saleOf("P-1")}`), '{"status":"success"}');
+  assert.match(await till.ask("length", ":9001/check_connection"), /"systems"/);
+  assert.match(await till.ask("length", `:8008/sale\n${fiscalForm(receipt("R-1"))}`), /"code":0/);
+  await till.send(till.frame("length", ":8887/check_connection"));
+  const refused = await emulator.logged(({ framing }) => framing === "length", "the refusal");
+  const has = "fiscal (:8008), bank (:8888), qr (:9001)";
+  assert.equal(refused["reason"], `:8887 selects no service of this line, which has ${has}`);
+  assert.equal(till.answers.length, 3);
+  assert.equal(await emulator.ended("SIGTERM"), 0);
+  till.unplug();
 });
 
 test("posline emulate waits for a device that isn't there yet", async () => {

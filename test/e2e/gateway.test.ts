@@ -103,6 +103,26 @@ test("posline gateway tells the services of one line apart, and asks each at its
   assert.equal(await gateway.ended("SIGTERM"), 0);
 });
 
+test("posline gateway takes the port in front of a route for the service, and logs why a request is for none", async () => {
+  const { till, upstream, gateway } = await shopOf(byPath);
+  const askedOf = async (text: string) => JSON.parse(await till.ask("length", text)).path;
+  assert.equal(await askedOf(':8888/sale\n{"pay_id":"A-1","amount":1.5}'), "/bank/sale");
+  const data = Buffer.from('{"documentExtID":"F-1"}').toString("base64");
+  assert.equal(await askedOf(`:8008/check_status\ndata=${data}&sign=AAAA`), "/fiscal/check_status");
+  assert.equal(upstream.heard.at(-1)?.body, `data=${encodeURIComponent(data)}&sign=AAAA`);
+  // What is wrong with an amount is its upstream's to say, and its operation has a name all the same.
+  const sale = await exchangeOf(gateway, ({ service }) => service === "bank");
+  assert.deepEqual([sale["route"], sale["key"]], ["/sale", "A-1"]);
+  await till.send(till.frame("length", ':9001/sale\n{"pay_id":"A-2","amount":1}'));
+  const unknown = await gateway.logged(({ framing }) => framing === "length", "the refusal");
+  assert.equal(unknown["msg"], "a request was refused: it is for no service of this line");
+  const services = "fiscal (:8008), bank (:8888), qr (:8887)";
+  assert.equal(unknown["reason"], `:9001 selects no service of this line, which has ${services}`);
+  assert.equal(await askedOf("/terminals"), "/bank/terminals");
+  assert.deepEqual([till.answers.length, upstream.heard.length], [3, 3]);
+  assert.equal(await gateway.ended("SIGTERM"), 0);
+});
+
 test("posline gateway drops broken bank and qr frames, answers a broken fiscal one with code 2, and logs all three", async () => {
   const { till, upstream, gateway } = await shopOf(byPath);
   const discards = () => gateway.log.filter((line) => line["msg"] === "bytes were discarded").length;

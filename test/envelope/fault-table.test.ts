@@ -24,13 +24,13 @@ test("faultTable() is a table with a title for each cell, and one service after 
 });
 
 test("faultTable() says by which codes a till reads the faults of a service, and which come in HTTP 200", () => {
-  const inOk = "its own; malformed, missing, sign: 200";
+  const inOk = "its own; malformed, missing, date, amount, sign: 200";
   assert.deepEqual(rowsOf("bank"), [
     ["each", "not-sent", "`error` -3, -29, -80", inOk, "200", "the body"],
     ["each", "unknown", "`error` -3", "its own", "200", "the body"],
   ]);
   assert.deepEqual(rowsOf("fiscal"), [
-    ["each", "not-sent", "`error` 5, 3, 2, 1", inOk, "200", "the body"],
+    ["each", "not-sent", "`error` 14, 5, 4, 3, 2, 1", inOk, "200", "the body"],
     ["`/deposit`, `/withdraw`", "unknown", "in progress: `error` 44", "its own", "200", "the body"],
     ["the others", "unknown", "`error` 5", "its own", "200", "the body"],
   ]);

@@ -1,15 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { contracts } from "../../src/contract/contracts.ts";
+import { contractOnLine, contracts } from "../../src/contract/contracts.ts";
 import { Fault } from "../../src/core/fault.ts";
-import { formLineFault, readFormLine, readTextLine, toLine } from "../../src/envelope/request.ts";
+import { formLineFault, formPayload, readFormLine, readTextLine, toLine } from "../../src/envelope/request.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 
 /** Tests src/envelope/request.ts. */
 
 const { fiscal, bank, qr } = contracts;
-const prefix = qr.linePrefix;
 const written = (pieces: readonly Buffer[]) => Buffer.concat(pieces).toString("latin1");
 
 test("toLine() writes bank and qr requests as the contracts do, with and without a body", () => {
@@ -18,6 +17,14 @@ test("toLine() writes bank and qr requests as the contracts do, with and without
   assert.equal(written(toLine(qr, "/check", body, undefined)), ':8887/check\n{"pay_id":"A"}');
   assert.equal(written(toLine(bank, "/terminals", [], undefined)), "/terminals");
   assert.equal(written(toLine(qr, "/check_connection", [], undefined)), ":8887/check_connection");
+});
+
+test("toLine() writes another port in front of qr's routes where the terminal wants it", () => {
+  const contract = contractOnLine({ contract: "qr", linePort: 9001 });
+  assert.equal(written(toLine(contract, "/check", [Buffer.from("{}")], undefined)), ":9001/check\n{}");
+  assert.equal(written(toLine(contract, "/check_connection", [], undefined)), ":9001/check_connection");
+  assert.equal(contractOnLine({ contract: "qr", linePort: 8887 }), qr);
+  assert.equal(contractOnLine({ contract: "bank" }), bank);
 });
 
 test("toLine() passes the body's pieces on, the very same buffers", () => {
@@ -60,7 +67,9 @@ test("toLine() never puts posline's own sign under a route that needs one of its
 
 test("readTextLine() reads what toLine() wrote: any body comes back the same (property)", () => {
   const contractAndRoute = fc.constantFrom(
-    ...[bank, qr].flatMap((contract) => contract.routes.map(({ path }) => ({ contract, path }))),
+    ...[bank, qr, contractOnLine({ contract: "qr", linePort: 80 })].flatMap((contract) =>
+      contract.routes.map(({ path }) => ({ contract, path })),
+    ),
   );
   const pieces = fc.array(
     fc.uint8Array().map((bytes) => Buffer.from(bytes)),
@@ -68,8 +77,8 @@ test("readTextLine() reads what toLine() wrote: any body comes back the same (pr
   );
   fc.assert(
     fc.property(contractAndRoute, pieces, ({ contract, path }, body) => {
-      const line = readTextLine(Buffer.concat(toLine(contract, path, body, undefined)), prefix);
-      assert.equal(line?.service, contract.service);
+      const line = readTextLine(Buffer.concat(toLine(contract, path, body, undefined)));
+      assert.equal(line?.prefix, contract.linePrefix);
       assert.equal(line?.route, path);
       assert.deepEqual(Buffer.concat(line?.body ?? []), Buffer.concat(body));
     }),
@@ -82,7 +91,6 @@ test("readFormLine() reads what toLine() wrote: any signed form comes back the s
     fc.property(fc.constantFrom(...fiscal.routes), value, value, ({ path }, data, sign) => {
       const body = [Buffer.from("data="), Buffer.from(data), Buffer.from("&sign="), Buffer.from(sign)];
       const line = readFormLine(Buffer.concat(toLine(fiscal, path, body, undefined)));
-      assert.equal(line?.service, "fiscal");
       assert.equal(line?.route, path);
       assert.equal(written(line?.body ?? []), written(body));
     }),
@@ -119,31 +127,45 @@ test("readFormLine() takes no request without a command, or with a field twice",
   }
 });
 
-for (const [text, service, route, body] of [
-  ["/sale\n{}", "bank", "/sale", "{}"],
-  ["/sale\r\n{}\n", "bank", "/sale", "{}\n"],
-  ["/terminals", "bank", "/terminals", ""],
-  ["/terminals\n", "bank", "/terminals", ""],
-  [":8887/check\n{}", "qr", "/check", "{}"],
-  [":8887/check_connection", "qr", "/check_connection", ""],
-  ["/a\n\n\n", "bank", "/a", "\n\n"],
+for (const [text, prefix, route, body] of [
+  ["/sale\n{}", "", "/sale", "{}"],
+  ["/sale\r\n{}\n", "", "/sale", "{}\n"],
+  ["/terminals", "", "/terminals", ""],
+  ["/terminals\n", "", "/terminals", ""],
+  [":8887/check\n{}", ":8887", "/check", "{}"],
+  [":8887/check_connection", ":8887", "/check_connection", ""],
+  [":8888/sale\r\n{}", ":8888", "/sale", "{}"],
+  [":80/check", ":80", "/check", ""],
+  ["/a\n\n\n", "", "/a", "\n\n"],
 ] as const) {
   test(`readTextLine() reads ${JSON.stringify(text)}`, () => {
-    const line = readTextLine(Buffer.from(text), prefix);
-    assert.deepEqual([line?.service, line?.route, written(line?.body ?? [])], [service, route, body]);
+    const line = readTextLine(Buffer.from(text));
+    assert.deepEqual([line?.prefix, line?.route, written(line?.body ?? [])], [prefix, route, body]);
   });
 }
 
-test("readTextLine() takes nothing that begins with neither a route nor the prefix of qr", () => {
-  for (const text of ["", "sale", ":8888/sale", ":8887", ":88870/check", "8887/check", "{}", "\n/sale", "AT\r\n"]) {
-    assert.equal(readTextLine(Buffer.from(text), prefix), undefined);
+test("readTextLine() takes nothing that begins with neither a route nor a port and a route", () => {
+  for (const text of ["", "sale", ":8887", ":888700/check", ":/check", ":qr/check", "8887/check", "{}", "\n/sale", "AT\r\n"]) {
+    assert.equal(readTextLine(Buffer.from(text)), undefined, text);
   }
 });
 
+test("formPayload() is what a form's service would be sent in its own frame, and has a second command where the body has one", () => {
+  const read = (text: string) => {
+    const line = readTextLine(Buffer.from(text));
+    assert.ok(line !== undefined);
+    return readFormLine(formPayload(line));
+  };
+  const sale = read(":8008/sale\ndata=e30=&sign=x\r\n");
+  assert.deepEqual([sale?.route, written(sale?.body ?? [])], ["/sale", "data=e30=&sign=x"]);
+  assert.deepEqual(read(":8008/check_shift")?.body, []);
+  assert.deepEqual(read(':8008/sale\n{"items":[{}]}')?.body, []);
+  assert.equal(read(":8008/sale\ncommand=/refund&data=e30=&sign=x"), undefined);
+});
+
 test("readTextLine() reads no body where nothing follows the route's line end", () => {
-  for (const text of ["/check\n", "/check"])
-    assert.deepEqual(readTextLine(Buffer.from(text), prefix)?.body, [], JSON.stringify(text));
-  assert.deepEqual(readTextLine(Buffer.from("/check\n{"), prefix)?.body, [Buffer.from("{")]);
+  for (const text of ["/check\n", "/check"]) assert.deepEqual(readTextLine(Buffer.from(text))?.body, [], JSON.stringify(text));
+  assert.deepEqual(readTextLine(Buffer.from("/check\n{"))?.body, [Buffer.from("{")]);
 });
 
 test("formLineFault() says what a form lacks, or has twice, by the contract's codes", () => {

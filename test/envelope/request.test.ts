@@ -105,6 +105,18 @@ test("readHttpBody() takes data with the escaped line breaks of MIME encoders, a
   assert.equal(textOf(read("fiscal", "/sale", form, strict).body), form);
 });
 
+test("readHttpBody() takes a sign over the escapes as they were sent, and one that ends with a line end, and relays both", () => {
+  const escaped = encodeURIComponent(Buffer.from('{"a":"~~~???>>>"}').toString("base64"));
+  for (const form of [
+    `data=${escaped}&sign=${signOf(escaped, merchantId)}`,
+    `data=${data}&sign=${sign}%0A`,
+    `data=${data}&sign=${encodeURIComponent(`${sign}\r\n`)}`,
+  ]) {
+    assert.equal(textOf(read("fiscal", "/sale", form, strict).body), form);
+    assertRefused("sign", () => read("fiscal", "/sale", form, { ...strict, merchantId: "MERCHANT-2" }));
+  }
+});
+
 test("readHttpBody() refuses a wrong sign, and one that might be read as another pair, with or without merchantId", () => {
   assertRefused("sign", () => read("fiscal", "/sale", `data=${data}&sign=${sign.replace("O", "P")}`, strict));
   assertRefused("sign", () => read("fiscal", "/sale", `data=${data}&sign=x;command=/refund`));
@@ -324,6 +336,58 @@ for (const [service, path, json] of twice) {
     assert.equal(textOf(read(service, path, body, blind).body), body);
   });
 }
+
+/** Requests in which one amount is `value`, as JSON, by the path of the amount. */
+const withAmount = (value: string): readonly [service: ContractName, path: string, amount: string, json: string][] => [
+  ["bank", "/sale", "amount", `{"pay_id":"A","amount":${value},"currency_name":"AZN"}`],
+  ["bank", "/confirm", "amount", `{"pay_id":"A","rrn":"1","amount":${value},"currency_name":"AZN"}`],
+  ["bank", "/sale", "tips", `{"pay_id":"A","amount":1,"tips":${value},"currency_name":"AZN"}`],
+  ["bank", "/preauth", "cashback", `{"pay_id":"A","amount":1,"cashback":${value},"currency_name":"AZN"}`],
+  ["qr", "/showqrcode", "amount", `{"pay_id":"A","amount":${value},"currency":"AZN","currency_name":"AZN","pay_system":"X"}`],
+  ["qr", "/refund", "amount", `{"trans":"T","pay_id":"A","rrn":"1","amount":${value},"currency":"AZN","pay_system":"X"}`],
+  ["qr", "/final_confirm", "amount", `{"pay_system":"X","amount":${value}}`],
+  ["fiscal", "/deposit", "amount", `{"documentExtID":"A","amount":${value}}`],
+  ["fiscal", "/withdraw", "amount", `{"documentExtID":"A","amount":${value}}`],
+  ["fiscal", "/abort", "amount", `{"documentExtID":"A","amount":${value}}`],
+  ["fiscal", "/sale", "items[1].itemAmount", `{"items":[{"itemAmount":1},{"itemAmount":${value}}]}`],
+  ["fiscal", "/refund", "payments.cashlessAmount", `{"items":[{}],"payments":{"cashlessAmount":${value}}}`],
+  ["fiscal", "/sale", "extraPayments[0].amount", `{"items":[{}],"extraPayments":[{"code":"CARD","amount":${value}}]}`],
+];
+
+const bodyOf = (service: ContractName, json: string) => (service === "fiscal" ? dataForm(Buffer.from(json)) : json);
+
+test("readHttpBody() refuses an amount that isn't a whole number, in each service, and names it", () => {
+  for (const value of ["460.00000000005", "0.1", "-1.5", '"15.00"', '"15,5"', '"1e3"', '"x"', "1e400", "true", "{}", "[15]"]) {
+    for (const [service, path, amount, json] of withAmount(value)) {
+      const message = `Cannot accept ${path}: ${amount} is not a whole number: send it in minor units, without a fraction`;
+      assert.throws(() => read(service, path, bodyOf(service, json)), { name: "Fault", kind: "malformed", message });
+      assert.equal(textOf(read(service, path, bodyOf(service, json), blind).body), bodyOf(service, json));
+    }
+  }
+});
+
+test("readHttpBody() takes a whole amount of any sign and size, as a number or as text, and one that is left out", () => {
+  for (const value of ["15", "15.00", "1e3", "0", "-15", "9223372036854775807", '"15"', '"-15"', '"+15"', "null", '""']) {
+    for (const [service, path, , json] of withAmount(value)) {
+      assert.equal(textOf(read(service, path, bodyOf(service, json)).body), bodyOf(service, json));
+    }
+  }
+});
+
+test("readHttpBody() judges no number that is none of the route's amounts", () => {
+  for (const [service, path, json] of [
+    ["bank", "/sale", '{"pay_id":1.5,"txn_config":{"amount":1.5},"rate":0.5}'],
+    ["bank", "/xreport", '{"amount":1.5}'],
+    [
+      "fiscal",
+      "/sale",
+      '{"amount":15.5,"items":[{"itemQty":1.5,"itemPrice":0.25,"discount":2.5,"amount":1.5}],"payments":[1.5]}',
+    ],
+    ["fiscal", "/check_status", '{"documentID":"17","documentExtID":5,"wsName":1}'],
+  ] as const) {
+    assert.equal(textOf(read(service, path, bodyOf(service, json)).body), bodyOf(service, json));
+  }
+});
 
 test("readHttpBody() takes a field twice that decides nothing, or that stands within another", () => {
   assert.equal(

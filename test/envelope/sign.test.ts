@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Secret, signMatches, signOf } from "../../src/envelope/sign.ts";
+import { Secret, signFits, signOf } from "../../src/envelope/sign.ts";
 
 const merchantId = "MERCHANT-1";
 const data = "eyJkb2N1bWVudEV4dElEIjoiT1JERVItMTAwMSJ9";
@@ -10,17 +10,44 @@ test("signOf() gives the sign of the field notes' vector", () => {
   assert.equal(signOf(data, merchantId), sign);
 });
 
-test("signMatches() takes the right sign and no other, of whatever length", () => {
-  assert.equal(signMatches(sign, data, merchantId), true);
-  const others = ["", sign.slice(0, -1), `${sign}=`, `${sign}\n`, sign.toLowerCase(), `P${sign.slice(1)}`, "é".repeat(28)];
-  for (const other of others) assert.equal(signMatches(other, data, merchantId), false);
-  assert.equal(signMatches(sign, `${data}=`, merchantId), false);
-  assert.equal(signMatches(sign, data, "MERCHANT-2"), false);
+const fits = (given: string, of = data, id = merchantId) => signFits({ data: Buffer.from(of), sign: Buffer.from(given) }, id);
+
+test("signFits() takes the right sign and no other, of whatever length", () => {
+  assert.equal(fits(sign), true);
+  const others = ["", sign.slice(0, -1), `${sign}=`, sign.toLowerCase(), `P${sign.slice(1)}`, "é".repeat(28)];
+  for (const other of others) assert.equal(fits(other), false, other);
+  assert.equal(fits(sign, `${data}=`), false);
+  assert.equal(fits(sign, data, "MERCHANT-2"), false);
 });
 
-test("signMatches() doesn't take a sign whose text only looks the same byte by byte", () => {
+test("signFits() doesn't take a sign whose text only looks the same byte by byte", () => {
   // U+014F ends in the byte of "O": a comparison of the low bytes alone would take it.
-  assert.equal(signMatches(`ŏ${sign.slice(1)}`, data, merchantId), false);
+  assert.equal(fits(`ŏ${sign.slice(1)}`), false);
+});
+
+test("signFits() takes a sign over data with its escapes undone, and one over the escapes as they were sent", () => {
+  const odd = Buffer.from('{"a":"~~~???>>>"}').toString("base64");
+  assert.match(odd, /\+.*\/.*=/);
+  const escapings = [odd, encodeURIComponent(odd), odd.replaceAll("=", "%3d"), odd.replaceAll("+", "%2B")];
+  for (const sent of escapings) {
+    for (const signed of [odd, sent]) {
+      const given = signOf(signed, merchantId);
+      assert.equal(fits(given, sent), true, `${sent} signed as ${signed}`);
+      assert.equal(fits(encodeURIComponent(given), sent), true);
+    }
+  }
+  // Neither what was meant nor what was sent
+  assert.equal(fits(signOf(odd.replaceAll("=", "%3D"), merchantId), odd), false);
+});
+
+test("signFits() takes a line end at the end of the sign's Base64, as encoders write it, and nowhere else", () => {
+  for (const end of ["\n", "\r\n", "%0A", "%0d%0a"]) {
+    assert.equal(fits(`${sign}${end}`), true, JSON.stringify(end));
+    for (const other of [`${end}${sign}`, `${sign.slice(0, 20)}${end}${sign.slice(20)}`, `${sign}${end}${end}`]) {
+      assert.equal(fits(other), false, JSON.stringify(other));
+    }
+  }
+  for (const end of [" ", "\t", "\r", "x\n"]) assert.equal(fits(`${sign}${end}`), false, JSON.stringify(end));
 });
 
 test("Secret.matches() takes the secret and no other, of whatever length", () => {

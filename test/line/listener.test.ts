@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { silenceMs } from "../../src/config/limits.ts";
-import { contracts } from "../../src/contract/contracts.ts";
+import type { Contract } from "../../src/contract/contract.ts";
+import { contractOnLine, contracts } from "../../src/contract/contracts.ts";
 import type { Call, ContractName, Handler } from "../../src/core/call.ts";
 import { checkFirst, Fault } from "../../src/core/fault.ts";
 import type { OpenTransport } from "../../src/device/transport.ts";
@@ -30,7 +31,8 @@ class Till {
   readonly told: string[] = [];
   readonly discards: string[] = [];
   readonly errors: unknown[] = [];
-  unaddressed = 0;
+  /** Why frames asked nobody. */
+  readonly causes: string[] = [];
   /** Whether its log fails. */
   logFails = false;
   readonly device = new FakeDevice();
@@ -38,12 +40,16 @@ class Till {
   #read = 0;
   readonly #decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: 1 << 20 });
 
-  constructor(services: readonly ContractName[], handler: Handler = async () => replyOf('{"status":"success"}')) {
+  constructor(
+    services: readonly ContractName[],
+    handler: Handler = async () => replyOf('{"status":"success"}'),
+    onLine: Partial<Record<ContractName, Contract>> = {},
+  ) {
     this.listener = new LineListener({
       config: configOf(),
       open: this.device.open,
       services: services.map((service) => ({
-        contract: contracts[service],
+        contract: onLine[service] ?? contracts[service],
         handler: (call) => {
           this.calls.push(call);
           return handler(call);
@@ -55,7 +61,7 @@ class Till {
         exchange: () => {
           if (this.logFails) throw new Error("the log is full");
         },
-        unaddressed: () => this.unaddressed++,
+        unaddressed: (_, cause) => this.causes.push(cause),
         error: (error) => this.errors.push(error),
       },
     });
@@ -99,10 +105,60 @@ test("LineListener hands each service its calls: fiscal by framing, qr by :8887,
   await till.listener.stop();
 });
 
-test("LineListener hands a request of a service that it doesn't have to nobody", async () => {
-  const till = await new Till(["bank"]).open();
-  assert.deepEqual(await till.ask("length", ':8887/check\n{"pay_id":"A"}'), []);
-  assert.deepEqual([till.calls, till.errors], [[], []]);
+test("LineListener hands a service what its port in front of the route selects, and answers in the framing that was asked in", async () => {
+  const till = await new Till(["fiscal", "bank", "qr"], async ({ service }) => replyOf(`{"by":"${service}"}`)).open();
+  assert.deepEqual(await till.ask("length", ':8888/sale\n{"pay_id":"A"}'), ['{"by":"bank"}']);
+  assert.deepEqual(await till.ask("length", ":8888/terminals"), ['{"by":"bank"}']);
+  assert.deepEqual(await till.ask("length", ":8008/sale\ndata=e30=&sign=x"), ['{"by":"fiscal"}']);
+  assert.deepEqual(
+    till.calls.map(({ contract, route, body }) => [contract, route, Buffer.concat(body).toString()]),
+    [
+      ["bank", "/sale", '{"pay_id":"A"}'],
+      ["bank", "/terminals", ""],
+      ["fiscal", "/sale", "data=e30=&sign=x"],
+    ],
+  );
+  assert.equal(till.device.written.at(-1)?.includes(2), false, "no STX");
+  assert.deepEqual(till.causes, []);
+  await till.listener.stop();
+});
+
+test("LineListener lets the port that a qr service has on its line select it, and the contract's own no more", async () => {
+  const qr = contractOnLine({ contract: "qr", linePort: 9001 });
+  const till = await new Till(["bank", "qr"], undefined, { qr }).open();
+  assert.equal((await till.ask("length", ":9001/check\n{}")).length, 1);
+  assert.deepEqual(await till.ask("length", ":8887/check\n{}"), []);
+  assert.deepEqual(
+    till.calls.map(({ contract }) => contract),
+    ["qr"],
+  );
+  assert.deepEqual(till.causes, [":8887 selects no service of this line, which has bank (:8888), qr (:9001)"]);
+  await till.listener.stop();
+});
+
+test("LineListener hands a request that selects none of its services to nobody, answers nothing, and says why", async () => {
+  for (const [services, text, cause] of [
+    [["bank"], ':8887/check\n{"pay_id":"A"}', ":8887 selects no service of this line, which has bank (:8888)"],
+    [["bank", "qr"], ":9001/sale\n{}", ":9001 selects no service of this line, which has bank (:8888), qr (:8887)"],
+    [["qr"], "/sale\n{}", "a route without a :port selects no service of this line, which has qr (:8887)"],
+    [["qr"], ":8008/sale\ndata=e30=&sign=x", ":8008 selects no service of this line, which has qr (:8887)"],
+    [["fiscal", "bank"], "sale", "it begins with neither a route nor a :port and a route"],
+    [["bank"], ":888700/sale\n{}", "it begins with neither a route nor a :port and a route"],
+  ] as const) {
+    const till = await new Till(services).open();
+    assert.deepEqual(await till.ask("length", text), [], text);
+    assert.deepEqual([till.calls, till.errors, till.causes], [[], [], [cause]]);
+    await till.listener.stop();
+  }
+});
+
+test("LineListener answers a form in a length frame that has a command of its own with code 2, in a length frame", async () => {
+  const till = await new Till(["fiscal", "bank"]).open();
+  const [answer] = await till.ask("length", ":8008/sale\ncommand=/refund&data=e30=&sign=x");
+  const message = "Cannot read the request: the form has command twice: send it once";
+  assert.deepEqual(JSON.parse(answer ?? ""), { status: "error", code: 2, message });
+  assert.deepEqual([till.calls, till.causes], [[], [message]]);
+  assert.equal(till.device.written.at(0)?.includes(2), false, "no STX");
   await till.listener.stop();
 });
 
@@ -201,7 +257,7 @@ test("LineListener answers no frame that the line gives back to it, whole or dam
     }
     assert.ok(written <= (name === "echo" ? 1 : 2), `${name}: ${written} frames`);
     // What the line gives back is shown, for whoever looks why.
-    if (name === "echo") assert.equal(till.unaddressed, 1);
+    if (name === "echo") assert.match(till.causes[0] ?? "", /the line gives back what is written to it/);
     assert.equal(till.calls.length, 1, name);
     assert.equal((await till.ask("length", "/sale\n{}")).length, 1, name);
     assert.equal((await till.ask("length", '{"status":"success"}')).length, 0, name);

@@ -55,6 +55,7 @@ test("LogView shows a line's states, discards with what follows from them, and l
       { ...checksum, crcGot: "12345678", crcArc: undefined, crcUmts: undefined, crc32: "87654321", head: "02" },
       { ...stamp, level: "warn", line: "till", reason: "noise", bytes: 4, head: "41540d0a", msg: "bytes were discarded" },
       late,
+      { ...late, reason: ":9001 selects no service", bytes: 21, msg: "a request was refused" },
     ],
     [
       "--- 2026-11-20",
@@ -67,6 +68,7 @@ test("LogView shows a line's states, discards with what follows from them, and l
       "11:33:08.336  line     till  DISCARD  bytes were discarded: wrong checksum, 27 bytes, checksum 12345678 received, crc32 gives 87654321, head 02  no known checksum fits: check speed, parity and cable",
       "11:33:08.336  line     till  DISCARD  bytes were discarded: not part of a frame, 4 bytes, head 41 54 0d 0a |AT..|  these are modem commands: is ModemManager probing the port? Run posline doctor",
       "11:33:08.336  line     till  LATE  a late reply was discarded  length frame, 64 bytes",
+      "11:33:08.336  line     till  a request was refused  :9001 selects no service  length frame, 21 bytes",
     ],
   );
 });

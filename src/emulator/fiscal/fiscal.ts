@@ -9,7 +9,7 @@ import { cashOrder, DocumentIssue, type DocumentOrder, type FiscalMemory, Rolled
 import { DocumentRegister } from "./register.ts";
 import { type DocumentKeys, documentKeysOf, FiscalFields, fiscalCodes } from "./request.ts";
 import { addToTotals, FiscalShift, noTotals, totalsFields } from "./shift.ts";
-import { dateOf, optionalDay, timestamp } from "./time.ts";
+import { dateOf, optionalDay, optionalDocTime, timestamp } from "./time.ts";
 
 /**
  * The emulated fiscal service: documents, the shift they count in, and the drawer (fiscal contract, States and transitions).
@@ -146,9 +146,10 @@ class EmulatedFiscal implements EmulatedService {
    * till's request is right in itself and "not implemented" is what a fiscal core says of it.
    */
   #abort(fields: FiscalFields): ServiceAnswer {
-    const document = this.#found({ extId: documentKeysOf(fields).extId, id: undefined }, "documentExtID", fields);
     fields.amount("amount");
     fields.checkTexts(["docNumber"]);
+    optionalDocTime(fields);
+    const document = this.#found({ extId: documentKeysOf(fields).extId, id: undefined }, "documentExtID", fields);
     if (document.closed !== undefined) {
       return fields.refuse(fiscalCodes.internalError, "the document is closed already", "refund it instead");
     }

@@ -29,7 +29,7 @@ export interface PaymentEntry {
   readonly cardNum?: string;
 }
 
-/** The contract names no codes of extra payments: these stand for a configured till's. */
+/** The contract names no codes of extra payments: these stand for a configured till's, and one without a code for cashless. */
 const extraKinds: ReadonlyMap<string, PaymentKind> = new Map([
   ["CARD", "cashless"],
   ["QR", "cashless"],
@@ -74,8 +74,7 @@ function balanced(fields: FiscalFields, offered: readonly PaymentEntry[], sum: b
 
 function readExtra(extra: FiscalFields): PaymentEntry {
   const code = extra.text("code");
-  if (code === undefined) return extra.refuse(fiscalCodes.missingParams, `${extra.named("code")} is missing`, "send it");
-  const kind = extraKinds.get(code);
+  const kind = code === undefined ? "cashless" : extraKinds.get(code);
   if (kind === undefined) {
     const cure = `choose one of ${[...extraKinds.keys()].join(", ")}`;
     return extra.refuse(fiscalCodes.paymentTypeNotSupported, `${extra.named("code")} is not supported`, cure);
@@ -86,7 +85,7 @@ function readExtra(extra: FiscalFields): PaymentEntry {
   const cardNumber = params?.text("cardNumber");
   params?.checkTexts(["bankName"]);
   return {
-    code,
+    code: code ?? kind,
     kind,
     amount,
     ...(rrn !== undefined && { rrn }),

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../../core/json-object.ts";
 import { idFrom, int64From } from "../answer.ts";
-import type { RequestReader } from "../request-reader.ts";
+import { fieldIn, type RequestReader } from "../request-reader.ts";
 
 /** Errors: the codes that the emulated service gives, under the contract's own names. Signs (1) are checked before it. */
 export const fiscalCodes = {
@@ -27,7 +27,7 @@ export const fiscalInt64Max = 2n ** 63n - 1n;
 export const int32Max = 2n ** 31n - 1n;
 
 /**
- * An object within a request, and where it stands in it. Null is as good as absent. What is of another type than the contract
+ * An object within a request, and where it stands in it. What is of another type than the contract
  * documents is code 2: the contract has no code of its own for that, and 2 is what it gives a payload that can't be parsed.
  */
 export class FiscalFields {
@@ -50,14 +50,15 @@ export class FiscalFields {
     return this.#path === "" ? name : `${this.#path}.${name}`;
   }
 
-  has(name: string): boolean {
-    return this.#value(name) !== undefined;
+  /** A field as it came. */
+  value(name: string): unknown {
+    return fieldIn(this.#object, name);
   }
 
   /** A text or an id, which may come as an integer (seen in the field: types are loose). */
   text(name: string): string | undefined {
-    const value = this.#value(name);
-    if (value === undefined || value === "") return undefined;
+    const value = this.value(name);
+    if (value === undefined) return undefined;
     return idFrom(value) ?? this.refuse(fiscalCodes.invalidJson, `${this.named(name)} is not a string`, "send it as a string");
   }
 
@@ -68,13 +69,13 @@ export class FiscalFields {
 
   /** Refuses a flag that isn't one. */
   checkFlag(name: string): void {
-    const value = this.#value(name) ?? false;
+    const value = this.value(name) ?? false;
     if (typeof value === "boolean") return;
     this.refuse(fiscalCodes.invalidJson, `${this.named(name)} is not true or false`, "send it without quotes");
   }
 
   integer(name: string, max = fiscalInt64Max): bigint | undefined {
-    const value = this.#value(name);
+    const value = this.value(name);
     if (value === undefined) return undefined;
     const integer = int64From(value);
     if (integer !== undefined && integer <= max && integer >= -max - 1n) return integer;
@@ -94,12 +95,12 @@ export class FiscalFields {
   }
 
   object(name: string): FiscalFields | undefined {
-    const value = this.#value(name);
+    const value = this.value(name);
     return value === undefined ? undefined : this.#nested(value, this.named(name));
   }
 
   list(name: string): readonly FiscalFields[] {
-    const value = this.#value(name);
+    const value = this.value(name);
     if (value === undefined) return [];
     if (!Array.isArray(value))
       return this.refuse(fiscalCodes.invalidJson, `${this.named(name)} is not a list`, "send a list of objects");
@@ -109,10 +110,6 @@ export class FiscalFields {
   #nested(value: unknown, path: string): FiscalFields {
     if (isObject(value)) return new FiscalFields(this.#request, value, path);
     return this.refuse(fiscalCodes.invalidJson, `${path} is not an object`, "send an object");
-  }
-
-  #value(name: string): unknown {
-    return Object.hasOwn(this.#object, name) ? (this.#object[name] ?? undefined) : undefined;
   }
 }
 

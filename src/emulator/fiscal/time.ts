@@ -44,8 +44,7 @@ function optionalTime(
   isRight: (text: string) => boolean,
   form: string,
 ): string | undefined {
-  if (!fields.has(name)) return undefined;
-  const text = fields.text(name);
-  if (text === undefined || isRight(text)) return text;
+  const value = fields.value(name);
+  if (value === undefined || (typeof value === "string" && isRight(value))) return value;
   return fields.refuse(fiscalCodes.invalidDateFormat, `${fields.named(name)} is not a date of the form ${form}`, "correct it");
 }

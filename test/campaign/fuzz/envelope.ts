@@ -8,7 +8,7 @@ import { parseBounded } from "../../../src/envelope/bounded-json.ts";
 import { parseForm, unescapeValue } from "../../../src/envelope/form.ts";
 import { toHttp } from "../../../src/envelope/http-request.ts";
 import { readReply } from "../../../src/envelope/reply.ts";
-import { readFormLine, readHttpBody, readTextLine, toLine } from "../../../src/envelope/request.ts";
+import { formPayload, readFormLine, readHttpBody, readTextLine, toLine } from "../../../src/envelope/request.ts";
 import { signOf } from "../../../src/envelope/sign.ts";
 import { bodyFields } from "../../../src/journal/body-fields.ts";
 import { examples } from "./corpus.ts";
@@ -90,9 +90,10 @@ function assertRelayed(service: Call["contract"], route: string, body: readonly 
   const line = Buffer.concat(payload);
   if (contract.framing === "stx" && check !== "none")
     assert.ok(!line.includes(2) && !line.includes(3), "no STX and no ETX in it");
-  const back = contract.envelope === "form" ? readFormLine(line) : readTextLine(line, contracts.qr.linePrefix);
+  const text = contract.envelope === "form" ? undefined : readTextLine(line);
+  const back = contract.envelope === "form" ? readFormLine(line) : text;
   assert.equal(back?.route, route);
-  assert.equal(back?.service, service);
+  assert.equal(text?.prefix ?? "", contract.linePrefix);
   if (body.length > 0) assert.ok(Buffer.concat(back?.body ?? []).equals(Buffer.concat(body)), "the same body");
   toHttp(contract, { route, body: back?.body ?? [] });
 }
@@ -109,17 +110,22 @@ const received: Target = {
     return mutated(random, Buffer.concat(toLine(contract, route, [body], merchantId)));
   },
   check: (input) => {
-    const all = [readFormLine(input), readTextLine(input, contracts.qr.linePrefix)];
-    for (const request of all) {
+    const text = readTextLine(input);
+    const all = [
+      { contract: contracts.fiscal, request: readFormLine(input) },
+      { contract: contracts.fiscal, request: text && readFormLine(formPayload(text)) },
+      { contract: contracts.bank, request: text },
+    ];
+    for (const { contract, request } of all) {
       if (request === undefined) continue;
-      orFault(() => toHttp(contracts[request.service], request));
-      bodyFields(contracts[request.service], "pay_id", request.body);
+      orFault(() => toHttp(contract, request));
+      bodyFields(contract, "pay_id", request.body);
     }
     const form = parseForm(input);
     for (const value of [form.command, form.data, form.sign]) {
       if (value !== undefined) assert.ok(unescapeValue(value).length <= value.length);
     }
-    return all.filter((request) => request !== undefined).length;
+    return all.filter(({ request }) => request !== undefined).length;
   },
 };
 

@@ -159,14 +159,17 @@ test("/sale gives change from cash only (11)", () => {
   assert.equal(context.code("/sale", { ...items(100), payments: { prepaymentAmount: 101 } }), 11);
 });
 
-test("/sale knows some extraPayments codes: another is 7, none is 3", () => {
+test("/sale knows some extraPayments codes: another is 7, and one without a code is cashless", () => {
   const context = new FiscalContext();
   for (const code of ["CARD", "QR", "PALM", "BONUS", "GIFT"]) {
     assert.equal(context.code("/sale", { ...items(100), ...extra(code, 100) }), 0, code);
   }
   assert.equal(context.code("/sale", { ...items(100), ...extra("CHEQUE", 100) }), 7);
-  assert.equal(context.code("/sale", { ...items(100), extraPayments: [{ amount: 100 }] }), 3);
-  assert.equal(context.code("/sale", { ...items(100), ...extra("", 100) }), 3);
+  for (const code of [{}, { code: null }, { code: "" }]) {
+    const { totalPayments } = context.done("/sale", { ...items(100), extraPayments: [{ ...code, amount: 100 }] });
+    assert.ok(Array.isArray(totalPayments));
+    assert.equal(totalPayments[0].code, "cashless");
+  }
 });
 
 test("/sale on credit takes no other payment (13)", () => {
