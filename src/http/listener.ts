@@ -147,13 +147,14 @@ export class HttpListener {
       callId,
       trace,
       client,
+      request,
       settings: { contract, service, rules, handler, responses },
     } = context;
     try {
       if (route === undefined) throw new Error("Cannot serve the request: its route is not known yet");
       // Once more, since the body may have taken its time: what is refused anyway isn't parsed.
       if (context.followMs === undefined) refuseNow(context, context.requestBytes);
-      const { body, key } = readHttpBody(contract, route, pieces, rules);
+      const { body, key } = readHttpBody(contract, route, pieces, rules, request);
       context.key = key;
       context.dispatched = true;
       const call: Call = {

@@ -77,10 +77,12 @@ const beginsWith = (bytes: Buffer, text: string) => bytes.toString("latin1", 0, 
 
 /** What is wrong with a message that should be HTTP/1.1, as it stands in brackets. */
 export function flawOf({ message, reason = message, code, rawPacket, bytesParsed = 0 }: ParseError): string {
-  const at = rawPacket === undefined ? -1 : loneLineFeed(rawPacket, bytesParsed);
-  if (at !== -1) return "a line ends with LF alone, and must end with CR LF";
-  const next = rawPacket?.[bytesParsed];
-  if (code === "HPE_INVALID_CHUNK_SIZE" && (next === space || next === tab)) return "there are blanks beside a chunk's size";
+  // The parser stops at the byte that it doesn't take, or behind it.
+  for (const at of [bytesParsed - 1, bytesParsed]) {
+    const [before, byte] = [rawPacket?.[at - 1], rawPacket?.[at]];
+    if (byte === lineFeed && before !== carriageReturn) return "a line ends with LF alone, and must end with CR LF";
+    if (code === "HPE_INVALID_CHUNK_SIZE" && (byte === space || byte === tab)) return "there are blanks beside a chunk's size";
+  }
   return reason;
 }
 
@@ -88,12 +90,6 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const space = 0x20;
 const tab = 0x09;
-
-/** Where the parser stopped at a line feed without a carriage return: it names the byte itself, or the one behind it. */
-function loneLineFeed(packet: Buffer, stoppedAt: number): number {
-  for (const at of [stoppedAt, stoppedAt - 1]) if (packet[at] === lineFeed && packet[at - 1] !== carriageReturn) return at;
-  return -1;
-}
 
 /** What is said of headers that are too large: the largest one by its name, as far as it is among the bytes of the last read. */
 export function tooLarge({ rawPacket }: ParseError, bytesMax: number): string {
