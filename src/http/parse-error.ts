@@ -75,12 +75,12 @@ export function isTls(bytes: Buffer): boolean {
 
 const beginsWith = (bytes: Buffer, text: string) => bytes.toString("latin1", 0, text.length) === text;
 
-/** What is wrong with a message that should be HTTP/1.1, as it stands in brackets. */
+/** What is wrong with a message that should be HTTP/1.1, as it stands in brackets. The parser stops at a wrong byte, or behind it. */
 export function flawOf({ message, reason = message, code, rawPacket, bytesParsed = 0 }: ParseError): string {
-  // The parser stops at the byte that it doesn't take, or behind it.
   for (const at of [bytesParsed - 1, bytesParsed]) {
     const [before, byte] = [rawPacket?.[at - 1], rawPacket?.[at]];
-    if (byte === lineFeed && before !== carriageReturn) return "a line ends with LF alone, and must end with CR LF";
+    if (byte === lineFeed && before !== carriageReturn && /CR|header/.test(reason))
+      return "a line ends with LF alone, and must end with CR LF";
     if (code === "HPE_INVALID_CHUNK_SIZE" && (byte === space || byte === tab)) return "there are blanks beside a chunk's size";
   }
   return reason;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { Fault } from "../../src/core/fault.ts";
 import { ask, assertFault, Client, closeAll, held, replyOf, serve } from "./served.ts";
 
@@ -138,6 +139,8 @@ test("HttpListener reads nothing behind the refused request of a connection, and
   const request = `POST /sale HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${sale.length}\r\n\r\n${sale}`;
   // In one piece, as much as a read takes, and more of them.
   for (let i = 0; i < 20; i++) client.write(request.repeat(700));
+  for (let i = 0; i < 8; i++) await nth(i);
+  await delay(50);
   for (let i = 0; i < 8; i++) (await nth(i)).give(replyOf(`"${i}"`));
   for (let i = 0; i < 8; i++) assert.equal((await client.answer())?.text, `"${i}"`);
   const refused = await client.answer();
