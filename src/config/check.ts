@@ -1,3 +1,4 @@
+import { printableKey } from "../core/json-syntax.ts";
 import { nearest, suggestion } from "../core/nearest.ts";
 
 /**
@@ -182,12 +183,6 @@ function members(node: Node, value: Record<string, unknown>, path: string, probl
     if (result !== refused) kept.push([key, result]);
   }
   return Object.fromEntries(kept);
-}
-
-/** A key as a message may show it: on one line, and bounded. */
-export function printableKey(key: string): string {
-  const plain = /^[\w/$-]+$/.test(key) ? key : JSON.stringify(key);
-  return plain.length > 80 ? `${plain.slice(0, 77)}...` : plain;
 }
 
 const missingWhy = (node: Node | undefined) => {

@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
 import { codeOf } from "../core/error-code.ts";
+import { JsonError, parseJson, repeatedKeys } from "../core/json-syntax.ts";
 import { check } from "./check.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { applyCredentials } from "./credentials.ts";
 import { type Draft, draftOf, draftOfOneLine } from "./draft.ts";
 import { deniedFile, exposedAdmin, readableSecrets } from "./exposure.ts";
-import { JsonError, parseJson, repeatedKeys } from "./json.ts";
 import { fileBytesMax, gatewayMarginMs } from "./limits.ts";
 import { applyEnvironment, applyFlags, type Environment, type Flags, leaveDevices, refuseUnknown } from "./overrides.ts";
 import { resolveDraft } from "./resolve.ts";

@@ -39,7 +39,7 @@ export const faultReasons = {
   "queue-full": "as many calls wait as may (`queueCallsMax`)",
   "waited-too-long": "the line stayed busy with other calls for `queueWaitMs`",
   "not-recorded": "the journal could not record the call before it was sent",
-  "caller-left": "the client disconnected before the call was sent",
+  "caller-left": "the client disconnected, or shut down its side of the connection, before the call was sent",
   stopping: "posline stops, or this line's configuration changed",
   "upstream-unreachable": "a gateway's upstream can't be connected to",
   "upstream-refused": "a gateway's upstream refused the request by its HTTP status",

@@ -1,9 +1,9 @@
 import { check, type Node } from "../config/check.ts";
-import { JsonError, parseJson } from "../config/json.ts";
 import { contracts } from "../contract/contracts.ts";
 import { settlingRules } from "../contract/settling.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
+import { JsonError, parseJson } from "../core/json-syntax.ts";
 import type { Emulator } from "./emulator.ts";
 import { writeExact } from "./exact-json.ts";
 import { type FaultChance, type ForcedEffect, forcedEffectsMax } from "./faults/fault-plan.ts";

@@ -105,8 +105,10 @@ class HeldAnswers {
 function cutConnection(caller: Presence): Promise<void> {
   return new Promise((resolve, reject) => {
     caller.onLeave(resolve);
+    // Who left may have shut down its own side alone, and would be answered.
+    caller.hangUp?.();
     if (caller.gone) resolve();
-    else if (caller.hangUp !== undefined) caller.hangUp();
-    else reject(new Fault("broken", "Cannot answer: the emulator dropped the answer, as its fault says"));
+    else if (caller.hangUp === undefined)
+      reject(new Fault("broken", "Cannot answer: the emulator dropped the answer, as its fault says"));
   });
 }

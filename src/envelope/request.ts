@@ -5,9 +5,11 @@ import type { Problem } from "../contract/schema.ts";
 import type { ContractName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
+import { formFlaw, jsonFlaw, type SentRequest } from "./body-flaw.ts";
 import { notAnObject, parseBounded } from "./bounded-json.ts";
 import { type Form, parseForm, unescapeValue } from "./form.ts";
 import { keyOf, wholeOf } from "./json.ts";
+import { isMultipart, parseMultipart } from "./multipart.ts";
 import { signFits, signOf } from "./sign.ts";
 
 /**
@@ -38,30 +40,54 @@ export interface ReadRequest {
   readonly key: string | undefined;
 }
 
+/** Of a body whose request isn't known, as it came over a line. */
+const sentAlone: SentRequest = { headers: {} };
+
 /**
  * Reads the body of an HTTP request.
+ * @param sent The request, which may tell why its body can't be read.
  * @throws Fault `malformed`, `missing` or `sign`; nothing was sent.
  */
-export function readHttpBody(contract: Contract, route: Route, pieces: readonly Buffer[], rules: RequestRules): ReadRequest {
-  return contract.envelope === "form" ? readForm(contract, route, pieces, rules) : readText(contract, route, pieces, rules);
+export function readHttpBody(
+  contract: Contract,
+  route: Route,
+  pieces: readonly Buffer[],
+  rules: RequestRules,
+  sent: SentRequest = sentAlone,
+): ReadRequest {
+  const read = contract.envelope === "form" ? readForm : readText;
+  return read(contract, route, pieces, rules, sent);
 }
 
-function readText(contract: Contract, route: Route, pieces: readonly Buffer[], rules: RequestRules): ReadRequest {
+function readText(
+  contract: Contract,
+  route: Route,
+  pieces: readonly Buffer[],
+  rules: RequestRules,
+  sent: SentRequest,
+): ReadRequest {
   const text = wholeOf(pieces);
   if (isBlank(text)) {
     if (route.body === "none" || rules.check === "none") return { body: [], key: undefined };
-    throw new Fault("missing", `Cannot accept ${route.path}: the body is empty: send the operation's JSON object`);
+    const place = sent.url?.includes("?") === true ? " as the body, since the URL's query isn't read" : "";
+    throw new Fault("missing", `Cannot accept ${route.path}: the body is empty: send the operation's JSON object${place}`);
   }
-  return { body: pieces, key: readJson(contract, route, text, "the body", rules) };
+  return { body: pieces, key: readJson(contract, route, text, "the body", rules, sent) };
 }
 
-function readForm(contract: Contract, route: Route, pieces: readonly Buffer[], rules: RequestRules): ReadRequest {
+function readForm(
+  contract: Contract,
+  route: Route,
+  pieces: readonly Buffer[],
+  rules: RequestRules,
+  sent: SentRequest,
+): ReadRequest {
   const text = wholeOf(pieces);
   if (route.body === "none" && isBlank(text)) return { body: [], key: undefined };
-  const form = parseForm(text);
+  const form = (isMultipart(text) ? parseMultipart(text) : undefined) ?? parseForm(text);
   checkPairs(route, form);
-  if (form.data === undefined) throw missingData(route);
-  if (form.sign === undefined) throw missingSign(route);
+  if (form.data === undefined) throw missingData(route, formFlaw(text, "data", sent));
+  if (form.sign === undefined) throw missingSign(route, formFlaw(text, "sign", sent));
   const body = [dataPair, form.data, signPair, form.sign];
   checkFrameable(route, form.data, form.sign);
   const data = unescapeValue(form.data);
@@ -101,12 +127,19 @@ function isBlank(text: Buffer): boolean {
  * Two parsers may read one text in two ways, and then the till sells one thing and the terminal another: what is not UTF-8 becomes
  * other characters, and of a field that stands there twice one takes the first and another the last.
  */
-function readJson(contract: Contract, route: Route, text: Buffer, what: string, rules: RequestRules): string | undefined {
+function readJson(
+  contract: Contract,
+  route: Route,
+  text: Buffer,
+  what: string,
+  rules: RequestRules,
+  sent: SentRequest = sentAlone,
+): string | undefined {
   const read = parseBounded(text, contract.decisive);
   if (rules.check !== "none") {
     const refuse = (state: string) => new Fault("malformed", `Cannot accept ${route.path}: ${what} ${state}`);
-    if (!isUtf8(text)) throw refuse("is not UTF-8: encode it as UTF-8");
-    if (typeof read === "string") throw refuse(read === notAnObject ? notObjectText(text) : `is ${read}, which is the limit`);
+    if (read === notAnObject || !isUtf8(text)) throw refuse(jsonFlaw(text, sent));
+    if (typeof read === "string") throw refuse(`is ${read}, which is the limit`);
     if (read.twice !== undefined) throw refuse(`has the field ${read.twice} twice: send it once`);
     checkAmounts(route, read.json);
     checkContract(contract, route, read.json, rules);
@@ -114,23 +147,18 @@ function readJson(contract: Contract, route: Route, text: Buffer, what: string, 
   return typeof read === "string" || route.key === undefined ? undefined : keyOf(read.json[route.key]);
 }
 
-/** Editors and shells of Windows begin UTF-8 with a mark that nobody sees, and with which no JSON begins. */
-function notObjectText(text: Buffer): string {
-  const hasMark = text.subarray(0, byteOrderMark.length).equals(byteOrderMark);
-  return hasMark ? "begins with a byte order mark: encode it as UTF-8 without one" : "must be a JSON object";
-}
-
-const byteOrderMark = Buffer.from("\ufeff");
-
 const dataPair = Buffer.from("data=");
 const signPair = Buffer.from("&sign=");
 
-function missingField(route: Route, name: string, what: string): Fault {
-  return new Fault("missing", `Cannot accept ${route.path}: the form has no ${name}: add ${name}, ${what}`);
+/** @param flaw What the body is in place of a form with that field. */
+function missingField(route: Route, name: string, what: string, flaw?: string): Fault {
+  const state = flaw ?? `the form has no ${name}: add ${name}, ${what}`;
+  return new Fault("missing", `Cannot accept ${route.path}: ${state}`);
 }
 
-const missingData = (route: Route) => missingField(route, "data", "the Base64 of the JSON object");
-const missingSign = (route: Route) => missingField(route, "sign", "Base64 of the SHA-1 of data and merchantId");
+const missingData = (route: Route, flaw?: string) => missingField(route, "data", "the Base64 of the JSON object", flaw);
+const missingSign = (route: Route, flaw?: string) =>
+  missingField(route, "sign", "Base64 of the SHA-1 of data and merchantId", flaw);
 
 function checkPairs(route: Route, form: Form): void {
   if (form.command !== undefined) {

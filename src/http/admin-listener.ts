@@ -7,8 +7,9 @@ import { BodyReader, type BodyState } from "./body.ts";
 import type { PendingRequest } from "./connections.ts";
 import { Guard } from "./guard.ts";
 import * as limits from "./limits.ts";
+import { type ParseError, parseErrorFault } from "./parse-error.ts";
 import { type RequestTarget, requestTarget } from "./request-target.ts";
-import { parseErrorFault, safetyHeaders } from "./response-writer.ts";
+import { safetyHeaders } from "./response-writer.ts";
 import { BoundedServer, type ListenOn, type RequestTimeouts } from "./server.ts";
 import { type StreamAnswer, Streams } from "./streams.ts";
 
@@ -61,7 +62,6 @@ export interface AdminListenerOptions {
 
 /** A request while it is being served. */
 interface ServedRequest extends BodyState, PendingRequest {
-  bodyComplete: boolean;
   /** Headers that let a page of an allowed origin read the answer. */
   origin: Readonly<Record<string, string>>;
 }
@@ -84,10 +84,10 @@ export class AdminListener {
       {
         onRequest: (request, response, continueAsked) => this.#onRequest(request, response, continueAsked),
         onClientGone: (pending) => {
-          this.#bodies.release(pending);
+          if (!pending.request.complete) this.#bodies.release(pending);
           this.#streams.gone(pending.response);
         },
-        onParseError: (socket, errorCode, pending) => this.#onParseError(socket, errorCode, pending),
+        onParseError: (socket, error, pending) => this.#onParseError(socket, error, pending),
         onError: (error) => options.error(error),
       },
       options.timeouts,
@@ -124,7 +124,6 @@ export class AdminListener {
       response,
       requestBytes: 0,
       heldBytes: 0,
-      bodyComplete: false,
       bodyDone: false,
       origin: {},
     };
@@ -190,7 +189,7 @@ export class AdminListener {
         return;
       }
       const { status, text, contentType, headers } = answer;
-      write(pending, status, text, { ...headers, ...(contentType === undefined ? {} : { "Content-Type": contentType }) });
+      this.#write(pending, status, text, { ...headers, ...(contentType === undefined ? {} : { "Content-Type": contentType }) });
     } catch (error) {
       this.#refuse(pending, error);
     }
@@ -204,23 +203,39 @@ export class AdminListener {
     if (error instanceof Fault) {
       const { retryAfterS } = error;
       const { allow } = error.details;
-      write(pending, error.httpStatus, errorText(error.message), {
+      this.#write(pending, error.httpStatus, errorText(error.message), {
         "X-Posline-Reason": error.reason,
         ...(error.kind === "key" ? challenge : {}),
         ...(allow === undefined ? {} : { Allow: allow.join(", ") }),
         ...(retryAfterS === undefined ? {} : { "Retry-After": String(retryAfterS) }),
-        ...(this.#server.connections.closesAfter(pending) ? { Connection: "close" } : {}),
       });
     } else {
       this.#options.error(error);
-      write(pending, 500, errorText("Cannot answer: internal error in posline: please report it"), {});
+      this.#write(pending, 500, errorText("Cannot answer: internal error in posline: please report it"), {});
     }
   }
 
+  #write(pending: ServedRequest, status: number, text: string, more: Readonly<Record<string, string>>): void {
+    const { response, origin } = pending;
+    const headers = {
+      "Content-Type": "application/json",
+      "Content-Length": String(Buffer.byteLength(text)),
+      ...safetyHeaders,
+      ...origin,
+      ...more,
+      ...(this.#server.connections.closesAfter(pending) ? { Connection: "close" } : {}),
+    };
+    response.writeHead(status, headers).end(text);
+  }
+
   /** What was received is not HTTP, or too slow or too large. */
-  #onParseError(socket: Socket, errorCode: string | undefined, pending: ServedRequest | undefined): void {
-    if (pending !== undefined) this.#bodies.release(pending);
-    const fault = parseErrorFault(errorCode);
+  #onParseError(socket: Socket, error: ParseError, pending: ServedRequest | undefined): void {
+    const fault = parseErrorFault(error, pending);
+    if (pending !== undefined) {
+      this.#bodies.release(pending);
+      this.#refuse(pending, fault);
+      return;
+    }
     const text = errorText(fault.message);
     const head = [
       `HTTP/1.1 ${fault.httpStatus} ${STATUS_CODES[fault.httpStatus]}`,
@@ -248,15 +263,4 @@ function writePreflight({ response, origin }: ServedRequest): void {
     "Access-Control-Max-Age": String(limits.preflightMaxAgeS),
   };
   response.writeHead(204, { ...headers, ...safetyHeaders, ...origin }).end();
-}
-
-function write(
-  { response, origin }: ServedRequest,
-  status: number,
-  text: string,
-  more: Readonly<Record<string, string>>,
-): void {
-  const length = String(Buffer.byteLength(text));
-  const headers = { "Content-Type": "application/json", "Content-Length": length, ...safetyHeaders, ...origin, ...more };
-  response.writeHead(status, headers).end(text);
 }

@@ -9,8 +9,6 @@ export interface BodyState {
   requestBytes: number;
   /** How many of them count as held; 0 once they were released. */
   heldBytes: number;
-  /** True once the body was read to its end. */
-  bodyComplete: boolean;
   /** True once no more of the body is wanted: the request was refused or answered, or its connection is gone. */
   bodyDone: boolean;
 }
@@ -55,7 +53,6 @@ export class BodyReader {
     });
     request.on("end", () => {
       if (state.bodyDone) return;
-      state.bodyComplete = true;
       complete(pieces.all);
     });
   }

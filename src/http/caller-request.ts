@@ -6,6 +6,7 @@ import { durationText } from "../core/duration.ts";
 import { type FaultReason, isFaultReason } from "../core/fault.ts";
 import { bytesOf, GatheredPieces } from "../core/pieces.ts";
 import * as limits from "./limits.ts";
+import { flawOf, isTls, type ParseError, tooLarge } from "./parse-error.ts";
 
 /**
  * One request to an upstream, in two steps. First a connection on which nothing was written yet: made apart from the request, so that
@@ -105,10 +106,12 @@ export interface UpstreamResponse {
   readonly outcome: string | undefined;
   /** Why, where it says that too (`X-Posline-Reason`). */
   readonly reason: FaultReason | undefined;
+  /** How its payload is compressed (`Content-Encoding`), where it says so. */
+  readonly encoding: string | undefined;
   readonly payload: readonly Buffer[];
 }
 
-type NoResponseReason = Extract<FaultReason, "no-reply" | "reply-too-large" | "connection-lost" | "stopping">;
+type NoResponseReason = Extract<FaultReason, "no-reply" | "reply-corrupt" | "reply-too-large" | "connection-lost" | "stopping">;
 
 /** No whole response came; the message says why. */
 export class NoResponse extends Error {
@@ -151,9 +154,10 @@ export function sendRequest(outgoing: OutgoingRequest): Promise<UpstreamResponse
       responded = true;
       readResponse(response, responseBytesMax, (whole) => end(() => resolve(whole)), fail);
     });
-    // Once it responds, the end of the response counts: an upstream that refuses a body needn't read all of it.
-    clientRequest.on("error", (error) => {
-      if (!responded) fail("connection-lost", `the connection to the upstream failed (${error.message})`);
+    clientRequest.on("error", (error: ParseError) => {
+      if (error.code?.startsWith("HPE_") === true) fail("reply-corrupt", `the upstream's answer ${unreadable(error)}`);
+      // Once it responds, the end of the response counts: an upstream that refuses a body needn't read all of it.
+      else if (!responded) fail("connection-lost", `the connection to the upstream failed (${error.message})`);
     });
     clientRequest.on("close", () => {
       if (!responded) fail("connection-lost", "the upstream closed the connection");
@@ -161,6 +165,13 @@ export function sendRequest(outgoing: OutgoingRequest): Promise<UpstreamResponse
     for (const piece of body) clientRequest.write(piece);
     clientRequest.end();
   });
+}
+
+/** What is wrong with an answer that Node's parser doesn't take, as it stands behind what it is. */
+function unreadable(error: ParseError): string {
+  if (error.code === "HPE_HEADER_OVERFLOW") return `has headers that ${tooLarge(error, limits.responseHeadersBytesMax)}`;
+  if (error.rawPacket !== undefined && isTls(error.rawPacket)) return "is TLS: should upstream begin with https:?";
+  return `is not HTTP/1.1 (${flawOf(error)})`;
 }
 
 /** Reads a whole response, or reports why it failed. What comes first counts: a promise settles once. */
@@ -178,11 +189,12 @@ function readResponse(
     else payload.add(piece);
   });
   response.on("end", () => {
-    const { "x-posline-outcome": outcome, "x-posline-reason": reason } = response.headers;
+    const { "x-posline-outcome": outcome, "x-posline-reason": reason, "content-encoding": encoding } = response.headers;
     done({
       status: response.statusCode ?? 0,
       outcome: typeof outcome === "string" ? outcome : undefined,
       reason: isFaultReason(reason) ? reason : undefined,
+      encoding: encoding === "identity" ? undefined : encoding,
       payload: payload.all,
     });
   });

@@ -93,6 +93,8 @@ export function httpCaller(options: HttpCallerOptions): (call: Call, waitedMs?: 
 function headersOf(call: Call, contentType: string | undefined, apiKey: string | undefined): Readonly<Record<string, string>> {
   return {
     Accept: "application/json",
+    // Without it any encoding may come.
+    "Accept-Encoding": "identity",
     "User-Agent": `posline/${version}`,
     "X-Request-Id": call.requestId,
     ...(call.trace === undefined ? {} : { traceparent: call.trace }),

@@ -7,11 +7,9 @@ import { lingerMs, waitingRequestsMax } from "./limits.ts";
 export interface PendingRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** True once its body was read to its end. */
-  readonly bodyComplete: boolean;
 }
 
-/** What to do with a connection after an error of the HTTP parser: write a fault and end it, cut it, or drop what comes. */
+/** What to do with a connection after an error of the HTTP parser: write a fault, cut it, or leave it to its answers. */
 export type ParseErrorAction = "answer" | "end" | "nothing";
 
 interface ConnectionState<R> {
@@ -19,8 +17,8 @@ interface ConnectionState<R> {
   readonly pending: R[];
   /** The last request, if it was answered before all of it was received. */
   answeredEarly: IncomingMessage | undefined;
-  /** The request that exceeded `waitingRequestsMax`; its answer is the connection's last. */
-  overLimit: R | undefined;
+  /** Set once the connection takes no more requests: the one whose answer is its last, if any waits for one. */
+  ending: { readonly last: R | undefined } | undefined;
   /** Its answers are all written, and only its client holds them up: the socket's own timeout runs. */
   isLimited: boolean;
 }
@@ -28,19 +26,28 @@ interface ConnectionState<R> {
 /**
  * The connections of one server, each with its requests that aren't answered yet.
  *
+ * A call that was carried out is answered, whatever else comes on its connection. What isn't HTTP, a request too many and the end of the
+ * client's side all do the same: from then on the connection takes no request, and it ends with the answer to the last one.
+ *
  * A response behind another one of its connection (pipelining) isn't notified by Node when the connection closes, so who left is
  * tracked here by connection, and not by response.
  */
 export class Connections<R extends PendingRequest> {
   readonly #connections = new Map<Socket, ConnectionState<R>>();
-  /** Connections whose parse error was dealt with already. */
-  readonly #failed = new WeakSet<Socket>();
   #closing = false;
 
-  /** @param clientGone Called with each request whose connection closed before its answer went out. */
+  /**
+   * @param clientGone Called with each request whose client closed the connection, or shut down its side of it, before the answer went
+   * out: the two can't be told apart until something is written.
+   */
   opened(socket: Socket, clientGone: (request: R) => void): void {
     const pending: R[] = [];
-    this.#connections.set(socket, { pending, answeredEarly: undefined, overLimit: undefined, isLimited: false });
+    const connection: ConnectionState<R> = { pending, answeredEarly: undefined, ending: undefined, isLimited: false };
+    this.#connections.set(socket, connection);
+    socket.on("end", () => {
+      connection.ending ??= { last: pending.at(-1) };
+      for (const each of pending) clientGone(each);
+    });
     socket.on("close", () => {
       this.#connections.delete(socket);
       for (const each of pending) clientGone(each);
@@ -61,7 +68,9 @@ export class Connections<R extends PendingRequest> {
     if (pending.length <= waitingRequestsMax) return;
     // Those that are answered, and that nothing holds up, are only about to go out.
     const first = pending.findIndex(({ response }) => !response.writableEnded);
-    if (pending.length - first > waitingRequestsMax) connection.overLimit = started;
+    if (pending.length - first <= waitingRequestsMax) return;
+    connection.ending = { last: started };
+    dropWhatComes(started.request.socket);
   }
 
   /**
@@ -69,14 +78,14 @@ export class Connections<R extends PendingRequest> {
    * @throws Fault `unavailable`; its answer has to close the connection, as `closesAfter` says.
    */
   refuseOverLimit(pending: R): void {
-    if (this.#connections.get(pending.request.socket)?.overLimit !== pending) return;
+    if (this.#connections.get(pending.request.socket)?.ending?.last !== pending) return;
     const state = `${waitingRequestsMax} requests of its connection already wait, which is the limit`;
     throw new Fault("unavailable", `Cannot accept the request: ${state}. ${nothingSent}`, { reason: "too-many-requests" });
   }
 
-  /** Whether a connection takes no more requests: one over the limit is already refused. */
-  isFull(socket: Socket): boolean {
-    return this.#connections.get(socket)?.overLimit !== undefined;
+  /** Whether a connection takes no more requests. */
+  isEnding(socket: Socket): boolean {
+    return this.#connections.get(socket)?.ending !== undefined;
   }
 
   /** The answer to a request was sent. */
@@ -89,14 +98,14 @@ export class Connections<R extends PendingRequest> {
     const at = pending.indexOf(finished);
     if (at !== -1) pending.splice(at, 1);
     connection.answeredEarly = request.complete ? undefined : request;
-    if (this.#closing && pending.length === 0) socket.end();
+    if ((this.#closing || connection.ending !== undefined) && pending.length === 0) socket.end();
   }
 
-  /** Whether a request's answer closes its connection: one over the limit does, and while the service shuts down the last one. */
+  /** Whether a request's answer closes its connection, as its last one, which while the service shuts down any may be. */
   closesAfter(pending: R): boolean {
     const connection = this.#connections.get(pending.request.socket);
     if (connection === undefined) return false;
-    return connection.overLimit === pending || (this.#closing && connection.pending.length === 1);
+    return connection.ending?.last === pending || (this.#closing && connection.pending.length === 1);
   }
 
   /** From now on each connection ends with its last answer. */
@@ -122,28 +131,40 @@ export class Connections<R extends PendingRequest> {
 
   /**
    * What was received on a connection can't be parsed, or the connection failed. A fault may be written only where a client can't
-   * take it for the answer to a request that is under way, and only once; what follows is dropped until the connection ends.
+   * take it for the answer to a request that came whole, and only once; what follows is dropped until the connection ends.
    * @returns What to do, and the request that was cut short by it, if one was.
    */
-  parseError(
-    socket: Socket,
-    code: string | undefined,
-  ): { readonly action: ParseErrorAction; readonly cutShort: R | undefined } {
+  parseError(socket: Socket): { readonly action: ParseErrorAction; readonly cutShort: R | undefined } {
     // A browser that connects ahead of need, a port scan, a health check: no request, so there is nothing to answer.
-    if (socket.bytesRead === 0) return { action: "end", cutShort: undefined };
-    const { pending = [], answeredEarly } = this.#connections.get(socket) ?? {};
-    const [cutShort, ...others] = pending;
-    const fromParser = code?.startsWith("HPE_") === true;
-    if (this.#failed.has(socket)) return { action: fromParser ? "nothing" : "end", cutShort };
-    const underWay = others.length > 0 || cutShort?.bodyComplete === true;
-    if (underWay || !socket.writable || code === "ECONNRESET") return { action: "end", cutShort };
-    this.#failed.add(socket);
-    setTimeout(() => socket.destroy(), lingerMs).unref();
-    const answered = cutShort === undefined ? answeredEarly?.complete === false : cutShort.response.headersSent;
-    if (!answered) return { action: "answer", cutShort };
-    // It has its answer already (too large, not allowed): that one only needs time to be read, and a second one would be taken
-    // for the answer to another request.
-    socket.end();
-    return { action: "nothing", cutShort };
+    if (socket.bytesRead === 0 || !socket.writable) return { action: "end", cutShort: undefined };
+    const connection = this.#connections.get(socket);
+    if (connection === undefined || connection.ending !== undefined) return { action: "nothing", cutShort: undefined };
+    const { pending, answeredEarly } = connection;
+    const last = pending.at(-1);
+    connection.ending = { last };
+    dropWhatComes(socket);
+    if (last === undefined) {
+      if (answeredEarly?.complete !== false) return { action: "answer", cutShort: undefined };
+      // It has its answer already (too large, not allowed), and a second one would be taken for the answer to another request.
+      socket.end();
+      return { action: "nothing", cutShort: undefined };
+    }
+    const { request, response } = last;
+    const isAnswered = request.complete || response.headersSent;
+    return isAnswered ? { action: "nothing", cutShort: undefined } : { action: "answer", cutShort: last };
   }
+}
+
+/**
+ * Reads what still comes on a connection, and drops it: nothing of it is a request any more. The system would reset a connection that is
+ * closed with bytes in it that nobody read, and an answer that is on its way would be lost. So the connection ends only on our side, and is
+ * closed a moment later.
+ */
+function dropWhatComes(socket: Socket): void {
+  // Node's parser is one of the listeners.
+  socket.removeAllListeners("data");
+  socket.on("data", () => {});
+  // What Node calls behind an answer with `Connection: close`.
+  socket.destroySoon = () => socket.end();
+  socket.once("finish", () => setTimeout(() => socket.destroy(), lingerMs).unref());
 }

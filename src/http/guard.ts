@@ -129,9 +129,9 @@ export class Guard {
 
   #originRefused({ headers }: IncomingMessage): string {
     const { origin } = headers;
-    if (origin === "null") {
+    if (origin === "null" || origin?.startsWith("file:") === true) {
       const fix = "serve the page over http or https, from localhost for instance";
-      return `Origin "null" is not allowed, as any page in a sandbox or a file has it: ${fix}, and add its origin to allowOrigins of ${this.#owner}`;
+      return `Origin ${quotedName(origin)} is not allowed, as any page in a sandbox or a file has it: ${fix}, and add its origin to allowOrigins of ${this.#owner}`;
     }
     if (origin !== undefined) return `Origin ${quotedName(origin)} is not allowed: add it to allowOrigins of ${this.#owner}`;
     const site = quotedName(String(headers["sec-fetch-site"]));

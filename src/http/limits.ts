@@ -24,8 +24,8 @@ export const keepAliveMs = 5_000;
 /** Milliseconds between two looks at connections that are overdue. */
 export const checkConnectionsMs = 500;
 
-/** Bytes of a request's headers. */
-export const headersBytesMax = 8 * 1024;
+/** Bytes of a request's headers: a browser sends the cookies of localhost to every port of it, so other programs' come too. */
+export const headersBytesMax = 16 * 1024;
 
 /**
  * Connections to one service. Far above what tills need: a tight limit is itself a denial of service, since a client that holds
@@ -35,7 +35,7 @@ export const connectionsMax = 16_384;
 
 /**
  * Requests of one connection that may wait for their answers (pipelining). No till sends a second one before it has its answer, and what
- * waits takes memory until the terminal has answered all before it. One more is refused; what comes behind that ends the connection.
+ * waits takes memory until the terminal has answered all before it. One more is refused, and what comes behind that is not read.
  */
 export const waitingRequestsMax = 8;
 
@@ -50,9 +50,9 @@ export const bodiesMax = 16;
 
 /**
  * Bytes of a body that are taken even while `bodiesMax` is reached: a client that fills the memory with large bodies must not shut
- * out a till's ordinary sale. No more than the headers of its connection may take anyway, so `connectionsMax` bounds them too.
+ * out a till's ordinary sale. Less than the headers of its connection may take anyway, so `connectionsMax` bounds them too.
  */
-export const bodyBytesFree = headersBytesMax;
+export const bodyBytesFree = headersBytesMax / 2;
 
 /**
  * Milliseconds a broken connection is kept after its error was answered. Closing it while bytes still come resets it, and the answer

@@ -6,6 +6,7 @@ import type { Call } from "../core/call.ts";
 import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import { readTraceparent } from "../core/traceparent.ts";
 import { readHttpBody } from "../envelope/request.ts";
+import { type ParseError, parseErrorFault } from "./parse-error.ts";
 import { followMsOf } from "./prefer.ts";
 import {
   ClientPresence,
@@ -16,7 +17,7 @@ import {
   type UnparsedRequest,
 } from "./request-context.ts";
 import { type RequestTarget, requestTarget } from "./request-target.ts";
-import { parseErrorFault, type ResponseSummary } from "./response-writer.ts";
+import type { ResponseSummary } from "./response-writer.ts";
 import { BoundedServer, type ListenOn, type RequestTimeouts } from "./server.ts";
 import { type AppliedSettings, applySettings, type ServiceSettings } from "./service-settings.ts";
 
@@ -41,7 +42,7 @@ export class HttpListener {
       {
         onRequest: (request, response, continueAsked) => this.#onRequest(request, response, continueAsked),
         onClientGone: (context) => this.#onClientGone(context),
-        onParseError: (socket, errorCode, context) => this.#onParseError(socket, errorCode, context),
+        onParseError: (socket, error, context) => this.#onParseError(socket, error, context),
         onError: (error) => this.#settings.report.error(error),
       },
       options.timeouts,
@@ -87,7 +88,6 @@ export class HttpListener {
       followMs: undefined,
       requestBytes: 0,
       heldBytes: 0,
-      bodyComplete: false,
       bodyDone: false,
       dispatched: false,
       closesConnection: false,
@@ -147,13 +147,14 @@ export class HttpListener {
       callId,
       trace,
       client,
+      request,
       settings: { contract, service, rules, handler, responses },
     } = context;
     try {
       if (route === undefined) throw new Error("Cannot serve the request: its route is not known yet");
       // Once more, since the body may have taken its time: what is refused anyway isn't parsed.
       if (context.followMs === undefined) refuseNow(context, context.requestBytes);
-      const { body, key } = readHttpBody(contract, route, pieces, rules);
+      const { body, key } = readHttpBody(contract, route, pieces, rules, request);
       context.key = key;
       context.dispatched = true;
       const call: Call = {
@@ -202,25 +203,28 @@ export class HttpListener {
     this.#server.connections.responseFinished(context);
   }
 
-  /** The connection closed before the answer was sent. */
+  /** The client closed the connection, or its side of it, before the answer was sent. */
   #onClientGone(context: RequestContext): void {
-    // What the handler has is held until that has ended, as where others wait for the same, or the call is out.
-    if (!context.dispatched) context.settings.bodies.release(context);
+    // A body that came whole is the handler's until that has ended, since others may wait for the same, or the call is out.
+    if (!context.request.complete) context.settings.bodies.release(context);
     context.client.leave();
   }
 
   /** What was received is not HTTP, or too slow or too large. */
-  #onParseError(socket: Socket, errorCode: string | undefined, context: RequestContext | undefined): void {
-    const fault = parseErrorFault(errorCode);
-    const { responses, bodies } = context?.settings ?? this.#settings;
-    if (context !== undefined) bodies.release(context);
-    const received: RequestContext | UnparsedRequest = context ?? {
+  #onParseError(socket: Socket, error: ParseError, context: RequestContext | undefined): void {
+    const fault = parseErrorFault(error, context);
+    if (context !== undefined) {
+      context.settings.bodies.release(context);
+      this.#failed(context, fault);
+      return;
+    }
+    const received: UnparsedRequest = {
       ...this.#newIds(undefined, undefined),
       path: undefined,
       origin: undefined,
       closesConnection: true,
     };
-    this.#reportFault(received, fault, responses.writeFaultTo(socket, received, fault));
+    this.#reportFault(received, fault, this.#settings.responses.writeFaultTo(socket, received, fault));
   }
 
   #reportFault(

@@ -2,12 +2,11 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:ht
 import type { Socket } from "node:net";
 import type { Contract } from "../contract/contract.ts";
 import type { Reply } from "../core/call.ts";
-import { durationText } from "../core/duration.ts";
-import { Fault } from "../core/fault.ts";
+import type { Fault } from "../core/fault.ts";
 import type { Followed } from "../core/followed.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { type FaultBody, faultBody, faultHttpStatus } from "../envelope/fault.ts";
-import { headersBytesMax, headersMs, preflightMaxAgeS, requestMs, transCharsMax } from "./limits.ts";
+import { preflightMaxAgeS, transCharsMax } from "./limits.ts";
 
 /**
  * What is written back: the terminal's bytes, or a fault as `envelope/fault.ts` writes it. Every answer says whether the request
@@ -188,17 +187,4 @@ function writePayload(response: ServerResponse, payload: readonly Buffer[], byte
 /** Milliseconds to two places: shorter to write than by toFixed, on a path that each answer takes. */
 function hundredths(ms: number): number {
   return Math.round(ms * 100) / 100;
-}
-
-/** What is wrong with what was received, by the code of the server's error. */
-export function parseErrorFault(errorCode: string | undefined): Fault {
-  if (errorCode === "HPE_HEADER_OVERFLOW") {
-    const state = `its headers are larger than ${headersBytesMax} bytes, which is the limit`;
-    return new Fault("headers", `Cannot accept the request: ${state}`);
-  }
-  if (errorCode === "ERR_HTTP_REQUEST_TIMEOUT") {
-    const limits = `${durationText(headersMs)} for the headers, ${durationText(requestMs)} for the whole request`;
-    return new Fault("slow", `Cannot accept the request: it was not complete in time (${limits})`);
-  }
-  return new Fault("http", "Cannot accept the request: it is not an HTTP/1.1 request");
 }

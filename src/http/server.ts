@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { Connections, type PendingRequest } from "./connections.ts";
 import * as limits from "./limits.ts";
+import type { ParseError } from "./parse-error.ts";
 
 /**
  * An HTTP server within the limits of this room: how large headers may be, how long a request may take to arrive, how many connections
@@ -23,14 +24,13 @@ export interface RequestTimeouts {
 export interface ServerCallbacks<R extends PendingRequest> {
   /** @param continueAsked The body follows once `writeContinue` was called. */
   onRequest(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void;
-  /** A request's connection closed before its answer went out. */
+  /** A request's client closed the connection, or its side of it, before the answer went out; may be called twice. */
   onClientGone(request: R): void;
   /**
-   * What was received is not HTTP, or too slow or too large, and no request under way could be given the answer to it: answers on
-   * the bare connection, and ends it.
-   * @param cutShort The request that was cut short by it; undefined when none was.
+   * What was received is not HTTP, or too slow or too large: answers the request that was cut short by it, and where there is none the
+   * bare connection, which it ends.
    */
-  onParseError(socket: Socket, errorCode: string | undefined, cutShort: R | undefined): void;
+  onParseError(socket: Socket, error: ParseError, cutShort: R | undefined): void;
   /** Something failed that should not: a bug. */
   onError(error: unknown): void;
 }
@@ -61,6 +61,8 @@ export class BoundedServer<R extends PendingRequest> {
       (request, response) => this.#serve(request, response, false),
     );
     this.#server.maxConnections = limits.connectionsMax;
+    // Or Node ends our side with the client's. Its types leave the setting out.
+    Object.assign(this.#server, { httpAllowHalfOpen: true });
     this.#server.on("connection", (socket: Socket) => this.connections.opened(socket, (gone) => callbacks.onClientGone(gone)));
     this.#server.on("checkContinue", (request, response) => this.#serve(request, response, true));
     this.#server.on("checkExpectation", (request, response) => this.#serve(request, response, false));
@@ -115,14 +117,13 @@ export class BoundedServer<R extends PendingRequest> {
   }
 
   #serve(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void {
-    // Each waiting request takes memory, even one that is only refused: its answer would wait for those before it.
-    if (this.connections.isFull(request.socket)) request.socket.destroy();
-    else this.#callbacks.onRequest(request, response, continueAsked);
+    // What a read brought behind the last request that is taken.
+    if (!this.connections.isEnding(request.socket)) this.#callbacks.onRequest(request, response, continueAsked);
   }
 
-  #onClientError({ code }: NodeJS.ErrnoException, socket: Socket): void {
-    const { action, cutShort } = this.connections.parseError(socket, code);
+  #onClientError(error: ParseError, socket: Socket): void {
+    const { action, cutShort } = this.connections.parseError(socket);
     if (action === "end") socket.destroy();
-    if (action === "answer") this.#callbacks.onParseError(socket, code, cutShort);
+    if (action === "answer") this.#callbacks.onParseError(socket, error, cutShort);
   }
 }

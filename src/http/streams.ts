@@ -124,9 +124,12 @@ export class Streams {
     if (isOver) over();
   }
 
-  /** The connection of an answer closed. Node says so only of the first answer of a connection. */
+  /** The client of an answer closed the connection, or its side of it. Node says so only of the first answer of a connection. */
   gone(response: ServerResponse): void {
-    this.#streams.get(response)?.();
+    const finish = this.#streams.get(response);
+    if (finish === undefined) return;
+    finish();
+    response.end();
   }
 
   /** Ends all of them; what was written has left for the system when this settles, as far as the other ends read. */

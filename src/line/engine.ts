@@ -311,7 +311,9 @@ export class LineEngine {
   // --- calls
 
   #called(exchange: Exchange, now: number): void {
-    const left = exchange.request.caller.gone ? this.#unavailable("caller-left", "the client has disconnected") : undefined;
+    const left = exchange.request.caller.gone
+      ? this.#unavailable("caller-left", "the client has disconnected, or shut down its side of the connection")
+      : undefined;
     const refusal = left ?? this.refusal(now, exchange);
     if (refusal !== undefined) this.#settle(exchange, refusal);
     else if (this.#isFree(now)) this.#sendOrRecord(exchange, now);
@@ -369,7 +371,7 @@ export class LineEngine {
       exchange,
       exchange.refusal(
         "caller-left",
-        `the client disconnected before ${isHead ? "the request was sent" : "its turn came"}`,
+        `the client disconnected, or shut down its side of the connection, before ${isHead ? "the request was sent" : "its turn came"}`,
         now,
       ),
     );
@@ -402,7 +404,14 @@ export class LineEngine {
       const next = this.#queue.next();
       if (next === undefined) return;
       if (next.request.caller.gone)
-        this.#settle(next, next.refusal("caller-left", "the client disconnected before its turn came", now));
+        this.#settle(
+          next,
+          next.refusal(
+            "caller-left",
+            "the client disconnected, or shut down its side of the connection, before its turn came",
+            now,
+          ),
+        );
       else if (isRecorded) this.#send(next, false, now);
       else this.#sendOrRecord(next, now);
     }

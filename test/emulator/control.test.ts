@@ -147,7 +147,7 @@ test("ControlApi.change() resets first, and then does the rest", () => {
 });
 
 const wrong: readonly (readonly [unknown, RegExp])[] = [
-  ["", /^line 1, column 1: the file ends where a value belongs$/],
+  ["", /^line 1, column 1: the text ends where a value belongs$/],
   ["{'a':1}", /JSON has no single quotes/],
   ["[]", /^the body must be a JSON object: its keys are reset, advanceMs, next, chances$/],
   [{}, /^the request is empty: use one of reset, advanceMs, next, chances$/],

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { connect } from "node:net";
 import { after, afterEach, test } from "node:test";
 import type { Call } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
@@ -109,6 +110,22 @@ test("httpEndpoint() holds an answer that never comes until its caller leaves", 
   client.socket.destroy();
   while (records.length < 2) await time.settle();
   assert.deepEqual([records[1]?.key, records[1]?.left], ["A", true]);
+});
+
+test("httpEndpoint() writes no answer that is to get lost to a client that has shut down its writing side", async () => {
+  for (const kind of ["no-answer", "corrupt"] as const) {
+    const { port, records } = await serve("bank", { handler: over({ kind }).handler });
+    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+    socket.on("error", () => {});
+    let text = "";
+    socket.setEncoding("latin1").on("data", (piece) => {
+      text += piece;
+    });
+    socket.end('POST /check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 14\r\n\r\n{"pay_id":"A"}');
+    if (!socket.closed) await new Promise((resolve) => socket.once("close", resolve));
+    assert.equal(text, "");
+    assert.equal(records.length, 1);
+  }
 });
 
 test("httpEndpoint() cuts the connection of an answer that never comes after five minutes", async () => {

@@ -130,7 +130,7 @@ async function overGateway(service: ContractName, route: string, body: string): 
     config: serviceConfigOf({ contract: name, upstream: `http://127.0.0.1:${emulated.ports.get(name)}` }),
   }));
   const place = { open: () => device.open, isCurrent: true, known: [] };
-  const told = { discard: () => {}, unaddressed: () => {}, state: () => {}, exchange: () => {} };
+  const told = { discard: () => {}, unaddressed: () => {}, state: () => {}, settingsChanged: () => {}, exchange: () => {} };
   const line = gatewayLine({ name: "till", config: configOf(), served }, place, told);
   line.start();
   try {

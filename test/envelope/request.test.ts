@@ -5,6 +5,7 @@ import { contracts, routeOf } from "../../src/contract/contracts.ts";
 import { validateRequest } from "../../src/contract/schema.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { Fault, type FaultKind } from "../../src/core/fault.ts";
+import type { SentRequest } from "../../src/envelope/body-flaw.ts";
 import { type RequestRules, readHttpBody } from "../../src/envelope/request.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 
@@ -16,10 +17,10 @@ const strict: RequestRules = { ...lenient, merchantId };
 const blind: RequestRules = { ...lenient, check: "none" };
 const whole: RequestRules = { ...lenient, check: "contract", validate: validateRequest };
 
-function read(service: ContractName, path: string, body: string | readonly Buffer[], rules = lenient) {
+function read(service: ContractName, path: string, body: string | readonly Buffer[], rules = lenient, sent?: SentRequest) {
   const route = routeOf(contracts[service], path);
   assert.ok(route);
-  return readHttpBody(contracts[service], route, typeof body === "string" ? [Buffer.from(body, "latin1")] : body, rules);
+  return readHttpBody(contracts[service], route, typeof body === "string" ? [Buffer.from(body, "latin1")] : body, rules, sent);
 }
 
 function assertRefused(kind: FaultKind, act: () => unknown): void {

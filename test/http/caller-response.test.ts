@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
+import { deflateSync, gzipSync } from "node:zlib";
 import { payloadBytesMax } from "../../src/config/limits.ts";
 import type { FaultKind } from "../../src/core/fault.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -58,8 +59,68 @@ test("httpCaller() fails as unknown on an answer that is no JSON object, is too 
   await failsAs(
     ask((_, response) => response.writeHead(200, { "x-a": "a".repeat(20_000) }).end("{}")),
     "broken",
-    /failed/,
+    /the upstream's answer has headers that are larger than 16384 bytes, which is the limit: the largest is x-a\. Outcome unknown/,
   );
+});
+
+test("httpCaller() takes an answer that begins with a byte order mark, and hands it back without", async () => {
+  for (const cuts of [[0], [1], [2], [3], [1, 2, 3]]) {
+    const answer = Buffer.from(`\ufeff${oddReply}`);
+    const upstream = await upstreamOf(async (_, response) => {
+      let from = 0;
+      for (const to of [...cuts, answer.length]) {
+        if (to > from)
+          await new Promise<void>((resolve) => response.write(answer.subarray(from, to), () => setImmediate(resolve)));
+        from = to;
+      }
+      response.end();
+    });
+    const reply = await callerOf("bank", upstream.url)(callOf("bank", "/sale", '{"pay_id":"A"}'));
+    assert.deepEqual([textOf(reply), reply.status], [oddReply, "success"]);
+  }
+});
+
+test("httpCaller() asks for no compression, and names one that comes all the same, as unknown", async () => {
+  for (const [encoding, zipped] of [
+    ["gzip", gzipSync(oddReply)],
+    ["deflate", deflateSync(oddReply)],
+  ] as const) {
+    for (const status of [200, 500]) {
+      const upstream = await upstreamOf((_, response) =>
+        response.writeHead(status, { "content-encoding": encoding }).end(zipped),
+      );
+      const asked = callerOf("bank", upstream.url)(callOf("bank", "/sale", "{}"));
+      const fault = await failsAs(
+        asked,
+        "broken",
+        new RegExp(`is compressed \\(Content-Encoding "${encoding}"\\), .*: switch that off there`),
+      );
+      assert.deepEqual([fault.reason, upstream.heard[0]?.headers["accept-encoding"]], ["reply-corrupt", "identity"]);
+    }
+  }
+  const { url } = await upstreamOf((_, response) => response.writeHead(200, { "content-encoding": "utf-8" }).end(oddReply));
+  assert.equal(textOf(await callerOf("bank", url)(callOf("bank", "/check", "{}"))), oddReply);
+});
+
+test("httpCaller() names what is wrong with an answer that is not HTTP/1.1, as unknown, before and after it began", async () => {
+  const ok = "HTTP/1.1 200 OK\r\n";
+  const chunked = `${ok}Transfer-Encoding: chunked\r\n\r\n`;
+  for (const [bytes, message] of [
+    [`${chunked}2  \r\n{}\r\n0\r\n\r\n`, /is not HTTP\/1\.1 \(there are blanks beside a chunk's size\)/],
+    [`${chunked} 2\r\n{}\r\n0\r\n\r\n`, /is not HTTP\/1\.1 \(there are blanks beside a chunk's size\)/],
+    [`${chunked}2\n{}\n0\n\n`, /is not HTTP\/1\.1 \(a line ends with LF alone, and must end with CR LF\)/],
+    ["HTTP/1.1 200 OK\nContent-Length: 2\n\n{}", /is not HTTP\/1\.1 \(a line ends with LF alone, and must end with CR LF\)/],
+    [`${ok}Content-Length: 2\n\n{}`, /is not HTTP\/1\.1 \(a line ends with LF alone, and must end with CR LF\)/],
+    [`${ok}Content-Length: 2\r\n\n{}`, /is not HTTP\/1\.1 \(a line ends with LF alone, and must end with CR LF\)/],
+    [`${chunked}2\r\n{\n}\r\n0\r\n\r\n`, /is not HTTP\/1\.1 \(.*after chunk data\)/],
+    ["\x15\x03\x03\x00\x02\x02\x46", /the upstream's answer is TLS: should upstream begin with https:\?/],
+    ['{"status":"success"}', /is not HTTP\/1\.1 \(Expected HTTP\//],
+  ] as const) {
+    const server = await bareServer((socket) => socket.once("data", () => socket.write(Buffer.from(bytes, "latin1"))));
+    const fault = await failsAs(callerOf("bank", `http://${server}`)(callOf("bank", "/sale", "{}")), "broken", message);
+    assert.equal(fault.reason, "reply-corrupt");
+    assert.match(fault.message, /Outcome unknown, it may have been carried out: call \/check with the same pay_id$/);
+  }
 });
 
 test("httpCaller() takes an answer of just the size that its service may answer", async () => {

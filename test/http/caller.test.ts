@@ -152,7 +152,7 @@ test("httpCaller() fails as unknown when the connection ends after the request, 
   for (const [bytes, message] of [
     ["", /the connection to the upstream failed/],
     ["HTTP/1.1 200 O", /the connection to the upstream failed/],
-    ["NOT HTTP AT ALL\r\n\r\n", /the connection to the upstream failed/],
+    ["NOT HTTP AT ALL\r\n\r\n", /the upstream's answer is not HTTP\/1\.1 \(/],
     [`${head}{"status":"success"`, /the answer broke off/],
     ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n{"status":"success"}\r\n', /the answer broke off/],
   ] as const) {

@@ -3,11 +3,13 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { afterEach, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { Fault } from "../../src/core/fault.ts";
 import { ask, assertFault, Client, closeAll, held, listenerOf, replyOf, serve } from "./served.ts";
 
 afterEach(closeAll);
 
 const sale = '{"pay_id":"A-1","amount":1}';
+const shortTimeouts = { headersMs: 50, requestMs: 100, checkConnectionsMs: 20 };
 
 test("HttpListener keeps a connection for the next request", async () => {
   const { port, calls } = await serve("bank");
@@ -28,27 +30,150 @@ test("HttpListener answers pipelined requests in their order, each with its own 
   assert.equal((await client.answer())?.text, '"second"');
 });
 
-for (const [name, garbage] of [
+const behind: readonly (readonly [name: string, bytes: string])[] = [
+  ["a NUL", "\0"],
+  ["a CRLF too many", "\r\n"],
+  ["the rest of a body that was announced too short", "5}"],
   ["garbage", "\x00\x01garbage\r\n\r\n"],
-  ["headers that are too large", `POST /sale HTTP/1.1\r\nX: ${"x".repeat(9000)}\r\n\r\n`],
-  ["a body that breaks off its chunks", "POST /sale HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n"],
-]) {
-  test(`HttpListener never answers ${name} behind a request in flight: it ends the connection`, async () => {
-    const { handler, nth } = held();
-    const { port, records } = await serve("bank", { handler });
-    const client = new Client(port).ask("POST", "/sale", sale);
-    const first = await nth(0);
-    client.write(garbage ?? "");
-    assert.equal(await client.rest(), "");
-    assert.equal(first.call.caller.gone, true);
-    first.give(replyOf("{}"));
-    await new Promise(setImmediate);
-    assert.deepEqual(
-      records.map(({ outcome, left }) => ({ outcome, left })),
-      [{ outcome: "answered", left: true }],
-    );
-  });
+  ["much garbage", "garbage without end ".repeat(20_000)],
+  ["headers that are too large", `POST /sale HTTP/1.1\r\nX: ${"x".repeat(20_000)}\r\n\r\n`],
+  ["the beginning of a request", "PO"],
+];
+
+for (const [name, bytes] of behind) {
+  for (const isLater of [true, false]) {
+    test(`HttpListener answers a call that is out whatever follows it on its connection: ${name}, ${isLater ? "later" : "with it"}`, async () => {
+      const { handler, nth } = held();
+      const { port, records, calls } = await serve("bank", { handler, timeouts: shortTimeouts });
+      const client = new Client(port);
+      if (isLater) client.ask("POST", "/sale", sale);
+      else client.write(`POST /sale HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${sale.length}\r\n\r\n${sale}${bytes}`);
+      const first = await nth(0);
+      if (isLater) client.write(bytes);
+      await delay(200);
+      assert.equal(first.call.caller.gone, false);
+      first.give(replyOf('"paid"'));
+      assert.equal((await client.answer())?.text, '"paid"');
+      client.socket.end();
+      // Nothing else is said there, which would be taken for the answer to another request.
+      assert.equal(await client.rest(), "");
+      assert.equal(calls.length, 1);
+      assert.deepEqual(
+        records.map(({ outcome, left }) => ({ outcome, left })),
+        [{ outcome: "answered", left: false }],
+      );
+    });
+  }
 }
+
+test("HttpListener ends a connection on which something that is not HTTP followed a call, with its answer, and says so there", async () => {
+  const { handler, nth } = held();
+  const { port } = await serve("bank", { handler });
+  const client = new Client(port).ask("POST", "/sale", sale).ask("POST", "/refund", sale);
+  const [first, second] = [await nth(0), await nth(1)];
+  client.write("\0");
+  // Whatever comes from now on is no request, or a client would be told nothing of it.
+  client.ask("POST", "/check", sale);
+  await delay(50);
+  second.give(replyOf('"second"'));
+  first.give(replyOf('"first"'));
+  const answers = [await client.answer(), await client.answer()];
+  assert.deepEqual(
+    answers.map((answer) => [answer?.text, answer?.headers.get("connection")]),
+    [
+      ['"first"', "keep-alive"],
+      ['"second"', "close"],
+    ],
+  );
+  assert.equal(await client.rest(), "");
+});
+
+test("HttpListener answers a request whose body breaks off its chunks behind the calls that are out, and each its own", async () => {
+  const { handler, nth } = held();
+  const { port, calls } = await serve("bank", { handler });
+  const client = new Client(port).ask("POST", "/sale", sale);
+  const first = await nth(0);
+  client.write("POST /refund HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n");
+  await delay(20);
+  first.give(replyOf('"paid"'));
+  assert.equal((await client.answer())?.text, '"paid"');
+  const refused = await client.answer();
+  assert.ok(refused);
+  assertFault(refused, "bank", "http");
+  assert.equal(refused.headers.get("connection"), "close");
+  assert.equal(await client.rest(), "");
+  assert.equal(calls.length, 1);
+});
+
+/** A client that shuts down its writing side, and still reads. */
+async function halfClosed(port: number, ...requests: readonly string[]) {
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  let text = "";
+  socket.setEncoding("latin1").on("data", (piece) => {
+    text += piece;
+  });
+  for (const request of requests) socket.write(request);
+  return {
+    shutDown: () => socket.end(),
+    /** All that it was sent until the other side ended too. */
+    async rest() {
+      if (!socket.readableEnded) await once(socket, "end");
+      return text;
+    },
+  };
+}
+
+const asRequest = (path: string, body = sale) =>
+  `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+
+test("HttpListener writes the answer of a call that is out to a client that has shut down its writing side, who counts as left", async () => {
+  const { handler, nth } = held();
+  const { port, records } = await serve("bank", { handler });
+  const client = await halfClosed(port, asRequest("/sale"), asRequest("/check"));
+  const [sold, checked] = [await nth(0), await nth(1)];
+  client.shutDown();
+  await new Promise<void>((resolve) => {
+    sold.call.caller.onLeave(resolve);
+  });
+  assert.equal(checked.call.caller.gone, true);
+  // As a line does it: what is out is answered, what waits isn't sent.
+  checked.fail(new Fault("unavailable", "Cannot send: the client has left. Nothing was sent", { reason: "caller-left" }));
+  await delay(50);
+  sold.give(replyOf('"paid"'));
+  const text = await client.rest();
+  const [, first = "", second = "", more] = text.split("HTTP/1.1 ");
+  assert.match(first, /^200 .*\r\n\r\n"paid"$/s);
+  assert.match(second, /^503 .*X-Posline-Outcome: not-sent\r\n.*X-Posline-Reason: caller-left\r\n.*Connection: close\r\n/s);
+  assert.equal(more, undefined);
+  assert.deepEqual(
+    records.map(({ outcome, left }) => [outcome, left]),
+    [
+      ["not-sent", true],
+      ["answered", true],
+    ],
+  );
+});
+
+test("HttpListener answers a request that came whole with the end of its client's side, and ends the connection then", async () => {
+  const { port } = await serve("bank");
+  const client = await halfClosed(port, asRequest("/sale"));
+  client.shutDown();
+  assert.match(await client.rest(), /^HTTP\/1\.1 200 .*"route":"\/sale"\}$/s);
+});
+
+test("HttpListener answers a request that its client's end cut short with what came of it, and never hands it on", async () => {
+  const { port, calls, records } = await serve("bank");
+  const client = await halfClosed(port, asRequest("/sale").replace(`: ${sale.length}`, ": 99"));
+  client.shutDown();
+  const text = await client.rest();
+  assert.match(text, /^HTTP\/1\.1 400 .*X-Posline-Outcome: not-sent\r\n/s);
+  assert.match(text, /the connection ended after 27 of the 99 bytes that Content-Length announces/);
+  assert.equal(records[0]?.route, "/sale");
+  assert.equal(calls.length, 0);
+  const head = await halfClosed(port, "POST /sale HTT");
+  head.shutDown();
+  assert.match(await head.rest(), /^HTTP\/1\.1 400 .*the connection ended before a whole request had come/s);
+});
 
 test("HttpListener answers garbage after an answered request with 400 not-sent and ends the connection", async () => {
   const { port } = await serve("bank");
@@ -74,11 +199,9 @@ test("HttpListener's answer to garbage reaches a client that goes on sending gar
 
 test("HttpListener answers headers above the limit with 431", async () => {
   const { port, calls } = await serve("bank");
-  assertFault(await ask(port, "POST", "/sale", sale, { "X-Large": "x".repeat(9_000) }), "bank", "headers");
+  assertFault(await ask(port, "POST", "/sale", sale, { "X-Large": "x".repeat(17_000) }), "bank", "headers");
   assert.equal(calls.length, 0);
 });
-
-const shortTimeouts = { headersMs: 50, requestMs: 100, checkConnectionsMs: 20 };
 
 test("HttpListener answers headers that drip with 408 not-sent", async () => {
   const { port } = await serve("bank", { timeouts: shortTimeouts });
@@ -146,7 +269,8 @@ test("HttpListener tells every pipelined call when its client leaves", async () 
   const { handler, nth } = held();
   const { port } = await serve("bank", { handler });
   const client = new Client(port).ask("POST", "/sale", sale).ask("POST", "/check", sale).ask("POST", "/abort", sale);
-  const calls = [await nth(0), await nth(1), await nth(2)].map(({ call }) => call);
+  const out = [await nth(0), await nth(1), await nth(2)];
+  const calls = out.map(({ call }) => call);
   const gone = calls.map(
     ({ caller }) =>
       new Promise<void>((resolve) => {
@@ -159,6 +283,7 @@ test("HttpListener tells every pipelined call when its client leaves", async () 
     calls.map(({ caller }) => caller.gone),
     [true, true, true],
   );
+  for (const { give } of out) give(replyOf("{}"));
 });
 
 test("HttpListener doesn't tell a call that its client left when it has its answer", async () => {

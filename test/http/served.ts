@@ -84,7 +84,8 @@ export async function serve(service: ContractName, options: ServeOptions = {}): 
 
 /** Ends all that was opened, also after a test that failed. */
 export async function closeAll(): Promise<void> {
-  for (const socket of sockets) socket.destroy();
+  // A connection that is only closed stays open on the other side until its calls are answered, and a test may never do that.
+  for (const socket of sockets) socket.resetAndDestroy();
   await Promise.all(open.splice(0).map(({ listener }) => listener.close()));
 }
 

@@ -67,6 +67,14 @@ test("Streams answers with what the route writes, from its query and headers, un
   assert.deepEqual(counts, { over: 1, dropped: 0 });
 });
 
+test("Streams ends an answer whose client has shut down its writing side, as one that has left", async () => {
+  const { port, counts } = await started();
+  const one = await watch(port);
+  one.client.socket.end();
+  await one.client.rest();
+  assert.deepEqual(counts, { over: 1, dropped: 0 });
+});
+
 test(`Streams refuses watcher ${streamsMax + 1} with 503, the reason and Retry-After, and takes another once one has left`, async () => {
   const { listener, port } = await started();
   const watchers = await Promise.all(Array.from({ length: streamsMax }, () => watch(port)));

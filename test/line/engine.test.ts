@@ -339,11 +339,20 @@ test("LineEngine.handle() says of a caller who left whether the call waited for 
       .map((effect) => (effect.do === "settle" && effect.ending instanceof Fault ? effect.ending.message : ""))
       .join();
   };
-  assert.match(said(inState("awaiting"), {}), /: the client disconnected before its turn came/);
-  assert.match(said(inState("idle"), { beforeSend: async () => {} }), /: the client disconnected before the request was sent/);
+  assert.match(
+    said(inState("awaiting"), {}),
+    /: the client disconnected, or shut down its side of the connection, before its turn came/,
+  );
+  assert.match(
+    said(inState("idle"), { beforeSend: async () => {} }),
+    /: the client disconnected, or shut down its side of the connection, before the request was sent/,
+  );
   const [settled] = inState("idle").call("GONE", { caller: departed() });
   assert.ok(settled?.do === "settle" && settled.ending instanceof Fault);
-  assert.match(settled.ending.message, /: the client has disconnected\. Nothing was sent/);
+  assert.match(
+    settled.ending.message,
+    /: the client has disconnected, or shut down its side of the connection\. Nothing was sent/,
+  );
 });
 
 const unplugged = { at: "lost", reason: "unplugged", nothingWritten: false, discards: [] } as const;

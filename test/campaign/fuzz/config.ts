@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ConfigError } from "../../../src/config/config.ts";
-import { JsonError, parseJson, repeatedKeys } from "../../../src/config/json.ts";
 import { loadConfig } from "../../../src/config/load.ts";
+import { JsonError, parseJson, repeatedKeys } from "../../../src/core/json-syntax.ts";
 import { corpusTexts } from "./corpus.ts";
 import { mutated, mutatedJson, randomObject } from "./mutate.ts";
 import type { Random } from "./random.ts";
@@ -70,7 +70,7 @@ function assertSaid(text: string): void {
 
 const json: Target = {
   name: "JSON with places",
-  sources: ["config/json.ts"],
+  sources: ["core/json-syntax.ts"],
   unit: "texts that were taken",
   make: (random) => (random.chance(0.2) ? Buffer.from(randomObject(random, 6)) : mutated(random, fileText(random))),
   check: (input) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { JsonError, parseJson, repeatedKeys } from "../../src/config/json.ts";
+import { JsonError, parseJson, repeatedKeys } from "../../src/core/json-syntax.ts";
 
 function errorOf(text: string): JsonError {
   try {
@@ -16,7 +16,7 @@ function errorOf(text: string): JsonError {
 const needs = "keys and texts need double quotes, and true, false and null small letters";
 
 const broken: readonly [name: string, text: string, message: string][] = [
-  ["an empty file", "", "line 1, column 1: the file ends where a value belongs"],
+  ["an empty file", "", "line 1, column 1: the text ends where a value belongs"],
   ["a comma after the last key", '{\n  "a": 1,\n}', "line 2, column 9: a comma after the last entry: take it out"],
   ["a comma after the last entry", "[1, 2,]", "line 1, column 6: a comma after the last entry: take it out"],
   ["a missing comma", '{\n  "a": 1\n  "b": 2\n}', "line 3, column 3: there is a double quote where a comma belongs"],
@@ -24,11 +24,11 @@ const broken: readonly [name: string, text: string, message: string][] = [
   ["a key without quotes", "{a: 1}", `line 1, column 2: there is "a", which is not JSON: ${needs}`],
   ["single quotes", "{'a': 1}", "line 1, column 2: JSON has no single quotes: use double ones"],
   ["a comment", '{\n  // here\n  "a": 1}', "line 2, column 3: JSON has no comments: take this one out"],
-  ["a file cut short", '{"a": [1, 2', "line 1, column 12: the file ends where a comma or ] belongs"],
+  ["a file cut short", '{"a": [1, 2', "line 1, column 12: the text ends where a comma or ] belongs"],
   ["a text without an end", '{"a": "b\n}', "line 1, column 7: this text has no closing double quote on its line"],
   ["something after the end", "{} x", `line 1, column 4: there is "x", which is not JSON: ${needs}`],
-  ["a second value after the end", "{} []", 'line 1, column 4: there is "[" where the end of the file belongs'],
-  ["a missing closer", '{"a": [1]', "line 1, column 10: the file ends where a comma or } belongs"],
+  ["a second value after the end", "{} []", 'line 1, column 4: there is "[" where the end of the text belongs'],
+  ["a missing closer", '{"a": [1]', "line 1, column 10: the text ends where a comma or } belongs"],
   ["a comma alone", '{"a": ,}', 'line 1, column 7: there is "," where a value belongs'],
   ["a value for a key", "{1: 2}", 'line 1, column 2: there is "1" where a key in double quotes belongs'],
   ["an open comment", "{} /*", "line 1, column 4: JSON has no comments: take this one out"],
@@ -120,7 +120,7 @@ test("parseJson() survives any depth of nesting", () => {
     errorOf("[".repeat(200_000)).message,
     "line 1, column 65: objects and lists stand more than 64 deep in each other",
   );
-  assert.equal(errorOf("[".repeat(64)).message, "line 1, column 65: the file ends where a comma or ] belongs");
+  assert.equal(errorOf("[".repeat(64)).message, "line 1, column 65: the text ends where a comma or ] belongs");
   assert.throws(() => repeatedKeys(`${"[".repeat(100_000)}${"]".repeat(100_000)}`), JsonError);
 });
 

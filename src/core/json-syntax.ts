@@ -1,9 +1,8 @@
 import { type JSONVisitor, printParseErrorCode, visit } from "jsonc-parser";
-import { printableKey } from "./check.ts";
 
 /**
  * Parses JSON and says where it goes wrong. `JSON.parse` decides what is JSON, but it names no line, and its messages quote the
- * text around the error, which in this file may be a secret. So jsonc-parser finds the place of an error, and repeated keys.
+ * text around the error, which may be a secret or a card's number. So jsonc-parser finds the place of an error, and repeated keys.
  */
 
 /** A place in a text; lines and columns count from 0, as jsonc-parser has them. */
@@ -17,12 +16,15 @@ export class JsonError extends Error {
   override readonly name = "JsonError";
   readonly line: number;
   readonly column: number;
+  /** The text could go on and be JSON: it ends too early. */
+  readonly isCutShort: boolean;
 
-  constructor(place: Place, problem: string) {
+  constructor(place: Place, problem: string, isCutShort = false) {
     const [line, column] = [place.line + 1, place.column + 1];
     super(`line ${line}, column ${column}: ${problem}`);
     this.line = line;
     this.column = column;
+    this.isCutShort = isCutShort;
   }
 }
 
@@ -69,6 +71,12 @@ function pathOf(segments: readonly (string | number)[]): string {
   return steps.join("").replace(/^\./, "");
 }
 
+/** A key as a message may show it: on one line, and bounded. */
+export function printableKey(key: string): string {
+  const plain = /^[\w/$-]+$/.test(key) ? key : JSON.stringify(key);
+  return plain.length > 80 ? `${plain.slice(0, 77)}...` : plain;
+}
+
 /** The first place at which the text isn't JSON. */
 function errorIn(text: string): JsonError {
   let comma = { offset: 0, line: 0, column: 0 };
@@ -77,22 +85,28 @@ function errorIn(text: string): JsonError {
       onSeparator: (character, offset, _length, line, column) => {
         if (character === ",") comma = { offset, line, column };
       },
-      onError: (code, offset, _length, line, column) => {
+      onError: (code, offset, length, line, column) => {
         const isLast = /^,\s*[}\]]$/.test(text.slice(comma.offset, offset + 1));
         if (isLast) throw new JsonError(comma, "a comma after the last entry: take it out");
-        throw new JsonError({ line, column }, problemOf(printParseErrorCode(code), text, offset));
+        const problem = problemOf(printParseErrorCode(code), text, offset);
+        throw new JsonError({ line, column }, problem, offset + length >= text.length && isBeginning(text.slice(offset)));
       },
     });
   } catch (error) {
     if (error instanceof JsonError) return error;
     throw error;
   }
-  return new JsonError({ line: 0, column: 0 }, "the file is not JSON");
+  return new JsonError({ line: 0, column: 0 }, "the text is not JSON");
+}
+
+/** Whether the last piece of a text is the beginning of something, or nothing. */
+function isBeginning(piece: string): boolean {
+  return piece.startsWith(`"`) || ["true", "false", "null"].some((word) => word.startsWith(piece)) || /^-?(\d|$)/.test(piece);
 }
 
 function problemOf(code: ReturnType<typeof printParseErrorCode>, text: string, offset: number): string {
   const [character] = text.slice(offset, offset + 2);
-  const found = character === undefined ? "the file ends" : `there is ${shownCharacter(character)}`;
+  const found = character === undefined ? "the text ends" : `there is ${shownCharacter(character)}`;
   switch (code) {
     case "InvalidCommentToken":
     case "UnexpectedEndOfComment":
@@ -122,7 +136,7 @@ function problemOf(code: ReturnType<typeof printParseErrorCode>, text: string, o
     case "CloseBracketExpected":
       return `${found} where a comma or ] belongs`;
     case "EndOfFileExpected":
-      return `${found} where the end of the file belongs`;
+      return `${found} where the end of the text belongs`;
     default:
       return `${found} where a value belongs`;
   }
