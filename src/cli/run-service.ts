@@ -10,7 +10,7 @@ import { printableLines } from "../core/shell-text.ts";
 import { version } from "../core/version.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import type { FlagTable } from "./command.ts";
-import { exitCodeOf, exitCodes } from "./exit.ts";
+import { deletedFolderText, exitCodeOf, exitCodes } from "./exit.ts";
 
 /** How `serve`, `emulate` and `gateway` write their log. */
 export type LogFormat = "json" | "text";
@@ -202,6 +202,8 @@ class ProcessSignals {
 
 /** Why a command could not start, and what to do. */
 function startErrorText(error: unknown): string {
+  const deleted = deletedFolderText(error);
+  if (deleted !== undefined) return deleted;
   if (!(error instanceof Error)) return String(error);
   if (!("code" in error) || !("port" in error)) return error.message;
   const where = `port ${String(error.port)}`;
