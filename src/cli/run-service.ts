@@ -57,6 +57,8 @@ export interface ServiceCommand {
   readonly logFormat: LogFormat | undefined;
   /** The action that an error message names: "serve". */
   readonly verb: string;
+  /** What journald calls its lines, as its unit has it; posline unless given. */
+  readonly identifier?: string;
   /** Starts it, and says so. `sockets` are those that systemd listens on for it, and `tap` one of its descriptors. */
   readonly start: (
     loaded: Loaded,
@@ -70,7 +72,8 @@ export interface ServiceCommand {
  * Loads the configuration, starts, and runs until SIGTERM or SIGINT; SIGHUP reloads.
  * @returns the exit code: 0, 69 when something can't be had, 78 when the configuration can't be used, or the error's own.
  */
-export async function runUntilStopped({ flags, logFormat, verb, start }: ServiceCommand): Promise<number> {
+export async function runUntilStopped(command: ServiceCommand): Promise<number> {
+  const { flags, logFormat, verb, identifier, start } = command;
   let loaded: Loaded;
   try {
     loaded = await loadConfig({ env: process.env, flags });
@@ -82,7 +85,10 @@ export async function runUntilStopped({ flags, logFormat, verb, start }: Service
   }
   nameProcess();
   const format = logFormat ?? (isatty(1) ? "text" : "json");
-  const log = openLog(loaded.config.log.level, { render: await renderOf(format) });
+  const log = openLog(loaded.config.log.level, {
+    render: await renderOf(format),
+    ...(identifier === undefined ? {} : { identifier }),
+  });
   let supervision: Supervision | undefined;
   try {
     supervision = supervisionFrom(log);
