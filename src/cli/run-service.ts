@@ -6,6 +6,7 @@ import { type Supervised, Supervision } from "../app/supervision.ts";
 import type { Config } from "../config/config.ts";
 import { type Flags, type Loaded, loadConfig } from "../config/load.ts";
 import { type Log, openLog } from "../core/log.ts";
+import { debuggingOf, printingVariable, switchOffDebugging } from "../core/node-debugging.ts";
 import { printableLines } from "../core/shell-text.ts";
 import { version } from "../core/version.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
@@ -74,6 +75,14 @@ export interface ServiceCommand {
  */
 export async function runUntilStopped(command: ServiceCommand): Promise<number> {
   const { flags, logFormat, verb, identifier, start } = command;
+  await switchOffDebugging();
+  const printing = printingVariable(process.env);
+  if (printing !== undefined) {
+    process.stderr.write(
+      `Cannot ${verb}: ${printing} is set, by which Node prints what passes through, card data too: take it out of the environment\n`,
+    );
+    return exitCodes.config;
+  }
   let loaded: Loaded;
   try {
     loaded = await loadConfig({ env: process.env, flags });
@@ -89,6 +98,7 @@ export async function runUntilStopped(command: ServiceCommand): Promise<number> 
     render: await renderOf(format),
     ...(identifier === undefined ? {} : { identifier }),
   });
+  logWarningsOfNode(log);
   let supervision: Supervision | undefined;
   try {
     supervision = supervisionFrom(log);
@@ -111,6 +121,15 @@ export async function runUntilStopped(command: ServiceCommand): Promise<number> 
     supervision?.end();
     log.flush();
   }
+}
+
+/** What Node would print on standard error by itself, between the log's lines. */
+function logWarningsOfNode(log: Log): void {
+  const debugging = debuggingOf(process.env, process.execArgv);
+  if (debugging.length > 0)
+    log.process("warn", `Node was started with ${debugging.join(", ")}: take it out: posline has closed what can be closed`);
+  process.removeAllListeners("warning");
+  process.on("warning", ({ name, message }) => log.process("warn", "a warning of Node's", { error: `${name}: ${message}` }));
 }
 
 /** What turns log lines into text, as `posline logs` shows them; undefined for NDJSON. Loaded only where a person reads. */
