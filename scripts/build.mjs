@@ -1,6 +1,7 @@
-// Makes dist/: one file, and beside it serialport's native prebuilds for Linux, and the status page. It runs with no node_modules near.
+// Makes dist/: the bundle main.cjs, the few lines of posline.cjs before it, and beside them serialport's native prebuilds for Linux,
+// and the status page. It runs with no node_modules near.
 //
-// The file is plain CommonJS, not minified: what runs can be read in it, and a stack trace leads into it. Each module is in it once,
+// The bundle is plain CommonJS, not minified: what runs can be read in it, and a stack trace leads into it. Each module is in it once,
 // whole; a dynamic import is a module of the same file that is run on first use.
 import { rmSync } from "node:fs";
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -81,11 +82,12 @@ const { metafile } = await build({
   ...common,
   ...places,
   entryPoints: [join(root, "src/main.ts")],
-  outfile: join(dist, "posline.cjs"),
+  outfile: join(dist, "main.cjs"),
   plugins: [oneTypebox],
 });
 note(metafile);
 await writeFile(join(dist, "LICENSES.txt"), await licences());
+await cp(join(root, "src/door.cjs"), join(dist, "posline.cjs"));
 await chmod(join(dist, "posline.cjs"), 0o755);
 for (const platform of ["linux-x64", "linux-arm64", "linux-arm"]) {
   await cp(join(bindings, "prebuilds", platform), join(dist, "prebuilds", platform), { recursive: true });

@@ -1,12 +1,13 @@
-#!/usr/bin/env node
-import { exitCodeOf, exitCodes } from "./cli/exit.ts";
+import { deletedFolderText, exitCodeOf, exitCodes } from "./cli/exit.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { messageOf } from "./core/error-code.ts";
 import { printableLines } from "./core/shell-text.ts";
 
-/** The door: `serve` goes straight in, the other commands and all help through `cli/commands.ts`. */
+/** `serve` goes straight in, the other commands and all help through `cli/commands.ts`. */
 async function main(args: readonly string[]): Promise<void> {
   const [command, ...rest] = args;
+  // Its reader may be gone, as the log's may: nothing ends by that.
+  process.stderr.on("error", () => {});
   const isHelp = rest.some((word) => word === "--help" || word === "-h" || word === "--version");
   const run = async () => {
     if (command === "serve" && !isHelp) return serveCommand.run(rest);
@@ -17,8 +18,9 @@ async function main(args: readonly string[]): Promise<void> {
     const code = await run();
     if (code !== undefined) process.exitCode = code;
   } catch (error) {
-    const code = exitCodeOf(error);
-    const message = messageOf(error);
+    const deleted = deletedFolderText(error);
+    const code = deleted === undefined ? exitCodeOf(error) : exitCodes.unavailable;
+    const message = deleted ?? messageOf(error);
     if (code === undefined) process.stderr.write("Internal error in posline: please report it with what follows\n");
     const stack = error instanceof Error ? (error.stack ?? message) : message;
     process.stderr.write(`${printableLines(code === undefined ? stack : message)}\n`);

@@ -74,7 +74,7 @@ async function unpack(architecture, root, work) {
  * from a file beside the executable. What stands before a file's "use strict" takes its force, so it comes first once more.
  */
 function asProgram(bundle) {
-  return `"use strict";\nrequire = require("node:module").createRequire(process.execPath);\n${bundle.replace(/^#!.*\n/, "")}`;
+  return `"use strict";\nrequire = require("node:module").createRequire(process.execPath);\n${bundle}`;
 }
 
 /** Text alone, which every architecture can read. */
@@ -99,8 +99,9 @@ export async function withRuntime(root, work, architecture) {
   const maker = here === architecture ? node : (await unpack(here, root, work)).node;
 
   // Names without a folder: they get into the blob, and each run has a folder of its own.
-  await writeFile(join(work, "posline.cjs"), asProgram(await readFile(join(root, "dist/posline.cjs"), "utf8")));
-  const settings = { main: "posline.cjs", output: "posline.blob", ...plain };
+  await writeFile(join(work, "posline.cjs"), asProgram(await readFile(join(root, "dist/main.cjs"), "utf8")));
+  // A signal would open Node's debugger until posline's own first line is run.
+  const settings = { main: "posline.cjs", output: "posline.blob", execArgv: ["--disable-sigusr1"], ...plain };
   await writeFile(join(work, "sea.json"), JSON.stringify(settings));
   // Both talk of warnings that mean nothing here; when they fail, execFileSync tells what they said.
   execFileSync(maker, ["--experimental-sea-config", "sea.json"], { cwd: work, stdio: "pipe" });

@@ -38,6 +38,7 @@ async function putProgram(tree, root, { architecture, executable }) {
   await mkdir(join(tree, "usr/bin"), { recursive: true });
   if (executable === undefined) {
     const text = await readFile(join(root, "dist/posline.cjs"), "utf8");
+    await put(tree, "usr/lib/posline/main.cjs", await readFile(join(root, "dist/main.cjs")));
     // The distribution's Node, whatever else comes first in somebody's PATH.
     await put(tree, "usr/lib/posline/posline.cjs", text.replace(/^#!.*/, "#!/usr/bin/node"), 0o755);
     await symlink("../lib/posline/posline.cjs", join(tree, "usr/bin/posline"));

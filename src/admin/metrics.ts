@@ -306,7 +306,7 @@ export const metrics: readonly Metric[] = [
   {
     name: "posline_log_lines_dropped_total",
     type: "counter",
-    help: "Log lines left out by a budget, or dropped since the log's reader took none or its disk was full (reader)",
+    help: "Log lines left out by a budget, or dropped since the log's reader took none or went away, or its disk was full (reader)",
     labels: ["cause"],
     read: ({ log }) =>
       log === undefined
@@ -315,6 +315,13 @@ export const metrics: readonly Metric[] = [
             [{ cause: "budget" }, log.dropped.budget],
             [{ cause: "reader" }, log.dropped.reader],
           ],
+  },
+  {
+    name: "posline_log_writable",
+    type: "gauge",
+    help: "1 when log lines reach their reader, otherwise 0",
+    labels: [],
+    read: ({ log }) => (log === undefined ? [] : [[{}, isOk(log.state)]]),
   },
   ...processMetrics,
 ];

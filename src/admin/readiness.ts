@@ -95,8 +95,13 @@ const servicesOf = (live: LineSource["live"]): readonly LiveService[] => live.li
 
 /** What keeps no till waiting, and should be known all the same. */
 export function notesOf(sources: StatusSources): readonly string[] {
-  const { journal } = sources;
-  return [...unprovenServices(sources), ...refusingServices(sources), ...(journal === undefined ? [] : journalNotes(journal))];
+  const { journal, log } = sources;
+  return [
+    ...unprovenServices(sources),
+    ...refusingServices(sources),
+    ...(journal === undefined ? [] : journalNotes(journal)),
+    ...(log === undefined || log.state === "ok" ? [] : [log.state]),
+  ];
 }
 
 /** Services whose readiness is unproven: on a clean line, nothing heard yet, and posline sends them no probe. */

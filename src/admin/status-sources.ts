@@ -1,6 +1,6 @@
 import type { ContractName, ServiceName } from "../core/call.ts";
 import type { OperationEnd } from "../core/followed.ts";
-import type { Log } from "../core/log.ts";
+import type { LogHealth } from "../core/log.ts";
 
 /** What the status reads, as interfaces: lines, ports and a journal implement them without importing them. */
 
@@ -129,5 +129,5 @@ export interface StatusSources {
   /** undefined when no journal is kept. */
   readonly journal?: JournalSource | undefined;
   /** The log, of which lines may be missing. */
-  readonly log?: Pick<Log, "dropped"> | undefined;
+  readonly log?: LogHealth | undefined;
 }

@@ -120,7 +120,7 @@ export class Status {
   /** The status of the process, each line, each service and the journal. */
   status(): StatusAnswer {
     const now = nowMs();
-    const { lines, services, journal } = this.#sources;
+    const { lines, services, journal, log } = this.#sources;
     const reasons = this.notReady();
     const all = {
       version: this.#version,
@@ -136,6 +136,7 @@ export class Status {
       lines: Object.fromEntries(lines.map((line) => [line.name, this.#lineStatus(line, now)])),
       services: Object.fromEntries(services.map((service) => [service.service, this.#serviceStatus(service, now)])),
       journal: journalStatus(journal),
+      log: log && { state: log.state, dropped: log.dropped },
     };
     return { status: 200, text: indentedJson(all) };
   }

@@ -1,4 +1,4 @@
-import yargs, { type Options } from "yargs";
+import type { Options } from "yargs";
 import { codeOf } from "../core/error-code.ts";
 import { nearest } from "../core/nearest.ts";
 import { version } from "../core/version.ts";
@@ -66,7 +66,6 @@ export async function runCommands(args: readonly string[]): Promise<number | und
   const at = args[0]?.startsWith("-") ? args.findIndex((each) => commandNames.has(each)) : 0;
   const word = args[at];
   const command = commands.find(({ name }) => name === word);
-  process.stderr.on("error", () => {});
   process.stdout.on("error", (error) => outputFailed(error, command));
   if (args.includes(completionsFlag) || (word !== undefined && yargsCommands.includes(word))) return print(args);
   if (command !== undefined && !isHelp) return command.run(args.toSpliced(at, 1));
@@ -91,8 +90,10 @@ function unknownText(args: readonly string[], word: string | undefined): string 
   return `Unknown command ${inQuotes(word ?? first)}: ${meant === undefined ? "posline --help lists them" : `did you mean "${meant}"?`}`;
 }
 
-/** Help, version and completions, by yargs. */
+/** Help, version and completions, by yargs, which is loaded only for them. */
 async function print(args: readonly string[]): Promise<undefined> {
+  leaveDeletedFolder();
+  const { default: yargs } = await import("yargs");
   const parser = yargs([...args])
     .scriptName("posline")
     // The texts are English, so those of yargs are too.
@@ -117,6 +118,15 @@ async function print(args: readonly string[]): Promise<undefined> {
     });
   }
   await parser.completion("completion", "Print a shell completion script", complete).parseAsync();
+}
+
+/** yargs asks for its folder when it is loaded, and nothing here needs one. */
+function leaveDeletedFolder(): void {
+  try {
+    process.cwd();
+  } catch {
+    process.chdir("/");
+  }
 }
 
 /** A flag as yargs shows it. */

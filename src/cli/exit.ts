@@ -9,6 +9,15 @@ export function exitCodeOf(error: unknown): number | undefined {
   return error instanceof Error && "exitCode" in error && typeof error.exitCode === "number" ? error.exitCode : undefined;
 }
 
+/**
+ * What to say where the folder that a command was started in was deleted meanwhile, and the command needs it; undefined of any other
+ * error. Node finds it out wherever a relative path is looked up.
+ */
+export function deletedFolderText(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !("syscall" in error) || error.syscall !== "uv_cwd") return undefined;
+  return "Cannot use the working folder: it was deleted: change to another one (cd) and start posline again";
+}
+
 /** What is wrong with how a command was called. */
 export class UsageError extends Error {
   readonly exitCode: number = exitCodes.usage;

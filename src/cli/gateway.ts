@@ -24,6 +24,7 @@ export function runGateway(args: GatewayArguments): Promise<number> {
     flags: configFlagsOf(args),
     logFormat: args.logFormat,
     verb: "relay",
+    identifier: "posline-gateway",
     start: async ({ config: loaded, warnings }, log) => {
       const { startGateway } = await import("../app/gateway.ts");
       const gateway = await startGateway({ config: loaded, log });

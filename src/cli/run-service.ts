@@ -6,11 +6,12 @@ import { type Supervised, Supervision } from "../app/supervision.ts";
 import type { Config } from "../config/config.ts";
 import { type Flags, type Loaded, loadConfig } from "../config/load.ts";
 import { type Log, openLog } from "../core/log.ts";
+import { debuggingOf, printingVariable, switchOffDebugging } from "../core/node-debugging.ts";
 import { printableLines } from "../core/shell-text.ts";
 import { version } from "../core/version.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import type { FlagTable } from "./command.ts";
-import { exitCodeOf, exitCodes } from "./exit.ts";
+import { deletedFolderText, exitCodeOf, exitCodes } from "./exit.ts";
 
 /** How `serve`, `emulate` and `gateway` write their log. */
 export type LogFormat = "json" | "text";
@@ -57,6 +58,8 @@ export interface ServiceCommand {
   readonly logFormat: LogFormat | undefined;
   /** The action that an error message names: "serve". */
   readonly verb: string;
+  /** What journald calls its lines, as its unit has it; posline unless given. */
+  readonly identifier?: string;
   /** Starts it, and says so. `sockets` are those that systemd listens on for it, and `tap` one of its descriptors. */
   readonly start: (
     loaded: Loaded,
@@ -70,7 +73,16 @@ export interface ServiceCommand {
  * Loads the configuration, starts, and runs until SIGTERM or SIGINT; SIGHUP reloads.
  * @returns the exit code: 0, 69 when something can't be had, 78 when the configuration can't be used, or the error's own.
  */
-export async function runUntilStopped({ flags, logFormat, verb, start }: ServiceCommand): Promise<number> {
+export async function runUntilStopped(command: ServiceCommand): Promise<number> {
+  const { flags, logFormat, verb, identifier, start } = command;
+  await switchOffDebugging();
+  const printing = printingVariable(process.env);
+  if (printing !== undefined) {
+    process.stderr.write(
+      `Cannot ${verb}: ${printing} is set, by which Node prints what passes through, card data too: take it out of the environment\n`,
+    );
+    return exitCodes.config;
+  }
   let loaded: Loaded;
   try {
     loaded = await loadConfig({ env: process.env, flags });
@@ -82,7 +94,11 @@ export async function runUntilStopped({ flags, logFormat, verb, start }: Service
   }
   nameProcess();
   const format = logFormat ?? (isatty(1) ? "text" : "json");
-  const log = openLog(loaded.config.log.level, { render: await renderOf(format) });
+  const log = openLog(loaded.config.log.level, {
+    render: await renderOf(format),
+    ...(identifier === undefined ? {} : { identifier }),
+  });
+  logWarningsOfNode(log);
   let supervision: Supervision | undefined;
   try {
     supervision = supervisionFrom(log);
@@ -105,6 +121,15 @@ export async function runUntilStopped({ flags, logFormat, verb, start }: Service
     supervision?.end();
     log.flush();
   }
+}
+
+/** What Node would print on standard error by itself, between the log's lines. */
+function logWarningsOfNode(log: Log): void {
+  const debugging = debuggingOf(process.env, process.execArgv);
+  if (debugging.length > 0)
+    log.process("warn", `Node was started with ${debugging.join(", ")}: take it out: posline has closed what can be closed`);
+  process.removeAllListeners("warning");
+  process.on("warning", ({ name, message }) => log.process("warn", "a warning of Node's", { error: `${name}: ${message}` }));
 }
 
 /** What turns log lines into text, as `posline logs` shows them; undefined for NDJSON. Loaded only where a person reads. */
@@ -202,6 +227,8 @@ class ProcessSignals {
 
 /** Why a command could not start, and what to do. */
 function startErrorText(error: unknown): string {
+  const deleted = deletedFolderText(error);
+  if (deleted !== undefined) return deleted;
   if (!(error instanceof Error)) return String(error);
   if (!("code" in error) || !("port" in error)) return error.message;
   const where = `port ${String(error.port)}`;

@@ -123,7 +123,7 @@ function timeouts(
 }
 
 /** Where relative paths of a configuration start. */
-const folderOf = (file: string | undefined) => (file === undefined ? process.cwd() : dirname(file));
+const folderOf = (file: string | undefined) => (file === undefined ? "." : dirname(file));
 
 /** The values that stand in files; a relative path starts at the folder of the configuration file. */
 function secrets(

@@ -1,13 +1,12 @@
-import { closeSync, constants, fstatSync, openSync, writeSync } from "node:fs";
-import { Socket } from "node:net";
-import { isatty } from "node:tty";
 import { blockFor } from "./clock.ts";
 import { codeOf } from "./error-code.ts";
+import { type LogOutput, lineEnd, linesIn } from "./log-output.ts";
 
 /**
  * Where log lines leave. Several leave in one write; while the reader takes none, or the disk is full, they are held up to a bound,
- * then dropped and counted. A reader that stopped must stop neither the service nor its end: so nothing here ever blocks, neither
- * this thread nor one of the pool, which the process would wait for when it ends.
+ * then dropped and counted. Where the reader went away for good, they are dropped and counted at once. A reader that stopped must stop
+ * neither the service nor its end: so nothing here ever blocks, neither this thread nor one of the pool, which the process would wait
+ * for when it ends.
  */
 
 /** Milliseconds a line may be held back, so that many leave in one write; a reader that follows doesn't notice. */
@@ -19,14 +18,16 @@ const writeBytes = 16_384;
 /** Milliseconds between two attempts while the reader takes none. */
 const retryMs = 100;
 
-/** Milliseconds that `flush` waits for a reader before the process ends. */
+/** Milliseconds that `flush` waits for a reader before the process ends; one that takes none for longer has stopped. */
 const flushMsMax = 500;
 
 /** Milliseconds between two attempts within `flush`. */
 const flushStepMs = 5;
 
 export interface LogWriterOptions {
-  readonly fd: number;
+  readonly output: LogOutput;
+  /** Makes the output that takes the place of one whose reader went away, where there can be one. */
+  readonly replace?: (() => LogOutput) | undefined;
   /** Bytes held while the reader takes none. */
   readonly heldBytesMax: number;
   /** Called before what is held is written: lines that are held back elsewhere come now. */
@@ -37,43 +38,48 @@ export interface LogWriterOptions {
 
 export class LogWriter {
   readonly #options: LogWriterOptions;
-  readonly #descriptor: Descriptor;
+  #output: LogOutput;
   #lines: string[] = [];
   #linesBytes = 0;
-  /** What a write left over. */
-  #rest: Buffer = empty;
+  /** Lines that were joined to leave together, and how many bytes of them have left. */
+  #chunk: Buffer = empty;
+  #left = 0;
   #dropped = 0;
   #droppedEver = 0;
   /** Attempts in a row of which the reader took nothing. */
   #refusals = 0;
-  /** Why it took nothing the last time, as the system's code. */
+  /** Why lines wait, or were dropped, the last time, as the system's code. */
   #refusal = "";
   #timer: NodeJS.Timeout | undefined;
-  #readerGone = false;
 
   constructor(options: LogWriterOptions) {
     this.#options = options;
-    this.#descriptor = unblocked(options.fd);
+    this.#output = options.output;
   }
 
   /** Takes one line, with its line end. */
   write(line: string): void {
-    if (this.#readerGone) return;
     // Text beyond ASCII takes more bytes than this counts, at most three times as many: the bound is one of memory, not exact.
-    if (this.#linesBytes + this.#rest.length + line.length > this.#options.heldBytesMax) {
-      this.#dropped++;
-      this.#droppedEver++;
+    if (this.#linesBytes + this.#chunk.length - this.#left + line.length > this.#options.heldBytesMax) {
+      this.#drop(1);
       return;
     }
     this.#lines.push(line);
     this.#linesBytes += line.length;
-    if (this.#rest.length === 0 && this.#linesBytes >= writeBytes) this.#drain();
+    if (this.#chunk.length === this.#left && this.#linesBytes >= writeBytes) this.#drain();
     else this.expect();
   }
 
   /** A line is held back elsewhere: `gather` is called as soon as one that is held here would be written. */
   expect(): void {
-    if (!this.#readerGone) this.#timer ??= setTimeout(() => this.#drain(), holdMs);
+    this.#timer ??= setTimeout(() => this.#drain(), holdMs);
+  }
+
+  /** What an output had taken did not reach its reader: it leaves once more, before all else. */
+  takeBack(bytes: Buffer): void {
+    this.#chunk = Buffer.concat([bytes, this.#chunk.subarray(this.#left)]);
+    this.#left = 0;
+    this.expect();
   }
 
   /** Lines dropped since it was opened. */
@@ -81,16 +87,24 @@ export class LogWriter {
     return this.#droppedEver;
   }
 
+  /** Why lines don't leave, as the system's code; undefined while they do, and while the reader is only slow. */
+  get blockage(): string | undefined {
+    const isSlow = this.#refusal === slow && !this.#hasStopped;
+    return this.#refusals === 0 || isSlow ? undefined : this.#refusal;
+  }
+
   /** Writes what is held, as far as the reader takes it within half a second. */
   flush(): void {
     for (let waitedMs = 0; !this.#drain() && waitedMs < flushMsMax; waitedMs += flushStepMs) blockFor(flushStepMs);
   }
 
-  /** Lets go of the descriptor, if it has one of its own; nothing may be written any more. */
-  close(): void {
-    clearTimeout(this.#timer);
-    this.#readerGone = true;
-    if (this.#descriptor.own) closeSync(this.#descriptor.fd);
+  #drop(lines: number): void {
+    this.#dropped += lines;
+    this.#droppedEver += lines;
+  }
+
+  get #hasStopped(): boolean {
+    return this.#refusals * retryMs > flushMsMax;
   }
 
   /** Writes all that is held; false while the reader takes none. */
@@ -98,22 +112,25 @@ export class LogWriter {
     this.#options.gather?.();
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    while (!this.#readerGone && (this.#rest.length > 0 || this.#lines.length > 0)) {
-      if (this.#rest.length === 0) this.#join();
+    while (this.#left < this.#chunk.length || this.#lines.length > 0) {
+      if (this.#left === this.#chunk.length) this.#join();
       if (this.#attempt()) continue;
+      // Nothing is held for a reader that is gone for good; the next line tries again, since a pipe with a name may get another one.
+      if (this.#left === this.#chunk.length) return true;
       this.#timer = setTimeout(() => this.#drain(), retryMs);
       // A slow reader is worth staying for when the process has nothing else to do; one that stopped isn't.
-      if (++this.#refusals * retryMs > flushMsMax) this.#timer.unref();
+      if (this.#hasStopped) this.#timer.unref();
       return false;
     }
-    if (this.#dropped === 0 || this.#readerGone) return true;
+    if (this.#dropped === 0 || this.#refusals > 0) return true;
     this.#lines.push(this.#options.droppedLine(this.#dropped, this.#refusal));
     this.#dropped = 0;
     return this.#drain();
   }
 
   #join(): void {
-    this.#rest = Buffer.from(this.#lines.join(""));
+    this.#chunk = Buffer.from(this.#lines.join(""));
+    this.#left = 0;
     this.#lines = [];
     this.#linesBytes = 0;
   }
@@ -121,42 +138,41 @@ export class LogWriter {
   /** One write; false when the reader takes none now. */
   #attempt(): boolean {
     try {
-      this.#rest = this.#rest.subarray(writeSync(this.#descriptor.fd, this.#rest));
+      this.#left += this.#output.write(this.#chunk.subarray(this.#left));
       this.#refusals = 0;
       return true;
     } catch (error) {
-      const code = codeOf(error);
-      // A reader that went away (`posline serve | head`) must not end the service.
-      this.#readerGone = code === "EPIPE" || code === "EBADF";
-      if (this.#readerGone) return true;
-      // A full disk may have room again, and what went out may end within a line: the rest of it must come first then.
-      this.#refusal = code ?? String(error);
+      this.#refusals++;
+      this.#refusal = codeOf(error) ?? String(error);
+      // A reader that went away (`posline serve | head`) must not end the service. A full disk may have room again, and what went out
+      // may end within a line: the rest of it must come first then.
+      if (isGone(this.#refusal)) this.#readerGone();
       return false;
     }
+  }
+
+  #readerGone(): void {
+    const { replace } = this.#options;
+    // Another reader begins with a whole line.
+    if (this.#left > 0) this.#left = this.#chunk.lastIndexOf(lineEnd, this.#left - 1) + 1;
+    if (replace !== undefined) {
+      this.#output = replace();
+      return;
+    }
+    this.#drop(linesIn(this.#chunk.subarray(this.#left)) + this.#lines.length);
+    this.#left = this.#chunk.length;
+    this.#lines = [];
+    this.#linesBytes = 0;
   }
 }
 
 const empty = Buffer.alloc(0);
 
-interface Descriptor {
-  readonly fd: number;
-  /** True when it was opened here. */
-  readonly own: boolean;
-  /** Kept, since a socket that is collected closes its descriptor. */
-  readonly socket?: Socket;
-}
+/** The system's code of a reader that is there and takes none now. */
+const slow = "EAGAIN";
 
-/** The descriptor in a form that never blocks, where it is one whose reader may stop: a pipe, a socket or a terminal. */
-function unblocked(fd: number): Descriptor {
-  try {
-    const stat = fstatSync(fd);
-    // Opening a socket on it is how Node can be made to set it non-blocking; at its exit it restores what it found on 1 and 2.
-    if (stat.isFIFO() || stat.isSocket()) return { fd, own: false, socket: new Socket({ fd, readable: false }).unref() };
-    // A terminal is shared with the shell that started this process, so it gets an opening of its own.
-    const flags = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
-    if (isatty(fd)) return { fd: openSync(`/proc/self/fd/${fd}`, flags), own: true };
-  } catch {
-    // What can't be had that way is written as it is.
-  }
-  return { fd, own: false };
-}
+/** The system's codes of a reader that went away. */
+const gone: ReadonlySet<string> = new Set(["EPIPE", "ECONNRESET", "EBADF"]);
+
+/** Whether the system's code says that the reader went away. */
+export const isGone = (refusal: string): boolean => gone.has(refusal);

@@ -9,8 +9,9 @@ import {
   processFields,
 } from "./log-fields.ts";
 import { isJournald, priorityPrefix } from "./log-journald.ts";
+import { descriptorOutput, JournaldOutput } from "./log-output.ts";
 import { loggedSentence } from "./log-text.ts";
-import { LogWriter } from "./log-writer.ts";
+import { isGone, LogWriter } from "./log-writer.ts";
 import { printableJson } from "./shell-text.ts";
 
 /**
@@ -33,16 +34,22 @@ export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" |
 export interface LogDropped {
   /** Left out by a budget; counted when the log says so itself. */
   readonly budget: number;
-  /** Dropped since the reader took none, or the disk was full. */
+  /** Dropped since the reader took none or went away, or the disk was full. */
   readonly reader: number;
 }
 
-export interface Log {
+/** Whether the log reaches its reader. */
+export interface LogHealth {
+  /** `ok`, or why lines don't leave, what becomes of them, and what to do. */
+  readonly state: string;
+  /** How many lines are missing in it by now. */
+  readonly dropped: LogDropped;
+}
+
+export interface Log extends LogHealth {
   exchange(record: ExchangeRecord): void;
   line(level: "info" | "warn", message: string, fields: LineFields): void;
   process(level: "info" | "warn" | "error", message: string, fields?: ProcessFields): void;
-  /** How many lines are missing in it by now. */
-  readonly dropped: LogDropped;
   /** The minimum level that is written from now on. */
   setLevel(level: LogLevel): void;
   /** Writes what is held back, before the process ends. */
@@ -82,28 +89,42 @@ export interface LogOptions {
   readonly render?: ((line: string) => string) | undefined;
   /** Whether it leads to journald, which wants a line's priority in front; found out unless said. */
   readonly journald?: boolean;
+  /** What journald calls it, where posline connects to it anew. */
+  readonly identifier?: string;
+  /** journald's socket; the tests have one of their own. */
+  readonly journaldSocket?: string;
 }
+
+/** Where journald takes streams of lines. */
+const journaldStreams = "/run/systemd/journal/stdout";
 
 /**
  * Opens the log on a file descriptor. What it holds back goes out with `flush`, which must come before the process ends.
  */
-export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOptions = {}): Log {
+export function openLog(level: LogLevel, options: LogOptions = {}): Log {
+  const { fd = 1, render, identifier = "posline", journaldSocket = journaldStreams } = options;
+  const journald = options.journald ?? isJournald(fd, process.env["JOURNAL_STREAM"]);
   let held: HeldExchange[] = [];
   /** When what is being written happened, which may be seconds ago. */
   let happenedMs: number | undefined;
-  const prefixed = render === undefined && (journald ?? isJournald(fd, process.env["JOURNAL_STREAM"]));
+  const prefixed = render === undefined && journald;
+  const warning = (msg: string, fields: { readonly dropped?: number } = {}) => {
+    const line = JSON.stringify({ level: "warn", time: isoOf(Date.now()), ...fields, msg });
+    return render === undefined ? `${prefixed ? priorityPrefix(40) : ""}${line}\n` : render(line);
+  };
   const writer = new LogWriter({
-    fd,
+    output: descriptorOutput(fd),
+    replace: !journald
+      ? undefined
+      : () =>
+          new JournaldOutput({
+            ...{ path: journaldSocket, identifier },
+            firstLine: () => warning("journald went away, and is there again: lines just before this one may be missing"),
+            returned: (bytes) => writer.takeBack(bytes),
+          }),
     heldBytesMax,
     gather: () => writeHeld(),
-    droppedLine: (dropped, refusal) => {
-      const msg =
-        refusal === "EAGAIN"
-          ? "log lines were dropped: the reader took none"
-          : `log lines were dropped: they could not be written (${refusal})`;
-      const line = JSON.stringify({ level: "warn", time: isoOf(Date.now()), dropped, msg });
-      return render === undefined ? `${prefixed ? priorityPrefix(40) : ""}${line}\n` : render(line);
-    },
+    droppedLine: (dropped, refusal) => warning(`log lines were dropped: ${whyDropped(refusal)}`, { dropped }),
   });
   const lines = new LineWriter(writer, prefixed, render);
   const logger: Logger = pino(
@@ -169,6 +190,9 @@ export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOption
       if (!logger.isLevelEnabled(at)) return;
       texts.add(message, budgets.process, lineOf(at, loggedSentence(message), processFields(fields)));
     },
+    get state() {
+      return stateOf(writer.blockage, journald);
+    },
     get dropped() {
       writeHeld();
       return { budget: leftOutEver, reader: writer.droppedEver };
@@ -184,6 +208,21 @@ export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOption
       writer.flush();
     },
   };
+}
+
+function whyDropped(refusal: string): string {
+  if (refusal === "EAGAIN") return "the reader took none";
+  return isGone(refusal) ? `the reader went away (${refusal})` : `they could not be written (${refusal})`;
+}
+
+/** @param blockage Why lines don't leave, as the system's code. */
+function stateOf(blockage: string | undefined, journald: boolean): string {
+  if (blockage === undefined) return "ok";
+  const held = `lines are held up to ${heldBytesMax / 1024 / 1024} MiB, then dropped`;
+  if (journald) return `journald takes no lines (${blockage}): ${held}: systemctl status systemd-journald`;
+  if (blockage === "EAGAIN") return `the log's reader takes no lines: ${held}: let it go on, or restart posline`;
+  if (isGone(blockage)) return `the log's reader went away (${blockage}): lines are dropped: restart posline with a reader`;
+  return `the log can't be written (${blockage}): ${held}: make room on its disk`;
 }
 
 /** An answered exchange that isn't a line yet, with its time of day in milliseconds. */

@@ -2,6 +2,7 @@ import { adminAccess } from "../config/admin-access.ts";
 import { type Config, emulatedPath } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
+import { debuggingOf } from "../core/node-debugging.ts";
 import { quoted } from "../core/shell-text.ts";
 import { lookForHolders } from "../device/holders.ts";
 import { killOf, stopUnit } from "../device/open-errors.ts";
@@ -29,6 +30,8 @@ export interface RunningPosline {
   readonly hasOtherToken: boolean;
   /** It was started with an emulated terminal in place of every device. */
   readonly emulated: boolean;
+  /** By what its Node opens a debugger, prints or writes by itself, as far as this user may see. */
+  readonly debugging: readonly string[];
   /** It stands still until it is told to go on: Ctrl-Z in its terminal, a SIGSTOP, a debugger. */
   readonly stopped: boolean;
 }
@@ -63,10 +66,18 @@ export async function findService(
       const emulated = running.args.includes("--emulated");
       const state = (await readTextAt(host.proc, String(running.pid), "status")) ?? "";
       const stopped = /^State:\s+T/im.test(state);
-      return { pid: running.pid, unit: isUnit ? running.unit : undefined, emulated, stopped, ...asked };
+      const debugging = await debuggingIn(running, host);
+      return { pid: running.pid, unit: isUnit ? running.unit : undefined, emulated, debugging, stopped, ...asked };
     }
   }
   return undefined;
+}
+
+async function debuggingIn({ pid, args }: RunningProcess, { proc }: Host): Promise<readonly string[]> {
+  const text = (await readTextAt(proc, String(pid), "environ")) ?? "";
+  const pairs = text.split("\0").map((pair) => [pair.replace(/=.*/s, ""), pair.replace(/^[^=]*=/, "")]);
+  const programAt = args.findIndex((arg, n) => n > 0 && !arg.startsWith("-"));
+  return debuggingOf(Object.fromEntries(pairs), args.slice(1, Math.max(1, programAt)));
 }
 
 /** The processes that hold a port or a device of the configuration, as far as this user may see. */
@@ -121,9 +132,20 @@ export function saysItWrites({ status }: RunningPosline, folder: string): boolea
   return isObject(journal) && journal["folder"] === folder && journal["state"] === "ok";
 }
 
-/** What concerns the whole service: that it answers, and its journal of money. */
+/** What concerns the whole service: that it answers, its journal of money, its log, and its Node. */
 export function serviceFindings(service: RunningPosline | undefined): Finding[] {
-  if (service === undefined) return [];
+  return service === undefined ? [] : [...answerFindings(service), ...debuggingFindings(service)];
+}
+
+function debuggingFindings({ pid, unit, debugging }: RunningPosline): Finding[] {
+  if (debugging.length === 0) return [];
+  const what = `posline (process ${pid}) was started with ${debugging.join(", ")}`;
+  const cause = "by that Node opens a debugger, prints or writes files, beside what posline closes";
+  const ofUnit = "take it out (systemctl cat posline; systemctl show-environment), then sudo systemctl restart posline";
+  return [finding("node", "warn", what, { cause, cure: unit === undefined ? "start it again without that" : ofUnit })];
+}
+
+function answerFindings(service: RunningPosline): Finding[] {
   const { pid, unit, base, status, hasOtherToken, stopped } = service;
   const name = `posline (process ${pid})`;
   if (stopped) {
@@ -160,7 +182,19 @@ export function serviceFindings(service: RunningPosline | undefined): Finding[] 
     const level = journal["onFailure"] === "refuse" ? "bad" : "warn";
     findings.push(finding("journal", level, `the journal of money fails: ${cut(state)}`, { cure: "df -h; dmesg | tail" }));
   }
-  return findings;
+  return [...findings, ...logFindings(status["log"])];
+}
+
+/** What the service says of its log: what isn't in it, nobody finds there. */
+function logFindings(log: unknown): Finding[] {
+  if (!isObject(log)) return [];
+  const { state, dropped } = log;
+  const count = isObject(dropped) ? dropped["reader"] : 0;
+  const isMissing = typeof count === "number" && count > 0;
+  const lines = `${String(count)} log ${count === 1 ? "line was" : "lines were"} dropped since posline started`;
+  if (typeof state === "string" && state !== "ok")
+    return [finding("log", "warn", cut(state), isMissing ? { cause: lines } : {})];
+  return isMissing ? [finding("log", "note", `${lines}: its reader took none, or its disk was full`)] : [];
 }
 
 /** Milliseconds that a recovery by silence may take beyond that silence. */

@@ -124,7 +124,8 @@ function schemaOf({ word, status, code }: FaultBody): JsonObject {
     required: [...(status === undefined ? [] : ["status"]), ...(code === undefined ? [] : ["code"]), "message"],
     properties: {
       ...(status === undefined ? {} : { status: { const: status } }),
-      ...(code === undefined ? {} : { code: { const: code } }),
+      // Not `const`: generators of TypeScript write it as a literal, and oazapfts can't write one below 0.
+      ...(code === undefined ? {} : { code: { type: "integer", minimum: code, maximum: code } }),
       message: { type: "string", description: "For people: what happened and what to do. Its wording may change" },
     },
   };

@@ -113,15 +113,15 @@ export const parameters = {
   },
 } as const;
 
-/** Where a port is reached, for tools that fill in a place of their own. */
+/**
+ * Where a port is reached, for tools that fill in a place of their own. The variables have no description: swagger-parser refuses one,
+ * since its schema of OpenAPI 3.1 misspells that word.
+ */
 export function serverOf(host: string, port: number, what: string): JsonObject {
   return {
     url: "http://{host}:{port}",
     description: what,
-    variables: {
-      host: { default: host, description: "The box that posline runs on; by default only the box itself reaches it" },
-      port: { default: String(port), description: "As configured" },
-    },
+    variables: { host: { default: host }, port: { default: String(port) } },
   };
 }
 

@@ -159,17 +159,18 @@ test("Status.metrics() says when a terminal was heard and a line changed by the 
 test("Status.metrics() has the journal and the log where there are any", async () => {
   const none = [...(await scrape(bank().status)).keys()];
   assert.deepEqual(
-    none.filter((name) => /journal|log_lines/.test(name)),
+    none.filter((name) => /journal|log_/.test(name)),
     [],
   );
   const live: LiveJournal = { state: "the disk is full", unknown: () => [], unknownTotal: 120 };
-  const log = { dropped: { budget: 4, reader: 2 } };
+  const log = { state: "the log's reader went away", dropped: { budget: 4, reader: 2 } };
   const { status } = bank({ journal: { folder: "/var/lib/posline", onFailure: "relay", live }, log });
   const series = await scrape(status);
   assert.equal(series.get("posline_journal_unknown_operations"), 120);
   assert.equal(series.get("posline_journal_writable"), 0);
   assert.equal(series.get('posline_log_lines_dropped_total{cause="budget"}'), 4);
   assert.equal(series.get('posline_log_lines_dropped_total{cause="reader"}'), 2);
+  assert.equal(series.get("posline_log_writable"), 0);
 });
 
 test("Status.metrics() says of a journal that was not read yet how many unknown operations are known, and not that there are none", async () => {

@@ -117,6 +117,18 @@ for (const onFailure of ["refuse", "relay"] as const) {
   });
 }
 
+test("Status.readyz() is 200 while the log can't be written, and notes it as /status does", () => {
+  const status = new Status("1.2.3");
+  const log = { state: "ok", dropped: { budget: 1, reader: 0 } };
+  status.setSources({ ...oneLineSources(played("idle")), log });
+  assert.deepEqual(readyOf(status), { status: 200, answer: { status: "ready" } });
+  log.state = "the log can't be written (ENOSPC): make room on its disk";
+  log.dropped.reader = 12;
+  assert.deepEqual(readyOf(status), { status: 200, answer: { status: "ready", notes: [log.state] } });
+  assert.deepEqual(statusOf(status).notes, [log.state]);
+  assert.deepEqual(statusOf(status).log, log);
+});
+
 test("Status.readyz() says that what was in doubt before is not known while the journal has not been read", () => {
   const status = new Status("1.2.3");
   const live = { state: "there is no folder /x: create it", isReadable: false, unknown: () => [] };

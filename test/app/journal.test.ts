@@ -13,6 +13,7 @@ const root = mkdtempSync(join(tmpdir(), "posline-found-"));
 after(() => rmSync(root, { recursive: true }));
 
 class ToldLog implements Log {
+  readonly state = "ok";
   readonly dropped = { budget: 0, reader: 0 };
   readonly lines: { readonly level: string; readonly message: string; readonly fields: ProcessFields }[] = [];
   exchange(): void {}

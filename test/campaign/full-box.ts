@@ -127,6 +127,7 @@ const bugsOnly = (fail: (error: unknown) => void): Log => ({
   process: (level, message, { error } = {}) => {
     if (level === "error") fail(new Error(`${message}: ${error}`));
   },
+  state: "ok",
   dropped: { budget: 0, reader: 0 },
   setLevel: () => {},
   flush: () => {},

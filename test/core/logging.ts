@@ -1,8 +1,11 @@
 import { openLog } from "../../src/core/log.ts";
 
 /** A process that logs as it is told, for tests of what its reader sees. */
-const [what = "", count = "0", journald] = process.argv.slice(2);
-const log = openLog("info", { journald: journald !== undefined });
+const [what = "", count = "0", journald, socket] = process.argv.slice(2);
+const log = openLog("info", {
+  journald: journald !== undefined,
+  ...(socket === undefined ? {} : { journaldSocket: socket }),
+});
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
 /** What went over a line is always written, however much it is. */
@@ -34,6 +37,8 @@ if (what === "serve") {
   process.stdin.on("data", (bytes: Buffer) => {
     for (const command of bytes.toString().trim().split("\n")) {
       if (command === "flush") log.flush();
+      else if (command === "health") say(JSON.stringify({ state: log.state, dropped: log.dropped }));
+      else if (command === "flood") for (let n = 0; n < 10_000; n++) log.exchange({ ...answered, requestId: `line ${n}` });
       else log.process("info", command);
       say(`did ${command}`);
     }

@@ -270,6 +270,40 @@ test("examine() tells a service that doesn't answer, a line of it that isn't cle
   assert.equal(one(report, "journal", "warn").what, "the journal of money fails: the disk is full");
 });
 
+test("examine() tells that the service's log has gaps, and why nothing gets into it", async () => {
+  const { host, node } = soundBox({ admin: {} });
+  host.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });
+  const told = async (log: object) => {
+    host.web.set(...status({ ready: true, lines: { till: { state: "idle", reason: "proven" } }, log }));
+    return (await look(host)).findings.filter(({ check }) => check === "log");
+  };
+  assert.deepEqual(await told({ state: "ok", dropped: { budget: 7, reader: 0 } }), []);
+  const [gaps] = await told({ state: "ok", dropped: { budget: 0, reader: 1 } });
+  assert.deepEqual(
+    [gaps?.level, gaps?.what],
+    ["note", "1 log line was dropped since posline started: its reader took none, or its disk was full"],
+  );
+  const state = "journald takes no lines (ECONNREFUSED): lines are held up to 1 MiB, then dropped";
+  const [away, ...others] = await told({ state, dropped: { budget: 0, reader: 812 } });
+  assert.deepEqual([away?.level, away?.what, away?.cause], ["warn", state, "812 log lines were dropped since posline started"]);
+  assert.deepEqual(others, []);
+});
+
+test("examine() tells what was left over by which the service's Node opens a debugger, prints or writes", async () => {
+  const { host, node } = soundBox({ admin: {} });
+  const args = ["/usr/bin/node", "--cpu-prof", "/usr/lib/posline/posline.cjs", "serve"];
+  host.installed().running(44, "posline", { args, unit: "posline.service", opens: [node] });
+  host.web.set(...status({ ready: true, lines: { till: { state: "idle", reason: "proven" } } }));
+  host.write("proc/44/environ", "PATH=/usr/bin\0NODE_OPTIONS=--max-semi-space-size=1 --inspect=9229\0NODE_ENV=production\0");
+  const report = await look(host);
+  const { what, cause, cure } = one(report, "node", "warn");
+  assert.equal(what, "posline (process 44) was started with --cpu-prof, --inspect in NODE_OPTIONS");
+  assert.match(cause ?? "", /^by that Node opens a debugger/);
+  assert.match(cure ?? "", /^take it out .*sudo systemctl restart posline$/);
+  host.write("proc/44/environ", "NODE_OPTIONS=--max-semi-space-size=1\0").write("proc/44/cmdline", "/usr/bin/posline\0serve\0");
+  assert.equal((await look(host)).findings.filter(({ check }) => check === "node").length, 1, "its version alone");
+});
+
 test("examine() tells that it can't ask a service where its own configuration names no admin port", async () => {
   const { host, node } = soundBox();
   host.running(44, "node", { args: ["node", "dist/posline.cjs", "serve"], opens: [node] });

@@ -19,6 +19,7 @@ after(() => folder.remove());
 // No prebuilds beside it, and no node_modules above it.
 const file = join(folder.path, "posline.cjs");
 copyFileSync(bundle, file);
+copyFileSync(join(bundle, "../main.cjs"), join(folder.path, "main.cjs"));
 cpSync(fileURLToPath(new URL("../../dist/client", import.meta.url)), join(folder.path, "client"), { recursive: true });
 rmSync(join(folder.path, "client/types"), { recursive: true, force: true });
 const shim = fileURLToPath(new URL("../support/elsewhere.cjs", import.meta.url));

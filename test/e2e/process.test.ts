@@ -21,6 +21,7 @@ import { ask, BridgeProcess, scratchFolder, startedBridge } from "../support/bri
 import { obeyed } from "../support/evil-text.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
 import { answering, type Behaviour, Terminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
 import { withBridge } from "../support/with-bridge.ts";
 
 test("SIGTERM lets the exchange in flight end, refuses what waits and what comes, and exits with 0", async () => {
@@ -109,6 +110,26 @@ function isWritable(folder: string): boolean {
     return false;
   }
 }
+
+test("serve whose log's reader went away counts its lines, and /status, /readyz, /metrics and doctor say so", async () => {
+  const bridge = new PoslineProcess(["serve", "--emulated"]);
+  const admin = await bridge.port("admin");
+  const bank = await bridge.port("bank");
+  await bridge.logged(({ state }) => state === "idle", "the line to be clean");
+  const told = async (path: string) => JSON.parse((await ask(admin, "GET", path, "")).text);
+  assert.deepEqual((await told("/status")).log, { state: "ok", dropped: { budget: 0, reader: 0 } });
+  bridge.child.stdout?.destroy();
+  for (let n = 1; n <= 3; n++) assert.equal((await ask(bank, "POST", "/terminals", "")).status, 200);
+  await until(async () => (await told("/status")).log.dropped.reader >= 3, "the lines to be counted");
+  const { log } = await told("/status");
+  const state = "the log's reader went away (EPIPE): lines are dropped: restart posline with a reader";
+  assert.deepEqual(log, { state, dropped: { budget: 0, reader: 3 } });
+  assert.deepEqual((await told("/readyz")).notes, [state]);
+  const metrics = (await ask(admin, "GET", "/metrics", "")).text;
+  assert.match(metrics, /^posline_log_lines_dropped_total\{cause="reader"\} 3$/m);
+  assert.match(metrics, /^posline_log_writable 0$/m);
+  assert.equal(await bridge.ended("SIGTERM"), 0);
+});
 
 test("serve says which port is taken, and exits with 69", async () => {
   const taken = createServer().listen(0, "127.0.0.1");

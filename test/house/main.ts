@@ -53,6 +53,7 @@ const silent: Log = {
   exchange: () => {},
   line: () => {},
   process: () => {},
+  state: "ok",
   dropped: { budget: 0, reader: 0 },
   setLevel: () => {},
   flush: () => {},

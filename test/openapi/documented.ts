@@ -19,7 +19,21 @@ export async function validDocument(document: JsonObject): Promise<JsonObject> {
   const { valid, errors } = await validator.validate({ ...plain });
   assert.ok(valid, JSON.stringify(errors, undefined, 2)?.slice(0, 4_000));
   assert.equal(validator.version, "3.1");
+  assert.deepEqual([...refusedByTools(plain)], []);
   return plain;
+}
+
+/** What OpenAPI allows and tools refuse: a description of a server's variable (swagger-parser), a literal below 0 (oazapfts). */
+function* refusedByTools(value: unknown, at = "#"): Generator<string> {
+  if (typeof value !== "object" || value === null) return;
+  for (const [name, child] of Object.entries(value)) {
+    // Values of examples are no schemas.
+    if (name === "examples") continue;
+    const literals: readonly unknown[] = name === "enum" && Array.isArray(child) ? child : name === "const" ? [child] : [];
+    if (literals.some((literal) => Number(literal) < 0)) yield `${at}/${name}`;
+    if (name === "description" && /\/servers\/\d+\/variables\//.test(at)) yield `${at}/${name}`;
+    yield* refusedByTools(child, `${at}/${name}`);
+  }
 }
 
 const pointer = (...names: readonly string[]) =>

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { folder, root } from "./packages.ts";
 
-/** What ships can be read: dist/posline.cjs as a person, a debugger or a scanner finds it. */
+/** What ships can be read: dist/main.cjs as a person, a debugger or a scanner finds it. */
 
-const bundle = join(root, "dist/posline.cjs");
+const bundle = join(root, "dist/main.cjs");
 const text = readFileSync(bundle, "utf8");
 
 const sourceFiles = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).filter((name) =>
@@ -49,7 +49,7 @@ function framesOf(...args: readonly string[]): readonly { readonly name: string;
     env: { PATH: "", POSLINE_FISCAL_PORT: "0", POSLINE_BANK_PORT: "0", POSLINE_QR_PORT: "0", POSLINE_ADMIN_PORT: "0" },
     timeout: 20_000,
   });
-  const frames = [...stderr.matchAll(/^ {4}at (?:async |new )*([\w$.#<>]+) \(.*posline\.cjs:(\d+):\d+\)$/gm)];
+  const frames = [...stderr.matchAll(/^ {4}at (?:async |new )*([\w$.#<>]+) \(.*main\.cjs:(\d+):\d+\)$/gm)];
   assert.ok(frames.length > 0, stderr);
   return frames.map(([, name = "", line = ""]) => ({ name: name.replace(/^.*[.#]/, ""), line: Number(line) }));
 }

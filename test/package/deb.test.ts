@@ -39,6 +39,7 @@ test("a package holds what belongs to it, and nothing else", { skip: noDpkg }, (
   assert.deepEqual(files.map(({ path }) => path).sort(), [
     "/etc/posline/posline.json",
     "/usr/bin/posline",
+    "/usr/lib/posline/main.cjs",
     ...["de.json", "en.json", "icon.svg", "index.html", "page.css", "page.js"].map((name) => `/usr/lib/posline/page/${name}`),
     "/usr/lib/posline/posline.cjs",
     "/usr/lib/posline/prebuilds/linux-x64/@serialport+bindings-cpp.glibc.node",

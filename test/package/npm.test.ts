@@ -71,6 +71,7 @@ before(() => {
 test("npm pack builds first: the package has the command, its prebuilds and the client", () => {
   const needed = [
     "dist/posline.cjs",
+    "dist/main.cjs",
     "dist/client/client.cjs",
     "dist/client/client.mjs",
     "dist/client/browser.mjs",

@@ -7,6 +7,7 @@ import { exitCodes } from "../../src/cli/exit.ts";
 import { adminDefaults } from "../../src/config/limits.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { contracts } from "../../src/contract/contracts.ts";
+import { debuggingOf } from "../../src/core/node-debugging.ts";
 import { folder, missing, root } from "./packages.ts";
 
 const noSystemd = missing("systemd-analyze", "sudo apt-get install systemd");
@@ -82,6 +83,14 @@ test("a secret that isn't there has something in its place, or the service would
       ?.map((each) => each.split(":")[0]);
     assert.ok(loaded !== undefined && loaded.length > 0);
     assert.deepEqual(placed, loaded);
+  }
+});
+
+test("Node is given no variable that was left over by which it prints or writes by itself", () => {
+  for (const name of ["posline.service", "posline-gateway.service"]) {
+    const unset = settings(name).get("UnsetEnvironment")?.join(" ").split(" ") ?? [];
+    assert.deepEqual(debuggingOf(Object.fromEntries(unset.map((variable) => [variable, "x"])), []), unset);
+    for (const variable of ["NODE_DEBUG", "NODE_DEBUG_NATIVE"]) assert.ok(unset.includes(variable), variable);
   }
 });
 
