@@ -40,7 +40,7 @@ export interface ReadRequest {
 
 /**
  * Reads the body of an HTTP request.
- * @throws Fault `malformed`, `missing` or `sign`; nothing was sent.
+ * @throws Fault `malformed`, `missing`, `sign`, and of a contract's schema `date` and `amount`; nothing was sent.
  */
 export function readHttpBody(contract: Contract, route: Route, pieces: readonly Buffer[], rules: RequestRules): ReadRequest {
   return contract.envelope === "form" ? readForm(contract, route, pieces, rules) : readText(contract, route, pieces, rules);
