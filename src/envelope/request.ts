@@ -46,7 +46,7 @@ const sentAlone: SentRequest = { headers: {} };
 /**
  * Reads the body of an HTTP request.
  * @param sent The request, which may tell why its body can't be read.
- * @throws Fault `malformed`, `missing` or `sign`; nothing was sent.
+ * @throws Fault `malformed`, `missing`, `sign`, and of a contract's schema `date` and `amount`; nothing was sent.
  */
 export function readHttpBody(
   contract: Contract,

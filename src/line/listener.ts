@@ -62,7 +62,7 @@ export interface LineListenerReport {
 export type LineHandler = (call: Call, waitedMs: number) => Promise<Reply>;
 
 /** A service that is answered on a line. */
-export interface ListeningService {
+interface ListeningService {
   readonly contract: Contract;
   /** The service's name, where not its contract's. */
   readonly service?: ServiceName | undefined;
@@ -241,8 +241,10 @@ export class LineListener {
   }
 
   async #answer(job: Job): Promise<void> {
-    if ("broken" in job)
-      return this.#refuseUnread(job.broken, "stx", new Fault("malformed", "Cannot read the frame: its CRC is wrong"));
+    if ("broken" in job) {
+      const fault = new Fault("malformed", "Cannot read the frame: its CRC is wrong");
+      return this.#refuseUnread(job.broken, job.broken.framing, fault);
+    }
     const read = this.#readRequest(job.frame);
     if ("cause" in read) return this.#refuseUnaddressed(job.frame, read);
     this.#answersUnread = true;
@@ -404,11 +406,10 @@ export class LineListener {
   #readRequest({ framing, payload }: Frame): Asked | Unaddressed {
     const { services } = this.#options;
     const whole = wholeOf(payload);
-    if (framing === "stx")
-      return readForm(
-        services.find(({ contract }) => contract.framing === "stx"),
-        whole,
-      );
+    if (framing === "stx") {
+      const fiscal = services.find(({ contract }) => contract.framing === "stx");
+      return readForm(fiscal, whole);
+    }
     const text = readTextLine(whole);
     if (text === undefined) return { cause: "it begins with neither a route nor a :port and a route" };
     const asked = services.find(({ contract }) => isSelected(contract, text.prefix));
