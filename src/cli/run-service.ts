@@ -7,6 +7,7 @@ import type { Config } from "../config/config.ts";
 import { type Flags, type Loaded, loadConfig } from "../config/load.ts";
 import { type Log, openLog } from "../core/log.ts";
 import { printableLines } from "../core/shell-text.ts";
+import { urlHost } from "../core/url-host.ts";
 import { version } from "../core/version.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import type { FlagTable } from "./command.ts";
@@ -203,8 +204,8 @@ class ProcessSignals {
 /** Why a command could not start, and what to do. */
 function startErrorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (!("code" in error) || !("port" in error)) return error.message;
-  const where = `port ${String(error.port)}`;
+  if (!("code" in error) || !("address" in error) || !("port" in error)) return error.message;
+  const where = `${urlHost(String(error.address))}:${String(error.port)}`;
   if (error.code === "EADDRINUSE") {
     return `Cannot listen on ${where}: another process has it: stop that one (ss -ltnp shows it), or configure another port`;
   }

@@ -1,5 +1,5 @@
 import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { AdminConfig } from "../config/config.ts";
 import { Fault } from "../core/fault.ts";
 import { quotedName } from "../core/log-text.ts";
@@ -9,7 +9,7 @@ import { Guard } from "./guard.ts";
 import * as limits from "./limits.ts";
 import { type RequestTarget, requestTarget } from "./request-target.ts";
 import { parseErrorFault, safetyHeaders } from "./response-writer.ts";
-import { BoundedServer, type ListenOn, type RequestTimeouts } from "./server.ts";
+import { BoundedServer, type ListeningAt, type ListenOn, type RequestTimeouts } from "./server.ts";
 import { type StreamAnswer, Streams } from "./streams.ts";
 
 /**
@@ -95,10 +95,10 @@ export class AdminListener {
   }
 
   /**
-   * Begins to listen, on its own port or on a socket that somebody else opened.
-   * @throws Error when the address can't be had, with the system's code.
+   * Begins to listen, on its own port or on sockets that somebody else opened.
+   * @throws Error when an address can't be had, with the system's code.
    */
-  listen(on: ListenOn = this.#options.config): Promise<AddressInfo> {
+  listen(on: ListenOn = this.#options.config): Promise<ListeningAt> {
     return this.#server.listen(on);
   }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
-import { isLoopback } from "../config/exposure.ts";
+import { isLoopback } from "../core/address.ts";
 import type { ServiceName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import { quotedName } from "../core/log-text.ts";
