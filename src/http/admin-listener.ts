@@ -8,7 +8,7 @@ import type { PendingRequest } from "./connections.ts";
 import { Guard } from "./guard.ts";
 import * as limits from "./limits.ts";
 import { type RequestTarget, requestTarget } from "./request-target.ts";
-import { parseErrorFault, safetyHeaders } from "./response-writer.ts";
+import { optionsHeaders, originHeaders, parseErrorFault, safetyHeaders } from "./response-writer.ts";
 import { BoundedServer, type ListeningAt, type ListenOn, type RequestTimeouts } from "./server.ts";
 import { type StreamAnswer, Streams } from "./streams.ts";
 
@@ -139,12 +139,10 @@ export class AdminListener {
       this.#server.connections.refuseOverLimit(pending);
       const target = requestTarget(request.url);
       const origin = this.#guard.admit(request, target);
-      if (origin !== undefined) {
-        pending.origin = { "Access-Control-Allow-Origin": origin, Vary: "Origin" };
-        if (request.method === "OPTIONS") {
-          writePreflight(pending);
-          return;
-        }
+      if (origin !== undefined) pending.origin = originHeaders(origin);
+      if (request.method === "OPTIONS") {
+        response.writeHead(204, optionsHeaders(request, origin, "GET")).end();
+        return;
       }
       // What HEAD is answered is what GET would be; its body is left out by Node.
       const name = `${request.method === "HEAD" ? "GET" : request.method} ${target.path}`;
@@ -239,16 +237,6 @@ function errorText(message: string): string {
 
 /** What a browser needs in order to ask for the token; programs read the message. */
 const challenge = { "WWW-Authenticate": 'Bearer realm="posline", Basic realm="posline"' } as const;
-
-/** Answers a preflight of an origin that may read. */
-function writePreflight({ response, origin }: ServedRequest): void {
-  const headers = {
-    "Access-Control-Allow-Methods": "GET",
-    "Access-Control-Allow-Headers": "Authorization, Last-Event-ID",
-    "Access-Control-Max-Age": String(limits.preflightMaxAgeS),
-  };
-  response.writeHead(204, { ...headers, ...safetyHeaders, ...origin }).end();
-}
 
 function write(
   { response, origin }: ServedRequest,

@@ -121,9 +121,9 @@ export class HttpListener {
       settings: { contract, guard, responses, isFollowed },
     } = context;
     context.origin = guard.admit(request, target);
-    if (request.method === "OPTIONS" && context.origin !== undefined) {
+    if (request.method === "OPTIONS") {
       context.closesConnection = this.#server.connections.closesAfter(context);
-      responses.writePreflight(request, context, context.origin);
+      responses.writeOptions(request, context);
       return false;
     }
     guard.checkKey(request);
