@@ -1,9 +1,8 @@
-import type { AddressInfo } from "node:net";
 import { adminDefaults } from "../config/limits.ts";
 import type { Log } from "../core/log.ts";
 import { AdminListener, type AdminRoute, type AdminSettings } from "../http/admin-listener.ts";
 import { readPageFiles } from "../http/page-files.ts";
-import type { ListenOn } from "../http/server.ts";
+import type { ListeningAt, ListenOn } from "../http/server.ts";
 import { reportBug } from "./bug.ts";
 
 /** The admin port of a process, and the status page on it. */
@@ -11,10 +10,7 @@ import { reportBug } from "./bug.ts";
 /** Beside the bundle; where the sources run by themselves, there is none. */
 const pageFolder = new URL("./page/", import.meta.url);
 
-export interface Admin {
-  /** Where it listens. */
-  readonly host: string;
-  readonly port: number;
+export interface Admin extends ListeningAt {
   /** Answers by these routes from now on. */
   replace(routes: Readonly<Record<string, AdminRoute>>): void;
   close(): Promise<void>;
@@ -23,9 +19,9 @@ export interface Admin {
 /**
  * Opens the admin port.
  * @param config Its address; undefined: the default address, if that is free.
- * @param on A socket that is open already, in place of an address.
+ * @param on Sockets that are open already, in place of an address.
  * @returns undefined when no address was configured and the default one is in use: an optional port must not stop a service.
- * @throws Error when the configured address, or the socket, can't be used.
+ * @throws Error when the configured address, or the sockets, can't be used.
  */
 export async function openAdmin(
   config: AdminSettings | undefined,
@@ -46,9 +42,9 @@ export async function openAdmin(
       log.process("warn", "a watcher of the admin port was dropped: it reads too slowly", { count });
     },
   });
-  let address: AddressInfo;
+  let at: ListeningAt;
   try {
-    address = await listener.listen(on);
+    at = await listener.listen(on);
   } catch (error) {
     if (config !== undefined || on !== undefined) throw error;
     const { host, port } = adminDefaults;
@@ -56,8 +52,7 @@ export async function openAdmin(
     return undefined;
   }
   return {
-    host: address.address,
-    port: address.port,
+    ...at,
     replace: (replacing) => listener.replace(replacing),
     close: () => listener.close(),
   };

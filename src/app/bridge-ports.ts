@@ -1,7 +1,8 @@
 import type { Config, ServiceConfig } from "../config/config.ts";
-import { exposedSocket, isLoopback, needsToken } from "../config/exposure.ts";
+import { exposedSocket, needsToken } from "../config/exposure.ts";
 import { adminDefaults } from "../config/limits.ts";
 import { meet } from "../config/rules.ts";
+import { hostOfAddresses, isLoopback } from "../core/address.ts";
 import type { ServiceName } from "../core/call.ts";
 import { codeOf } from "../core/error-code.ts";
 import { loopTurns } from "../core/loop-turns.ts";
@@ -37,25 +38,8 @@ export class SocketsError extends Error {
   readonly exitCode = 78;
 }
 
-/** What answers at one place: a listener, or one for each address at which systemd listens there. */
-class Answering {
-  readonly #listeners: readonly HttpListener[];
-
-  constructor(listeners: readonly HttpListener[]) {
-    this.#listeners = listeners;
-  }
-
-  replace(options: HttpListenerOptions): void {
-    for (const listener of this.#listeners) listener.replace(options);
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.#listeners.map((listener) => listener.close()));
-  }
-}
-
 interface Port {
-  readonly answering: Answering;
+  readonly listener: HttpListener;
   readonly listening: Listening;
   readonly config: HttpListenerOptions["config"];
 }
@@ -71,7 +55,7 @@ export class BridgePorts {
   readonly #report: HttpListenerOptions["report"];
   #ports: ReadonlyMap<Address, Port> = new Map();
   /** systemd's sockets that no service has now. */
-  readonly #unserved = new Map<Address, Answering>();
+  readonly #unserved = new Map<Address, HttpListener>();
   readonly #closing = new Set<Promise<void>>();
   #accepted = Promise.resolve();
 
@@ -104,7 +88,7 @@ export class BridgePorts {
    */
   async prepare(all: readonly WantedPort[]): Promise<PreparedPorts> {
     const prepared = new Map<Address, { port: Port; wanted: WantedPort }>();
-    const opened: Answering[] = [];
+    const opened: HttpListener[] = [];
     // A configuration may take a port back at once.
     await this.#accepted;
     try {
@@ -112,13 +96,13 @@ export class BridgePorts {
         const place = this.#placeOf(wanted);
         const before = prepared.get(place);
         if (before !== undefined) throw samePort(wanted, before.wanted);
-        const { answering, listening } = this.#ports.get(place) ?? (await this.#open(wanted, opened));
+        const { listener, listening } = this.#ports.get(place) ?? (await this.#open(wanted, opened));
         const { line, options } = wanted;
-        const port = { answering, listening: { ...listening, service: nameOf(wanted), line }, config: options.config };
+        const port = { listener, listening: { ...listening, service: nameOf(wanted), line }, config: options.config };
         prepared.set(place, { wanted, port });
       }
     } catch (error) {
-      await Promise.all(opened.map((answering) => answering.close()));
+      await Promise.all(opened.map((listener) => listener.close()));
       throw error;
     }
     return prepared;
@@ -127,19 +111,19 @@ export class BridgePorts {
   /** Closes what was opened for a configuration that won't be used. */
   async discard(prepared: PreparedPorts): Promise<void> {
     const made = [...prepared].filter(([place]) => !this.#ports.has(place) && !this.#unserved.has(place));
-    await Promise.all(made.map(([, { port }]) => port.answering.close()));
+    await Promise.all(made.map(([, { port }]) => port.listener.close()));
   }
 
   /** Lets a configuration's services be reached, and no others. */
   take(prepared: PreparedPorts): void {
     for (const [place, { port, wanted }] of prepared) {
-      port.answering.replace(wanted.options);
+      port.listener.replace(wanted.options);
       this.#unserved.delete(place);
     }
-    for (const [place, { answering }] of this.#ports) {
+    for (const [place, { listener }] of this.#ports) {
       if (prepared.has(place)) continue;
-      if (this.#sockets.length === 0) this.#close(answering);
-      else this.#unserved.set(place, answering);
+      if (this.#sockets.length === 0) this.#close(listener);
+      else this.#unserved.set(place, listener);
     }
     this.#ports = new Map([...prepared].map(([place, { port }]) => [place, port]));
     for (const port of new Set(this.#sockets.map((socket) => socket.port))) this.#answerUnserved(port);
@@ -152,8 +136,8 @@ export class BridgePorts {
 
   /** Stops accepting; settles when the last answers have gone out. */
   async close(): Promise<void> {
-    for (const { answering } of this.#ports.values()) this.#close(answering);
-    for (const answering of this.#unserved.values()) this.#close(answering);
+    for (const { listener } of this.#ports.values()) this.#close(listener);
+    for (const listener of this.#unserved.values()) this.#close(listener);
     await Promise.all(this.#closing);
   }
 
@@ -161,9 +145,9 @@ export class BridgePorts {
     const place = String(port);
     if (this.#ports.has(place)) return;
     const options = unserved(port, this.#report);
-    const answering = this.#unserved.get(place);
-    if (answering === undefined) this.#unserved.set(place, this.#takeOver(port, options));
-    else answering.replace(options);
+    const listener = this.#unserved.get(place);
+    if (listener === undefined) this.#unserved.set(place, this.#takeOver(port, options));
+    else listener.replace(options);
   }
 
   #placeOf(wanted: WantedPort): Address {
@@ -172,22 +156,22 @@ export class BridgePorts {
     return this.#sockets.length > 0 ? String(config.port) : `${config.host} ${config.port}`;
   }
 
-  async #open({ line, options }: WantedPort, opened: Answering[]): Promise<Port> {
+  async #open({ line, options }: WantedPort, opened: HttpListener[]): Promise<Port> {
     const { contract, config, service = contract.service } = options;
     if (this.#sockets.length === 0) {
       const listener = new HttpListener(options);
-      const { address, port } = await listener.listen().catch((error: unknown) => {
+      const at = await listener.listen().catch((error: unknown) => {
         throw this.#refusalByOwn(service, config, error) ?? error;
       });
-      const answering = new Answering([listener]);
-      opened.push(answering);
-      return { answering, listening: { service, host: address, port, line }, config };
+      opened.push(listener);
+      return { listener, listening: { service, ...at, line }, config };
     }
-    const socket = this.#sockets.find(({ port }) => port === config.port);
-    if (socket === undefined) throw noSocket(`services.${service}.port`, config.port, this.#sockets);
-    const { host, port } = socket;
-    const answering = this.#unserved.get(String(port)) ?? this.#takeOver(port, options);
-    return { answering, listening: { service, host, port, line }, config };
+    const { port } = config;
+    const sockets = this.#sockets.filter((socket) => socket.port === port);
+    if (sockets.length === 0) throw noSocket(`services.${service}.port`, port, this.#sockets);
+    const host = hostOfAddresses(sockets.map((socket) => socket.host));
+    const listener = this.#unserved.get(String(port)) ?? this.#takeOver(port, options);
+    return { listener, listening: { service, host, port, line }, config };
   }
 
   /**
@@ -205,21 +189,17 @@ export class BridgePorts {
   }
 
   /** Answers on systemd's sockets of a port. They listen already: there is nothing to wait for, and nothing that could fail. */
-  #takeOver(port: number, options: HttpListenerOptions): Answering {
-    const listeners = this.#sockets
-      .filter((socket) => socket.port === port)
-      .map(({ holder }) => {
-        const listener = new HttpListener(options);
-        void listener.listen({ holder });
-        return listener;
-      });
-    return new Answering(listeners);
+  #takeOver(port: number, options: HttpListenerOptions): HttpListener {
+    const listener = new HttpListener(options);
+    const holders = this.#sockets.filter((socket) => socket.port === port).map(({ holder }) => holder);
+    void listener.listen({ holders });
+    return listener;
   }
 
   /** systemd's sockets stay open: what posline hasn't accepted there waits for the next process. */
-  #close(answering: Answering): void {
+  #close(listener: HttpListener): void {
     if (this.#sockets.length === 0) this.#accepted = loopTurns(acceptTurns);
-    const closed = this.#accepted.then(() => answering.close()).finally(() => this.#closing.delete(closed));
+    const closed = this.#accepted.then(() => listener.close()).finally(() => this.#closing.delete(closed));
     this.#closing.add(closed);
   }
 }
@@ -239,7 +219,7 @@ function samePort(wanted: WantedPort, other: WantedPort): SocketsError {
 
 /** systemd's sockets are others than the configuration's ports. */
 function noSocket(path: string, port: number, sockets: readonly ListeningSocket[]): SocketsError {
-  const ports = sockets.map((each) => each.port).join(", ");
+  const ports = [...new Set(sockets.map((each) => each.port))].join(", ");
   return new SocketsError(
     `Cannot use the configuration: ${path} is ${port}, but systemd's posline.socket listens on ${ports}: change the port back, or add ` +
       `it to posline.socket: sudo systemctl edit posline.socket, then sudo systemctl restart posline.socket posline`,
@@ -247,20 +227,21 @@ function noSocket(path: string, port: number, sockets: readonly ListeningSocket[
 }
 
 /**
- * The socket of systemd's that is the admin port's.
+ * The sockets of systemd's that are the admin port's.
  * @throws SocketsError when systemd has none where it is configured, or one that the network reaches and that asks for no token.
  */
-export function socketForAdmin(
+export function socketsForAdmin(
   { admin }: Pick<Config, "admin">,
   sockets: readonly ListeningSocket[],
-): ListeningSocket | undefined {
-  const socket = sockets.find(({ port }) => port === (admin ?? adminDefaults).port);
-  if (socket === undefined && admin !== undefined && sockets.length > 0) throw noSocket("admin.port", admin.port, sockets);
-  if (socket !== undefined && !isLoopback(socket.host) && admin?.token === undefined) {
+): readonly ListeningSocket[] {
+  const own = sockets.filter(({ port }) => port === (admin ?? adminDefaults).port);
+  if (own.length === 0 && admin !== undefined && sockets.length > 0) throw noSocket("admin.port", admin.port, sockets);
+  const open = own.find(({ host }) => !isLoopback(host));
+  if (open !== undefined && admin?.token === undefined) {
     throw new SocketsError(
-      `Cannot use the configuration: posline.socket opens the admin port on ${socket.host}, where it ${needsToken}; or listen on ` +
-        `127.0.0.1:${socket.port}: sudo systemctl edit posline.socket, then sudo systemctl restart posline.socket posline`,
+      `Cannot use the configuration: posline.socket opens the admin port on ${open.host}, where it ${needsToken}; or listen on ` +
+        `127.0.0.1:${open.port}: sudo systemctl edit posline.socket, then sudo systemctl restart posline.socket posline`,
     );
   }
-  return socket;
+  return own;
 }

@@ -20,7 +20,7 @@ import type { Line, LineReport } from "../line/line.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import { type Admin, openAdmin } from "./admin.ts";
 import { type BridgeLine, bridgeLine, type LineWatcher } from "./bridge-line.ts";
-import { BridgePorts, type PreparedPorts, socketForAdmin, type WantedPort } from "./bridge-ports.ts";
+import { BridgePorts, type PreparedPorts, socketsForAdmin, type WantedPort } from "./bridge-ports.ts";
 import { reportBug } from "./bug.ts";
 import type { EmulationFlags } from "./emulation.ts";
 import { Followers } from "./followers.ts";
@@ -77,16 +77,16 @@ export interface Bridge extends Supervised {
 export async function startBridge({ config, log, emulated, sockets, tap }: BridgeOptions): Promise<Bridge> {
   const emulation = emulated === undefined ? undefined : await emulationOf(emulated, config, log);
   const transportOf = emulation === undefined ? await devices(log) : await emulatedLines(emulation, log);
-  const adminSocket = socketForAdmin(config, sockets);
+  const adminSockets = socketsForAdmin(config, sockets);
   const status = new Status(version);
   const error = (reason: unknown) => reportBug(log, reason);
   const events = new Events({ version, notReady: () => status.notReady(), error });
   const journal = await journalOf(config, log, events);
   const followers = new Followers(journal);
   const settling = settlingOf(journal, config, followers, error);
-  const forServices = sockets.filter((each) => each !== adminSocket);
+  const forServices = sockets.filter((each) => !adminSockets.includes(each));
   const control = emulation?.routes ?? {};
-  const hasAdmin = config.admin !== undefined || adminSocket !== undefined || emulation !== undefined;
+  const hasAdmin = config.admin !== undefined || adminSockets.length > 0 || emulation !== undefined;
   const parts = { log, status, events, transportOf, journal, followers, settling, control };
   const bridge = new RunningBridge({ ...parts, sockets: forServices, isWatched: hasAdmin || tap !== undefined });
   try {
@@ -94,7 +94,8 @@ export async function startBridge({ config, log, emulated, sockets, tap }: Bridg
     if (tap !== undefined) bridge.openTap(tap);
     // Last, so that the usual admin port is never taken from a service that is to have it.
     if (hasAdmin) {
-      bridge.admin = await openAdmin(config.admin, bridge.routes, log, adminSocket);
+      const on = adminSockets.length > 0 ? { holders: adminSockets.map(({ holder }) => holder) } : undefined;
+      bridge.admin = await openAdmin(config.admin, bridge.routes, log, on);
     }
   } catch (error) {
     await bridge.stop();

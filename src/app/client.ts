@@ -9,6 +9,7 @@ import {
   type ServicesOptions,
 } from "../client/client.ts";
 import { isObject } from "../core/json-object.ts";
+import { addressMs } from "../http/limits.ts";
 import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../settle/transport.ts";
 import type { LineClientOptions } from "./client-line.ts";
 
@@ -25,7 +26,8 @@ type LineOptions = ServicesOptions & { readonly line: LineClientOptions };
 export type ClientOptions = HttpClientOptions | LineOptions;
 
 /**
- * Makes a client. With `line` it speaks to the terminal itself: the line is opened by the first call and held until `close`.
+ * Makes a client. With `line` it speaks to the terminal itself: the line is opened by the first call and held until `close`. Over HTTP it
+ * gives each address of a host 2 s, for the whole process: `fetch` can be given no time of its own.
  * @throws TypeError for a url or a key that no request can be built of, and for options of other types or names.
  */
 export function createClient(options?: ClientOptions): Client;
@@ -34,13 +36,23 @@ export function createClient(options: ClientOptions = {}): Client {
   // Which says what is wrong with it
   if (!isObject(options)) return createHttpClient(options);
   const { line, ...services }: HttpClientOptions & { readonly line?: unknown } = options;
-  if (line === undefined || line === null) return createHttpClient(services);
+  if (line === undefined || line === null) {
+    waitForAddresses();
+    return createHttpClient(services);
+  }
   if (!isLine(line)) {
     throw new TypeError('Cannot make a client: line has no path: use { path: "/dev/ttyUSB0" }');
   }
   refuseUnknown("line", line, Object.keys(lineOptions));
   const open = async () => (await import("./client-line.ts")).openLine(line, services);
   return createClientOver(new LateTransport(open), services);
+}
+
+/** Lets `fetch` wait for each address of a host as long as a slow link needs, unless the process waits longer already. */
+function waitForAddresses(): void {
+  // Not by an import, which the bundler of a page that takes this entry would not find.
+  const net = process.getBuiltinModule("node:net");
+  net.setDefaultAutoSelectFamilyAttemptTimeout(Math.max(addressMs, net.getDefaultAutoSelectFamilyAttemptTimeout()));
 }
 
 /** All that there are, which the type holds it to. */

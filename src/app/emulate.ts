@@ -68,8 +68,7 @@ export async function startEmulating(options: EmulateOptions): Promise<Emulating
   let admin: Admin | undefined;
   try {
     for (const { each, listener } of ports) {
-      const { address, port } = await listener.listen();
-      listening.push({ service: each.service, host: address, port });
+      listening.push({ service: each.service, ...(await listener.listen()) });
     }
     if (options.admin) {
       const { routes } = emulation;

@@ -1,5 +1,6 @@
 import type { Config, LineConfig, ServiceConfig } from "../config/config.ts";
 import type { ServiceName } from "../core/call.ts";
+import type { ListeningAt } from "../http/server.ts";
 
 /** A service with its settings. */
 export interface Served {
@@ -8,10 +9,8 @@ export interface Served {
 }
 
 /** A service that listens. */
-export interface Listening {
+export interface Listening extends ListeningAt {
   readonly service: ServiceName;
-  readonly host: string;
-  readonly port: number;
   /** The name of its line, where it has one. */
   readonly line?: string;
 }

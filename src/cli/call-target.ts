@@ -8,6 +8,7 @@ import { defaultFile, loadConfig } from "../config/load.ts";
 import { line as lineSchema } from "../config/schema-line.ts";
 import { readAtMost, reason } from "../config/secrets.ts";
 import { contracts } from "../contract/contracts.ts";
+import { reachableAddress } from "../core/address.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
 import { isObject } from "../core/json-object.ts";
 import { nearest } from "../core/nearest.ts";
@@ -65,7 +66,7 @@ function calledByName<T extends CallTarget>(name: ServiceName, found: ServiceCon
   const { contract, host, port } = found;
   // A line of its own is one terminal, whatever the configuration calls it.
   if (args.line !== undefined) return { service: { name: contract, contract }, args };
-  const url = args.url ?? `http://${urlHost(host)}:${port}`;
+  const url = args.url ?? `http://${urlHost(reachableAddress(host))}:${port}`;
   return { service: { name, contract }, args: { ...args, url, named: { [contract]: found } } };
 }
 

@@ -99,7 +99,7 @@ export const emulateCommand = defineCommand({
     "admin-port": { type: "whole", example: "8880", describe: "Port of the control API, 0 for any free one (default 8880)" },
   },
   epilogue:
-    "The services listen on 127.0.0.1 at 8008 (fiscal), 8888 (bank) and 8887 (qr); POSLINE_FISCAL_PORT, POSLINE_BANK_PORT, " +
+    "The services listen on localhost at 8008 (fiscal), 8888 (bank) and 8887 (qr); POSLINE_FISCAL_PORT, POSLINE_BANK_PORT, " +
     `POSLINE_QR_PORT and POSLINE_HOST change that. Faults: ${wireFaultKinds.join(", ")}; late, pieces, twice and unplug take ` +
     "milliseconds, as in late:5000=0.1.",
   examples: [

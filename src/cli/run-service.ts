@@ -8,6 +8,7 @@ import { type Flags, type Loaded, loadConfig } from "../config/load.ts";
 import { type Log, openLog } from "../core/log.ts";
 import { debuggingOf, printingVariable, switchOffDebugging } from "../core/node-debugging.ts";
 import { printableLines } from "../core/shell-text.ts";
+import { urlHost } from "../core/url-host.ts";
 import { version } from "../core/version.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import type { FlagTable } from "./command.ts";
@@ -230,8 +231,8 @@ function startErrorText(error: unknown): string {
   const deleted = deletedFolderText(error);
   if (deleted !== undefined) return deleted;
   if (!(error instanceof Error)) return String(error);
-  if (!("code" in error) || !("port" in error)) return error.message;
-  const where = `port ${String(error.port)}`;
+  if (!("code" in error) || !("address" in error) || !("port" in error)) return error.message;
+  const where = `${urlHost(String(error.address))}:${String(error.port)}`;
   if (error.code === "EADDRINUSE") {
     return `Cannot listen on ${where}: another process has it: stop that one (ss -ltnp shows it), or configure another port`;
   }

@@ -1,3 +1,4 @@
+import { reachableAddress } from "../core/address.ts";
 import { urlHost } from "../core/url-host.ts";
 import type { AdminConfig } from "./config.ts";
 
@@ -9,11 +10,10 @@ export interface AdminAccess {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** How to reach an admin port of this box: one that listens everywhere is reached on the loopback address. */
+/** How to reach an admin port of this box. */
 export function adminAccess({ host, port, token }: AdminConfig): AdminAccess {
-  const address = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
   return {
-    url: `http://${urlHost(address)}:${port}`,
+    url: `http://${urlHost(reachableAddress(host))}:${port}`,
     headers: token === undefined ? {} : { Authorization: `Bearer ${token}` },
   };
 }

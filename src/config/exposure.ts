@@ -1,6 +1,6 @@
 import { realpathSync, type Stats, statSync } from "node:fs";
-import { isIP } from "node:net";
 import { dirname } from "node:path";
+import { isLoopback } from "../core/address.ts";
 import { quoted } from "../core/shell-text.ts";
 import { type Config, type ServiceConfig, secretKeys } from "./config.ts";
 import { listsService } from "./service-environment.ts";
@@ -125,8 +125,3 @@ export const needsToken =
 
 /** What brings a port of this box to another one, encrypted. */
 const tunnel = (port: number) => `ssh -N -L ${port}:127.0.0.1:${port} USER@BOX`;
-
-/** Whether only this box reaches an address. */
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || (host.startsWith("127.") && isIP(host) === 4);
-}

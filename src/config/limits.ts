@@ -145,14 +145,14 @@ export const lineDefaults = {
  * takes 200 kB, in Base64 too; terminal lists and print data run to some hundred kB.
  */
 export const serviceDefaults = {
-  host: "127.0.0.1",
+  host: "localhost",
   bodyBytesMax: 256 * 1024,
   replyBytesMax: 1024 * 1024,
   check: "envelope",
 } as const;
 
 /** The admin port's settings in force when nobody set them. */
-export const adminDefaults = { host: "127.0.0.1", port: 8880, allowOrigins: [], allowHosts: [] } as const;
+export const adminDefaults = { host: "localhost", port: 8880, allowOrigins: [], allowHosts: [] } as const;
 
 /** The journal's settings in force when nobody set them: 8 MiB hold 8192 operations, which a till makes in weeks. */
 export const journalDefaults = { bytes: 8 * 1024 * 1024, onFailure: "relay", resolve: "ask" } as const;

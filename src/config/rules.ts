@@ -1,8 +1,9 @@
 import { realpathSync } from "node:fs";
 import { contracts } from "../contract/contracts.ts";
+import { addressesOf, isLoopback } from "../core/address.ts";
 import { type Config, ConfigError, emulatedPath, type LineConfig } from "./config.ts";
 import { readUsbName, writeUsbName } from "./device-name.ts";
-import { exposedAdmin, exposedServices, isLoopback, needsToken } from "./exposure.ts";
+import { exposedAdmin, exposedServices, needsToken } from "./exposure.ts";
 import { idleProbeMsMin, queueBytesMax } from "./limits.ts";
 import { refuseUpstreams } from "./upstreams.ts";
 
@@ -190,11 +191,10 @@ function refuseSharedPorts(config: Config, problems: string[]): void {
 }
 
 const wildcards: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
-const addressOf = (host: string) => (host === "localhost" ? "127.0.0.1" : host);
 
 /** Whether two hosts can't both listen on one port. */
 export function meet(one: string, other: string): boolean {
-  return addressOf(one) === addressOf(other) || wildcards.has(one) || wildcards.has(other);
+  return wildcards.has(one) || wildcards.has(other) || addressesOf(one).some((address) => addressesOf(other).includes(address));
 }
 
 /** An admin port that the network reaches asks for a token: it shows the keys of unknown operations, and may control an emulator. */

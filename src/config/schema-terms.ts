@@ -23,6 +23,7 @@ export const host = {
   maxLength: 253,
   default: serviceDefaults.host,
   examples: ["127.0.0.1", "0.0.0.0", "::1"],
-  description: "The address to listen on. Anything but loopback lets the network take payments.",
+  description:
+    "The address to listen on; localhost is both 127.0.0.1 and ::1. Anything but loopback lets the network take payments.",
   $comment: "it must be an address or host name in lower case, without scheme or port, such as 127.0.0.1",
 } as const;

@@ -229,7 +229,10 @@ const admin = {
     "The port of health, status, events and the emulator's control. Off unless configured, emulated, or opened by systemd.",
   additionalProperties: false,
   properties: {
-    host: { ...host, description: "The address to listen on. Anything but loopback needs tokenFile." },
+    host: {
+      ...host,
+      description: "The address to listen on; localhost is both 127.0.0.1 and ::1. Anything but loopback needs tokenFile.",
+    },
     port: port(adminDefaults.port),
     tokenFile: {
       ...secretFile,

@@ -1,8 +1,8 @@
 import { contracts } from "../contract/contracts.ts";
+import { isLoopback } from "../core/address.ts";
 import { type ContractName, contractNames } from "../core/call.ts";
 import type { Config } from "./config.ts";
 import { contractOf, type Draft, putService } from "./draft.ts";
-import { isLoopback } from "./exposure.ts";
 import { gatewayMarginMs } from "./limits.ts";
 
 /** The rules of `posline gateway`: where each service is reached, and for how long it may be waited for. */

@@ -1,7 +1,9 @@
-import { isIP, SocketAddress } from "node:net";
+import { isIP } from "node:net";
 import { join } from "node:path";
 import type { Config } from "../config/config.ts";
+import { addressesOf, canonicalAddress } from "../core/address.ts";
 import type { ServiceName } from "../core/call.ts";
+import { urlHost } from "../core/url-host.ts";
 import { killOf } from "../device/open-errors.ts";
 import { type Finding, finding } from "./finding.ts";
 import { type Host, readTextAt } from "./host.ts";
@@ -32,12 +34,18 @@ export async function portFindings(config: Config, facts: PortFacts): Promise<Fi
   for (const wanted of configuredPorts(config)) {
     const { host: listenHost, port, service } = wanted;
     const more = service === undefined ? {} : { service };
-    const taken = listenerOn(wanted, listening);
+    const taken = listenersOn(wanted, listening);
     const where = wordsOf(wanted);
-    if (listening.length === 0 && taken === undefined && (await readTextAt(host.proc, "net", "tcp")) === undefined) {
+    if (listening.length === 0 && (await readTextAt(host.proc, "net", "tcp")) === undefined) {
       findings.push(finding("port", "skipped", `${where}: the kernel's table of sockets can't be read`, more));
-    } else if (taken === undefined) findings.push(freeFinding(where, { host: listenHost, port }, units, more));
-    else findings.push(await takenFinding(wanted, taken, facts));
+    } else if (taken.length === 0) findings.push(freeFinding(where, { host: listenHost, port }, units, more));
+    else {
+      const all = await Promise.all(taken.map((each) => takenFinding(wanted, each, facts)));
+      const strangers = all.filter(({ level }) => level !== "ok");
+      // Who has several of the addresses is named once.
+      const named = strangers.filter(({ cure }, at) => strangers.findIndex((each) => each.cure === cure) === at);
+      findings.push(...(named.length > 0 ? named : all.slice(0, 1)));
+    }
   }
   return findings;
 }
@@ -60,9 +68,9 @@ export function configuredPorts({ services, admin }: Config): readonly Configure
   return wanted.filter(({ port }) => port !== 0);
 }
 
-/** The socket that listens where a port of the configuration should. */
-export function listenerOn({ host, port }: ConfiguredPort, listening: readonly TcpListener[]): TcpListener | undefined {
-  return listening.find((each) => each.port === port && overlaps(each.address, host));
+/** The sockets that listen where a port of the configuration should: each program tries the addresses of `localhost` in its own order. */
+export function listenersOn({ host, port }: ConfiguredPort, listening: readonly TcpListener[]): readonly TcpListener[] {
+  return listening.filter((each) => each.port === port && overlaps(each.address, host));
 }
 
 type ServiceDetail = { readonly service?: ServiceName };
@@ -76,7 +84,9 @@ function freeFinding(
 ): Finding {
   if (units.socket !== "active") return finding("port", "ok", `${where} on ${host} is free`, more);
   const cause = `posline.socket listens on ${units.listens.join(", ")}, and the service has no network of its own to listen on more`;
-  const setting = `[Socket] ListenStream=${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+  const setting = `[Socket] ${addressesOf(host)
+    .map((each) => `ListenStream=${urlHost(each)}:${port}`)
+    .join(" and ")}`;
   const cure = `sudo systemctl edit posline.socket: ${setting}, then sudo systemctl restart posline.socket posline`;
   return finding("port", "bad", `${where} on ${host}: nothing listens there, though posline.socket is active`, {
     ...more,
@@ -154,12 +164,8 @@ function addressIn(hex: string): string {
   const bytes = Buffer.from(hex, "hex");
   for (let word = 0; word < bytes.length; word += 4) bytes.subarray(word, word + 4).reverse();
   if (bytes.length === 4) return bytes.join(".");
-  if (bytes.subarray(0, 12).toString("hex") === "00000000000000000000ffff") return bytes.subarray(12).join(".");
-  return shortened(Array.from({ length: 8 }, (_, at) => bytes.readUInt16BE(2 * at).toString(16)).join(":"));
+  return canonicalAddress(Array.from({ length: 8 }, (_, at) => bytes.readUInt16BE(2 * at).toString(16)).join(":"));
 }
-
-/** An IPv6 address in the one form of the many that it may be written in. */
-const shortened = (address: string) => new SocketAddress({ address, family: "ipv6" }).address;
 
 /** Whether two listeners on these addresses would be in each other's way. */
 function overlaps(address: string, host: string): boolean {
@@ -167,5 +173,5 @@ function overlaps(address: string, host: string): boolean {
   if (address === "0.0.0.0") return isIP(host) !== 6;
   if (host === "0.0.0.0") return isIP(address) === 4;
   if (isIP(host) === 0) return address === "127.0.0.1" || address === "::1";
-  return address === (isIP(host) === 6 ? shortened(host) : host);
+  return address === canonicalAddress(host);
 }

@@ -10,7 +10,7 @@ import { OpenError } from "../device/transport.ts";
 import { parseObject } from "../envelope/json.ts";
 import { type Finding, finding } from "./finding.ts";
 import { type Host, namesIn, readTextAt } from "./host.ts";
-import { type ConfiguredPort, configuredPorts, listenerOn, readTcpListeners } from "./ports.ts";
+import { type ConfiguredPort, configuredPorts, listenersOn, readTcpListeners } from "./ports.ts";
 import { type Processes, poslineNameOf, type RunningProcess } from "./processes.ts";
 import type { SystemdUnits } from "./units.ts";
 
@@ -87,8 +87,9 @@ async function pidsHolding(config: Config, host: Host, processes: Processes): Pr
   for (const wanted of configuredPorts(config)) {
     // A posline there may be the one that a gateway asks, which has a configuration of its own.
     if (wanted.upstream !== undefined) continue;
-    const listener = listenerOn(wanted, listening);
-    for (const { pid } of listener === undefined ? [] : await processes.holding(listener.inode)) pids.add(pid);
+    for (const { inode } of listenersOn(wanted, listening)) {
+      for (const { pid } of await processes.holding(inode)) pids.add(pid);
+    }
   }
   const nodes: string[] = [];
   for (const { path } of Object.values(config.lines)) {

@@ -1,5 +1,5 @@
 import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { AdminConfig } from "../config/config.ts";
 import { Fault } from "../core/fault.ts";
 import { quotedName } from "../core/log-text.ts";
@@ -9,8 +9,8 @@ import { Guard } from "./guard.ts";
 import * as limits from "./limits.ts";
 import { type ParseError, parseErrorFault } from "./parse-error.ts";
 import { type RequestTarget, requestTarget } from "./request-target.ts";
-import { safetyHeaders } from "./response-writer.ts";
-import { BoundedServer, type ListenOn, type RequestTimeouts } from "./server.ts";
+import { optionsHeaders, originHeaders, safetyHeaders } from "./response-writer.ts";
+import { BoundedServer, type ListeningAt, type ListenOn, type RequestTimeouts } from "./server.ts";
 import { type StreamAnswer, Streams } from "./streams.ts";
 
 /**
@@ -95,10 +95,10 @@ export class AdminListener {
   }
 
   /**
-   * Begins to listen, on its own port or on a socket that somebody else opened.
-   * @throws Error when the address can't be had, with the system's code.
+   * Begins to listen, on its own port or on sockets that somebody else opened.
+   * @throws Error when an address can't be had, with the system's code.
    */
-  listen(on: ListenOn = this.#options.config): Promise<AddressInfo> {
+  listen(on: ListenOn = this.#options.config): Promise<ListeningAt> {
     return this.#server.listen(on);
   }
 
@@ -138,12 +138,10 @@ export class AdminListener {
       this.#server.connections.refuseOverLimit(pending);
       const target = requestTarget(request.url);
       const origin = this.#guard.admit(request, target);
-      if (origin !== undefined) {
-        pending.origin = { "Access-Control-Allow-Origin": origin, Vary: "Origin" };
-        if (request.method === "OPTIONS") {
-          writePreflight(pending);
-          return;
-        }
+      if (origin !== undefined) pending.origin = originHeaders(origin);
+      if (request.method === "OPTIONS") {
+        response.writeHead(204, optionsHeaders(request, origin, "GET")).end();
+        return;
       }
       // What HEAD is answered is what GET would be; its body is left out by Node.
       const name = `${request.method === "HEAD" ? "GET" : request.method} ${target.path}`;
@@ -254,13 +252,3 @@ function errorText(message: string): string {
 
 /** What a browser needs in order to ask for the token; programs read the message. */
 const challenge = { "WWW-Authenticate": 'Bearer realm="posline", Basic realm="posline"' } as const;
-
-/** Answers a preflight of an origin that may read. */
-function writePreflight({ response, origin }: ServedRequest): void {
-  const headers = {
-    "Access-Control-Allow-Methods": "GET",
-    "Access-Control-Allow-Headers": "Authorization, Last-Event-ID",
-    "Access-Control-Max-Age": String(limits.preflightMaxAgeS),
-  };
-  response.writeHead(204, { ...headers, ...safetyHeaders, ...origin }).end();
-}

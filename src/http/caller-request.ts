@@ -53,10 +53,15 @@ export function connectTo(upstream: URL, timeoutMs: number, stop: AbortSignal): 
   });
 }
 
-function addressOf({ hostname, port }: URL, usualPort: number): { host: string; port: number; noDelay: true } {
+function addressOf({ hostname, port }: URL, usualPort: number) {
   // An IPv6 address stands in brackets in a URL, and nowhere else.
   const host = hostname.replace(/^\[(.*)\]$/, "$1");
-  return { host, port: port === "" ? usualPort : Number(port), noDelay: true };
+  return {
+    host,
+    port: port === "" ? usualPort : Number(port),
+    noDelay: true,
+    autoSelectFamilyAttemptTimeout: limits.addressMs,
+  };
 }
 
 /** The certificate is checked against the authorities that Node knows. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
-import { isLoopback } from "../config/exposure.ts";
+import { canonicalAddress, isLoopback } from "../core/address.ts";
 import type { ServiceName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import { quotedName } from "../core/log-text.ts";
@@ -15,7 +15,7 @@ import type { RequestTarget } from "./request-target.ts";
  * from the configuration are answered. A whole URL in the request's first line is judged as Host is, beside it. And a page of another
  * site sends its Origin: whatever the method and content type, since a form needs no preflight, only configured origins are answered.
  * An image or a link of such a page asks without an Origin, but browsers then say where it comes from (Sec-Fetch-Site). Programs send
- * neither and pass.
+ * neither and pass. No browser speaks HTTP/1.0, and health checks that do, from this box, need no Host either.
  *
  * The admin port has a page of its own, whose origin is the very Host that it was asked by, and which may do all that a program may; the
  * origins of its configuration may read. A link from elsewhere may open it, since who follows it reads it himself.
@@ -61,7 +61,7 @@ export class Guard {
       throw new Fault("host", "Cannot accept the request: its URL has a user or a password: leave them out");
     }
     for (const named of authority === host ? [host] : [host, authority]) {
-      if (named === undefined || (named !== this.#lastHost && !this.#isOurs(named, request))) {
+      if (named === undefined ? !isPlainProbe(request) : named !== this.#lastHost && !this.#isOurs(named, request)) {
         throw new Fault("host", `Cannot accept the request: ${this.#hostRefused(named)}`);
       }
     }
@@ -121,7 +121,7 @@ export class Guard {
   }
 
   #hostRefused(host: string | undefined): string {
-    if (host === undefined) return "the header Host is missing: use HTTP/1.1 with a Host";
+    if (host === undefined) return "the header Host is missing: send it, such as Host: localhost";
     const name = hostName(host);
     if (name === undefined) return `Host ${quotedName(host)} is not a host name: use localhost`;
     return `Host ${quotedName(host)} is not allowed: use localhost, or add ${quotedName(name)} to allowHosts of ${this.#owner}`;
@@ -147,8 +147,13 @@ export class Guard {
       return true;
     }
     // An address can't be rebound, only a name can.
-    return isIP(name) !== 0 && name === request.socket.localAddress?.replace(/^::ffff:/, "");
+    return isIP(name) !== 0 && name === canonicalAddress(request.socket.localAddress ?? "");
   }
+}
+
+/** HTTP/1.0, from this box, without the headers that a browser sends. */
+function isPlainProbe({ httpVersion, headers, socket }: IncomingMessage): boolean {
+  return httpVersion === "1.0" && headers.origin === undefined && isLoopback(socket.remoteAddress ?? "");
 }
 
 /** A page may read what its origin is allowed to, and ask whether it may. */
@@ -170,10 +175,8 @@ function tokenIn(authorization: string): string | undefined {
   return password;
 }
 
-/** The name in a Host header, lower case, without port and brackets; undefined when it is not a name. */
+/** The name in a Host header, lower case, without port, brackets and the root's dot; undefined when it is not a name. */
 function hostName(host: string): string | undefined {
-  const bracketed = /^\[([0-9a-f:.]+)\](?::\d{1,5})?$/i.exec(host);
-  if (bracketed !== null) return bracketed[1]?.toLowerCase();
-  const plain = /^([^:[\]/\\@?#\s]+)(?::\d{1,5})?$/.exec(host);
-  return plain?.[1]?.toLowerCase();
+  const [, address, name] = /^(?:\[([0-9a-f:.]+)\]|([^:[\]/\\@?#\s]+?)\.?)(?::\d{0,5})?$/i.exec(host) ?? [];
+  return address === undefined ? name?.toLowerCase() : canonicalAddress(address.toLowerCase());
 }

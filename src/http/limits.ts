@@ -69,6 +69,12 @@ export const preflightMaxAgeS = 600;
  */
 export const connectMs = 5_000;
 
+/**
+ * Milliseconds that one address of a host may take to be reached before the next is tried, in place of Node's 250, in which no slow link
+ * answers: a lost packet is sent again after one second. What RFC 8305 (8) allows at most.
+ */
+export const addressMs = 2_000;
+
 /** Milliseconds that must remain for the response, or nothing is sent: with less, the outcome would almost certainly be unknown. */
 export const responseMsMin = 1_000;
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import { noSuchRoute, routeOf } from "../contract/contracts.ts";
 import { settlingRulesOf } from "../contract/settling.ts";
 import type { Call } from "../core/call.ts";
@@ -18,7 +18,7 @@ import {
 } from "./request-context.ts";
 import { type RequestTarget, requestTarget } from "./request-target.ts";
 import type { ResponseSummary } from "./response-writer.ts";
-import { BoundedServer, type ListenOn, type RequestTimeouts } from "./server.ts";
+import { BoundedServer, type ListeningAt, type ListenOn, type RequestTimeouts } from "./server.ts";
 import { type AppliedSettings, applySettings, type ServiceSettings } from "./service-settings.ts";
 
 /**
@@ -50,10 +50,10 @@ export class HttpListener {
   }
 
   /**
-   * Begins to listen, on its own port or on a socket that somebody else opened.
-   * @throws Error when the address can't be had, with the system's code.
+   * Begins to listen, on its own port or on sockets that somebody else opened.
+   * @throws Error when an address can't be had, with the system's code.
    */
-  listen(on: ListenOn = this.#settings.config): Promise<AddressInfo> {
+  listen(on: ListenOn = this.#settings.config): Promise<ListeningAt> {
     return this.#server.listen(on);
   }
 
@@ -121,9 +121,9 @@ export class HttpListener {
       settings: { contract, guard, responses, isFollowed },
     } = context;
     context.origin = guard.admit(request, target);
-    if (request.method === "OPTIONS" && context.origin !== undefined) {
+    if (request.method === "OPTIONS") {
       context.closesConnection = this.#server.connections.closesAfter(context);
-      responses.writePreflight(request, context, context.origin);
+      responses.writeOptions(request, context);
       return false;
     }
     guard.checkKey(request);

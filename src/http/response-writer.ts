@@ -35,6 +35,33 @@ export const safetyHeaders = { "X-Content-Type-Options": "nosniff", "Cache-Contr
 
 const safetyList = Object.entries(safetyHeaders).flat();
 
+/** What lets a page of an allowed origin read an answer, also to a request with the browser's credentials, of which posline reads none. */
+export const originHeaders = (origin: string) => ({
+  "Access-Control-Allow-Origin": origin,
+  "Access-Control-Allow-Credentials": "true",
+  Vary: "Origin",
+});
+
+/**
+ * What OPTIONS is answered: of an allowed origin it is a preflight. What headers its page sends is the page's business: tracing tools and
+ * libraries add their own.
+ * @param methods Those that its page may use.
+ */
+export function optionsHeaders({ headers }: IncomingMessage, origin: string | undefined, methods: string) {
+  if (origin === undefined) return safetyHeaders;
+  const asked = headers["access-control-request-headers"];
+  return {
+    ...originHeaders(origin),
+    "Access-Control-Allow-Methods": methods,
+    ...(asked === undefined ? {} : { "Access-Control-Allow-Headers": asked }),
+    "Access-Control-Max-Age": String(preflightMaxAgeS),
+    Vary: "Origin, Access-Control-Request-Headers",
+    // Older browsers ask before a public page reaches a private address.
+    ...(headers["access-control-request-private-network"] === "true" ? { "Access-Control-Allow-Private-Network": "true" } : {}),
+    ...safetyHeaders,
+  };
+}
+
 /** Headers that a page may read beside the usual ones. */
 const exposed =
   "X-Posline-Outcome, X-Posline-Reason, X-Posline-Result, X-Posline-Trans, X-Posline-Answer-Of, X-Posline-Polls, " +
@@ -103,22 +130,10 @@ export class ResponseWriter {
     return summary;
   }
 
-  /** Answers a preflight of an allowed origin. */
-  writePreflight(request: IncomingMessage, { response, closesConnection }: ResponseTarget, origin: string): void {
-    const headers = [
-      ...["Access-Control-Allow-Origin", origin],
-      ...["Access-Control-Allow-Methods", "GET, POST"],
-      ...["Access-Control-Allow-Headers", "Content-Type, X-API-Key, X-Request-Id, Prefer, traceparent"],
-      ...["Access-Control-Max-Age", String(preflightMaxAgeS)],
-      ...["Vary", "Origin"],
-      ...safetyList,
-    ];
-    // Older browsers ask before a public page reaches a private address.
-    if (request.headers["access-control-request-private-network"] === "true") {
-      headers.push("Access-Control-Allow-Private-Network", "true");
-    }
-    if (closesConnection) headers.push("Connection", "close");
-    response.writeHead(204, headers).end();
+  /** Answers OPTIONS, by its headers alone. */
+  writeOptions(request: IncomingMessage, { response, origin, closesConnection }: ResponseTarget): void {
+    const headers = optionsHeaders(request, origin, "GET, POST");
+    response.writeHead(204, { ...headers, ...(closesConnection ? { Connection: "close" } : {}) }).end();
   }
 
   #faultParts(target: Omit<ResponseTarget, "response">, fault: Fault) {
@@ -154,7 +169,7 @@ export class ResponseWriter {
       ...safetyList,
     ];
     if (target.origin !== undefined) {
-      headers.push("Access-Control-Allow-Origin", target.origin, "Vary", "Origin", "Access-Control-Expose-Headers", exposed);
+      headers.push(...Object.entries(originHeaders(target.origin)).flat(), "Access-Control-Expose-Headers", exposed);
     }
     if (target.closesConnection) headers.push("Connection", "close");
     return headers;

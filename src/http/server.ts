@@ -1,5 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
+import { type AddressInfo, Server as NetServer, Socket } from "node:net";
+import { addressesOf, hostOfAddresses } from "../core/address.ts";
+import { codeOf } from "../core/error-code.ts";
 import { Connections, type PendingRequest } from "./connections.ts";
 import * as limits from "./limits.ts";
 import type { ParseError } from "./parse-error.ts";
@@ -9,8 +11,17 @@ import type { ParseError } from "./parse-error.ts";
  * there may be, and what happens after a parse error. It doesn't know what is asked, nor who may ask.
  */
 
-/** Where to listen: at an address, or with the handle of a socket that was opened elsewhere, which its holder hands over. */
-export type ListenOn = { readonly host: string; readonly port: number } | { readonly holder: Socket };
+/** Where to listen: at a host, or with the handles of sockets that were opened elsewhere, which their holders hand over. */
+export type ListenOn = ListeningAt | { readonly holders: readonly Socket[] };
+
+/** Where it is reached. */
+export interface ListeningAt {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A box without IPv6 has no `::1`. */
+const isAbsent = (error: unknown) => ["EADDRNOTAVAIL", "EAFNOSUPPORT"].includes(codeOf(error) ?? "");
 
 /** How long a request may take to arrive, and how long its client may take nothing of the answer once the service ends. */
 export interface RequestTimeouts {
@@ -38,54 +49,29 @@ export interface ServerCallbacks<R extends PendingRequest> {
 export class BoundedServer<R extends PendingRequest> {
   readonly connections = new Connections<R>();
   readonly #callbacks: ServerCallbacks<R>;
-  readonly #server: Server;
   readonly #timeouts: RequestTimeouts;
+  /** One for each address. */
+  readonly #servers: Server[] = [];
 
   /** @param changed Where not as `limits` says: a test can't wait that long. */
   constructor(callbacks: ServerCallbacks<R>, changed: Partial<RequestTimeouts> = {}) {
-    const timeouts = { ...limits, ...changed };
-    this.#timeouts = timeouts;
+    this.#timeouts = { ...limits, ...changed };
     this.#callbacks = callbacks;
-    this.#server = createServer(
-      {
-        maxHeaderSize: limits.headersBytesMax,
-        headersTimeout: timeouts.headersMs,
-        requestTimeout: timeouts.requestMs,
-        keepAliveTimeout: limits.keepAliveMs,
-        connectionsCheckingInterval: timeouts.checkConnectionsMs,
-        noDelay: true,
-        // A request without Host is answered by the guard with its own message; two of them become one that is not a name.
-        requireHostHeader: false,
-        joinDuplicateHeaders: true,
-      },
-      (request, response) => this.#serve(request, response, false),
-    );
-    this.#server.maxConnections = limits.connectionsMax;
-    // Or Node ends our side with the client's. Its types leave the setting out.
-    Object.assign(this.#server, { httpAllowHalfOpen: true });
-    this.#server.on("connection", (socket: Socket) => this.connections.opened(socket, (gone) => callbacks.onClientGone(gone)));
-    this.#server.on("checkContinue", (request, response) => this.#serve(request, response, true));
-    this.#server.on("checkExpectation", (request, response) => this.#serve(request, response, false));
-    // A server that isn't given other streams has sockets.
-    this.#server.on("clientError", (error, socket) => this.#onClientError(error, socket as Socket));
   }
 
   /**
-   * Begins to listen.
-   * @throws Error when the address can't be had, with the system's code.
+   * Begins to listen, at every address of the host that this box has.
+   * @throws Error when an address can't be had, with the system's code; then none is listened on.
    */
-  listen(on: ListenOn): Promise<AddressInfo> {
-    return new Promise((resolve, reject) => {
-      const listening = () => {
-        this.#server.off("error", reject);
-        this.#server.on("error", (error) => this.#callbacks.onError(error));
-        // A server that listens on TCP has an address of this form.
-        resolve(this.#server.address() as AddressInfo);
-      };
-      this.#server.once("error", reject);
-      if ("holder" in on) this.#server.listen(on.holder, limits.backlogMax, listening);
-      else this.#server.listen({ host: on.host, port: on.port, backlog: limits.backlogMax }, listening);
-    });
+  async listen(on: ListenOn): Promise<ListeningAt> {
+    try {
+      if ("host" in on) return await this.#listenAt(on);
+      const opened = await Promise.all(on.holders.map((each) => this.#open(each)));
+      return { host: hostOfAddresses(opened.map(({ address }) => address)), port: opened[0]?.port ?? 0 };
+    } catch (error) {
+      await this.end();
+      throw error;
+    }
   }
 
   /**
@@ -93,11 +79,14 @@ export class BoundedServer<R extends PendingRequest> {
    * of an answer for long is cut off.
    */
   async close(): Promise<void> {
+    const servers = this.#servers.splice(0);
     // Not the HTTP server's own close: it cuts idle connections at once, and with them the requests that are on their way.
-    const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(this.#server, () => resolve()));
+    const closed = Promise.all(
+      servers.map((server) => new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))),
+    );
     this.connections.close();
     const idle = setTimeout(() => {
-      this.#server.closeIdleConnections();
+      for (const server of servers) server.closeIdleConnections();
       this.connections.destroyUnused();
     }, limits.idleMs);
     const { answerMs, checkConnectionsMs } = this.#timeouts;
@@ -106,14 +95,77 @@ export class BoundedServer<R extends PendingRequest> {
     clearTimeout(idle);
     clearInterval(answered);
     // Now that there is nothing left which it could cut: it alone ends Node's own checks of connections, which go on for ever otherwise.
-    this.#server.close();
+    for (const server of servers) server.close();
   }
 
   /** Ends at once, with all connections. */
   async end(): Promise<void> {
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    this.#server.closeAllConnections();
-    await closed;
+    await Promise.all(
+      this.#servers.splice(0).map(async (server) => {
+        const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+        server.closeAllConnections();
+        await closed;
+      }),
+    );
+  }
+
+  /** Where any port will do, it is one and the same for all addresses. */
+  async #listenAt({ host, port }: ListeningAt): Promise<ListeningAt> {
+    let opened: number | undefined;
+    let absent: unknown;
+    for (const address of addressesOf(host)) {
+      try {
+        ({ port: opened } = await this.#open({ host: address, port: opened ?? port }));
+      } catch (error) {
+        if (!isAbsent(error)) throw error;
+        absent = error;
+      }
+    }
+    if (opened === undefined) throw absent;
+    return { host, port: opened };
+  }
+
+  #open(on: Socket | ListeningAt): Promise<AddressInfo> {
+    const server = this.#newServer();
+    this.#servers.push(server);
+    return new Promise((resolve, reject) => {
+      const listening = () => {
+        server.off("error", reject);
+        server.on("error", (error) => this.#callbacks.onError(error));
+        // A server that listens on TCP has an address of this form.
+        resolve(server.address() as AddressInfo);
+      };
+      server.once("error", reject);
+      if (on instanceof Socket) server.listen(on, limits.backlogMax, listening);
+      else server.listen({ host: on.host, port: on.port, backlog: limits.backlogMax }, listening);
+    });
+  }
+
+  #newServer(): Server {
+    const { headersMs, requestMs, checkConnectionsMs } = this.#timeouts;
+    const server = createServer(
+      {
+        maxHeaderSize: limits.headersBytesMax,
+        headersTimeout: headersMs,
+        requestTimeout: requestMs,
+        keepAliveTimeout: limits.keepAliveMs,
+        connectionsCheckingInterval: checkConnectionsMs,
+        noDelay: true,
+        // A request without Host is answered by the guard with its own message; two of them become one that is not a name.
+        requireHostHeader: false,
+        joinDuplicateHeaders: true,
+      },
+      (request, response) => this.#serve(request, response, false),
+    );
+    server.maxConnections = limits.connectionsMax;
+    // Or Node ends our side with the client's. Its types leave the setting out.
+    Object.assign(server, { httpAllowHalfOpen: true });
+    server.on("connection", (socket: Socket) => this.connections.opened(socket, (gone) => this.#callbacks.onClientGone(gone)));
+    server.on("checkContinue", (request, response) => this.#serve(request, response, true));
+    server.on("checkExpectation", (request, response) => this.#serve(request, response, false));
+    // A server that isn't given other streams has sockets.
+    server.on("clientError", (error, socket) => this.#onClientError(error, socket as Socket));
+    return server;
   }
 
   #serve(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void {

@@ -16,7 +16,7 @@ export interface DescribedAdmin {
 }
 
 /** An admin port of whose configuration nothing is known. */
-export const usualAdmin: DescribedAdmin = { ...adminDefaults, host: "localhost", routes: undefined };
+export const usualAdmin: DescribedAdmin = { ...adminDefaults, routes: undefined };
 
 export function adminDocument({ host, port, routes }: DescribedAdmin): JsonObject {
   const paths: Record<string, Record<string, JsonObject>> = {};

@@ -1,22 +1,25 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { request } from "node:http";
 import { createServer, Socket } from "node:net";
 import { test } from "node:test";
-import { BridgePorts, socketForAdmin } from "../../src/app/bridge-ports.ts";
+import { BridgePorts, socketsForAdmin } from "../../src/app/bridge-ports.ts";
 import { unserved } from "../../src/app/unserved.ts";
 import { adminDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { ask } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
+import { ofLocalhost } from "../support/localhost.ts";
 
 const report = { exchange: () => {}, error: () => {} };
 const socketOn = (host: string, port = 8_880) => ({ holder: new Socket(), host, port });
 
-test("socketForAdmin() finds the socket of the configured or usual port, and refuses a configured port that systemd doesn't have", () => {
-  const sockets = [socketOn("127.0.0.1", 8_888), socketOn("::1")];
-  assert.equal(socketForAdmin({}, sockets), sockets[1]);
-  assert.equal(socketForAdmin({ admin: { ...adminDefaults, port: 8_888 } }, sockets), sockets[0]);
-  assert.equal(socketForAdmin({}, []), undefined);
-  assert.throws(() => socketForAdmin({ admin: { ...adminDefaults, port: 9 } }, sockets), {
+test("socketsForAdmin() finds the sockets of the configured or usual port, and refuses a configured port that systemd doesn't have", () => {
+  const sockets = [socketOn("127.0.0.1", 8_888), socketOn("::1"), socketOn("127.0.0.1")];
+  assert.deepEqual(socketsForAdmin({}, sockets), sockets.slice(1));
+  assert.deepEqual(socketsForAdmin({ admin: { ...adminDefaults, port: 8_888 } }, sockets), sockets.slice(0, 1));
+  assert.deepEqual(socketsForAdmin({}, []), []);
+  assert.throws(() => socketsForAdmin({ admin: { ...adminDefaults, port: 9 } }, sockets), {
     name: "SocketsError",
     exitCode: 78,
   });
@@ -56,6 +59,38 @@ test("BridgePorts refuses a host that meets one of its own on the same port by n
   }
 });
 
+test("BridgePorts listens on both addresses of localhost, closes both, and refuses where another has one", async () => {
+  const [port = 0] = await freePorts(1);
+  const options = unserved(port, report);
+  const wanted = [{ line: "till", options }];
+  const ports = new BridgePorts([], report);
+  const other = createServer();
+  const statusAt = async (host: string) => {
+    const asking = request({ host, port, method: "POST", path: "/sale", agent: false }).end();
+    const [answer] = await once(asking, "response");
+    answer.resume();
+    return answer.statusCode;
+  };
+  try {
+    ports.take(await ports.prepare(wanted));
+    assert.deepEqual(
+      ports.listening.map((each) => `${each.host}:${each.port}`),
+      [`localhost:${port}`],
+    );
+    for (const host of ofLocalhost) assert.equal(await statusAt(host), 503);
+    ports.take(await ports.prepare([]));
+    await ports.closed;
+    for (const host of ofLocalhost) await assert.rejects(statusAt(host));
+    const taken = ofLocalhost.at(-1);
+    await new Promise<void>((resolve) => other.listen(port, taken, resolve));
+    await assert.rejects(ports.prepare(wanted), { code: "EADDRINUSE", address: taken });
+    for (const host of ofLocalhost.slice(0, -1)) await assert.rejects(statusAt(host), "nothing is left");
+  } finally {
+    other.close();
+    await ports.close();
+  }
+});
+
 test("BridgePorts answers those whose connections only the kernel had accepted when their port was taken away, and takes it back at once", async () => {
   const [port = 0] = await freePorts(1);
   const ports = new BridgePorts([], report);
@@ -70,12 +105,12 @@ test("BridgePorts answers those whose connections only the kernel had accepted w
   await assert.rejects(ask(port, "POST", "/sale", "{}"), /ECONNREFUSED/);
 });
 
-test("socketForAdmin() refuses a socket that the network reaches without a token, with what to do", () => {
+test("socketsForAdmin() refuses a socket that the network reaches without a token, with what to do", () => {
   for (const host of ["0.0.0.0", "::", "192.168.10.7"]) {
-    const sockets = [socketOn(host)];
+    const sockets = [socketOn("127.0.0.1"), socketOn(host)];
     for (const admin of [undefined, adminDefaults]) {
       assert.throws(
-        () => socketForAdmin(admin === undefined ? {} : { admin }, sockets),
+        () => socketsForAdmin(admin === undefined ? {} : { admin }, sockets),
         (error) => {
           assert.ok(error instanceof Error);
           assert.equal(error.name, "SocketsError");
@@ -88,6 +123,6 @@ test("socketForAdmin() refuses a socket that the network reaches without a token
         },
       );
     }
-    assert.equal(socketForAdmin({ admin: { ...adminDefaults, token: "T-0123456789abcdef" } }, sockets), sockets[0]);
+    assert.deepEqual(socketsForAdmin({ admin: { ...adminDefaults, token: "T-0123456789abcdef" } }, sockets), sockets);
   }
 });

@@ -325,7 +325,7 @@ test("posline journal settle asks the posline that writes the journal, and says 
   assert.deepEqual([away.code, away.out], [69, ""]);
   assert.match(
     away.err,
-    /posline runs and keeps the journal, and its admin port \(127\.0\.0\.1:8880\) does not answer: check admin/,
+    /posline runs and keeps the journal, and its admin port \(localhost:8880\) does not answer: check admin/,
   );
   const refused = await run(settle, {}, undefined, async () => ({ error: "Cannot settle it" }));
   assert.deepEqual([refused.code, refused.err], [69, "Cannot settle it\n"]);

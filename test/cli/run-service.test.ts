@@ -66,7 +66,7 @@ test("posline serve says at a terminal once why it can't start, and elsewhere in
   const env = { ...process.env, ...anyPort, POSLINE_BANK_PORT: port, NO_COLOR: "1", TERM: "xterm" };
   const words = [process.execPath, bundle, "serve", "--emulated"];
   const run = promisify(execFile);
-  const why = new RegExp(`Cannot listen on port ${port}`, "g");
+  const why = new RegExp(`Cannot listen on 127\\.0\\.0\\.1:${port}`, "g");
   const { stdout } = await run("python3", ["-c", onTerminal, ...words], { env });
   assert.equal(stdout.match(why)?.length, 1, stdout);
   const elsewhere = new PoslineProcess(["serve", "--emulated"], { env: { POSLINE_BANK_PORT: port } });

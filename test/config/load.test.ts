@@ -29,7 +29,7 @@ test("loadConfig() fills in the defaults, and the contracts' ports and time-outs
     contract: "bank",
     line: "till",
     port: 8888,
-    host: "127.0.0.1",
+    host: "localhost",
     replyTimeoutMs: Object.fromEntries(contracts.bank.routes.map((route) => [route.path, 30_000])),
     bodyBytesMax: 262_144,
     replyBytesMax: 1_048_576,
@@ -92,7 +92,7 @@ test("loadConfig() takes replyTimeoutMs as one number or by route, and leaves th
 
 test("loadConfig() turns admin on by its key alone, on port 8880", async () => {
   assert.deepEqual((await load({ ...plain, admin: {} })).config.admin, {
-    host: "127.0.0.1",
+    host: "localhost",
     port: 8880,
     allowOrigins: [],
     allowHosts: [],

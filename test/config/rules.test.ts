@@ -57,6 +57,9 @@ test("refuseCrossed() tells two listeners on one host and port, wildcards and th
   for (const [one, other] of [
     ["127.0.0.1", "127.0.0.1"],
     ["localhost", "127.0.0.1"],
+    ["::1", "localhost"],
+    ["localhost", "localhost"],
+    ["localhost", "0.0.0.0"],
     ["0.0.0.0", "10.0.0.7"],
     ["10.0.0.7", "::"],
   ] as const) {
@@ -64,9 +67,15 @@ test("refuseCrossed() tells two listeners on one host and port, wildcards and th
       `services.qr.port: 1 on ${other} is already used by services.bank.port: give each its own port`,
     ]);
   }
-  assert.deepEqual(problemsOf(on("127.0.0.1", "10.0.0.7")), []);
+  for (const [one, other] of [
+    ["127.0.0.1", "10.0.0.7"],
+    ["127.0.0.1", "::1"],
+    ["localhost", "127.0.0.2"],
+  ] as const) {
+    assert.deepEqual(problemsOf(on(one, other)), []);
+  }
   assert.deepEqual(problemsOf({ admin: { ...adminDefaults, port: 8888 } }), [
-    "admin.port: 8888 on 127.0.0.1 is already used by services.bank.port: give each its own port",
+    "admin.port: 8888 on localhost is already used by services.bank.port: give each its own port",
   ]);
   assert.deepEqual(problemsOf({ services: { bank: serviceOf(0), qr: serviceOf(0, { contract: "qr" }) } }), []);
 });

@@ -594,13 +594,35 @@ test("examine() never advises to kill the first process, which holds the sockets
 });
 
 test("examine() lets a port be that is taken on another address, and reads IPv6", async () => {
-  const { host } = soundBox();
+  const { host } = soundBox({ services: { bank: { line: "till", host: "127.0.0.1" } } });
   host.listening("0A00A8C0", 8888, 5001);
   assert.equal(one(await look(host), "port").level, "ok");
   host.listening(`${"0".repeat(24)}01000000`, 8888, 5001, "tcp6");
   assert.equal(one(await look(host), "port").level, "ok");
   host.listening("0".repeat(32), 8888, 5001, "tcp6");
   assert.equal(one(await look(host), "port").level, "bad");
+});
+
+test("examine() names a stranger on either address of localhost, beside posline on the other one too, and whoever has both once", async () => {
+  const { host } = soundBox();
+  host.running(44, "posline", { args: ["posline", "serve"], opens: ["socket:[5001]", "socket:[5002]"] });
+  host.running(45, "node", { args: ["node", "dev.js"], opens: ["socket:[6001]", "socket:[6002]"] });
+  const looked = async (inode4: number | undefined, inode6: number | undefined) => {
+    host.write("proc/net/tcp", "").write("proc/net/tcp6", "");
+    if (inode4 !== undefined) host.listening("0100007F", 8888, inode4);
+    if (inode6 !== undefined) host.listening(`${"0".repeat(24)}01000000`, 8888, inode6, "tcp6");
+    const { findings } = await look(host);
+    return findings.filter(({ check }) => check === "port").map(({ level, what }) => `${level}: ${what}`);
+  };
+  const ours = "ok: bank's port 8888 is posline's (process 44)";
+  const taken = (address: string) => `bad: bank's port 8888 on ${address} is taken by process 45 (node)`;
+  assert.deepEqual(await looked(5001, 5002), [ours]);
+  assert.deepEqual(await looked(5001, undefined), [ours]);
+  assert.deepEqual(await looked(5001, 6002), [taken("::1")]);
+  assert.deepEqual(await looked(6001, 5002), [taken("127.0.0.1")]);
+  assert.deepEqual(await looked(undefined, 6002), [taken("::1")]);
+  assert.deepEqual(await looked(6001, 6002), [taken("127.0.0.1")]);
+  assert.deepEqual(await looked(undefined, undefined), ["ok: bank's port 8888 on localhost is free"]);
 });
 
 test("examine() has neither a gateway nor its upstream on this box stopped", async () => {
@@ -652,7 +674,7 @@ test("examine() knows an IPv6 address however it is written", async () => {
 test("examine() finds a port that posline.socket wasn't told of", async () => {
   const { host } = soundBox({ services: { bank: { line: "till", port: 9999 } } });
   const port = one(await look(host.installed()), "port", "bad");
-  assert.match(port.cure ?? "", /ListenStream=127\.0\.0\.1:9999/);
+  assert.match(port.cure ?? "", /\[Socket\] ListenStream=127\.0\.0\.1:9999 and ListenStream=\[::1\]:9999,/);
 });
 
 test("examine() tells a clock that can't be right, and whether it is set by a time server", async () => {

@@ -172,7 +172,7 @@ test("posline emulate ends with 69 when a port it was told is taken, and leaves 
   const bank = String(await first.port("bank"));
   const second = posline(["emulate", "--service", "bank"], { POSLINE_BANK_PORT: bank });
   assert.equal(await second.ended(), 69);
-  assert.match(second.stderr, new RegExp(`^Cannot listen on port ${bank}: another process has it`, "m"));
+  assert.match(second.stderr, new RegExp(`^Cannot listen on 127\\.0\\.0\\.1:${bank}: another process has it`, "m"));
   const admin = String(await first.port("admin"));
   const third = posline(["emulate", "--service", "qr", "--admin-port", admin]);
   assert.equal(await third.ended(), 69);

@@ -31,7 +31,7 @@ test("posline emulate serves all three services over HTTP, and stops with 0 on e
     assert.equal(wrong.status, 200);
     assert.match(wrong.text, /"code":-29/);
     await emulator.until(() => (emulator.stderr.includes("Stop it with") ? true : undefined), "the greeting");
-    assert.match(emulator.stderr, new RegExp(`bank +http://127\\.0\\.0\\.1:${bank}\n`));
+    assert.match(emulator.stderr, new RegExp(`bank +http://localhost:${bank}\n`));
     assert.match(emulator.stderr, /\/emulator\n/);
     assert.equal(await emulator.ended(signal), 0);
     assert.ok(emulator.log.some((line) => line["msg"] === "exchange" && line["route"] === "/sale" && line["key"] === "P-1"));

@@ -141,7 +141,7 @@ test("serve says which port is taken, and exits with 69", async () => {
     { env: { POSLINE_BANK_PORT: String(port) } },
   );
   assert.equal(await bridge.ended(), 69);
-  assert.match(bridge.stderr, new RegExp(`Cannot listen on port ${port}: another process has it`));
+  assert.match(bridge.stderr, new RegExp(`Cannot listen on 127\\.0\\.0\\.1:${port}: another process has it`));
   taken.close();
   await bridge.stop();
 });

@@ -120,7 +120,7 @@ test("SIGHUP refuses a port that another process has, changes nothing else of th
         }),
       );
       taken.close();
-      assert.match(String(told["error"]), new RegExp(`port ${address.port}: another process has it`));
+      assert.match(String(told["error"]), new RegExp(`127\\.0\\.0\\.1:${address.port}: another process has it`));
       assert.equal((await ask(port, "POST", "/terminals", "")).status, 200, "no key is asked for");
       assert.deepEqual(statesOf(bridge, from), [], "the line that runs was never closed");
     },

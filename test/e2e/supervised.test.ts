@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { hostOfAddresses } from "../../src/core/address.ts";
+import { urlHost } from "../../src/core/url-host.ts";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
+import { ofLocalhost } from "../support/localhost.ts";
 import { Systemd, type SystemdOptions } from "../support/systemd.ts";
 import { answering, Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
@@ -17,9 +20,13 @@ interface Bench {
   readonly qr: number;
   /** On all addresses of the box. */
   readonly open: number;
+  readonly admin: number;
   /** Writes what the next start, or SIGHUP, reads. */
   write(services: object): void;
 }
+
+/** As posline.socket has them. */
+const atLocalhost = (port: number) => ofLocalhost.map((address) => `${urlHost(address)}:${port}`);
 
 const good = '{"status":"success"}';
 
@@ -33,18 +40,18 @@ async function withSystemd(
     join(folder.path, "tty"),
     answering(() => good),
   );
-  const [bank = 0, qr = 0, open = 0] = await freePorts(3);
+  const [bank = 0, qr = 0, open = 0, admin = 0] = await freePorts(4);
   const write = (services: object) =>
-    writeFileSync(file, JSON.stringify({ lines: { till: { path: terminal.link } }, services }));
+    writeFileSync(file, JSON.stringify({ lines: { till: { path: terminal.link } }, services, admin: { port: admin } }));
   write({ bank: { line: "till", port: bank } });
   const systemd = await Systemd.start({
     how: "fd",
     ...options,
-    ports: [bank, qr, `127.0.0.2:${qr}`, `0.0.0.0:${open}`],
+    ports: [...atLocalhost(bank), qr, `127.0.0.2:${qr}`, `0.0.0.0:${open}`, ...atLocalhost(admin)],
     args: ["serve", "--config", file],
   });
   try {
-    await body({ systemd, terminal, bank, qr, open, write });
+    await body({ systemd, terminal, bank, qr, open, admin, write });
   } finally {
     await systemd.end();
     terminal.unplug();
@@ -131,14 +138,37 @@ test("serve answers for a service that isn't configured where systemd listens, a
   });
 });
 
+test("serve answers at all addresses of systemd's sockets, on its admin port too, and names each port once", async () => {
+  const host = hostOfAddresses(ofLocalhost);
+  await withSystemd({}, async ({ systemd, bank, admin }) => {
+    await up(systemd);
+    for (const place of atLocalhost(bank)) {
+      assert.equal((await fetch(`http://${place}/terminals`, { method: "POST" })).status, 200, place);
+    }
+    for (const place of atLocalhost(admin)) {
+      const answer = await fetch(`http://${place}/status`);
+      const { services }: { services: { bank: { host: string; port: number } } } = JSON.parse(await answer.text());
+      assert.deepEqual([services.bank.host, services.bank.port], [host, bank], place);
+    }
+    const said = systemd.log.split("\n").filter((line) => /"msg":"(?:admin listens|listening)"/.test(line));
+    assert.deepEqual(
+      said.map((line) => /"host":"([^"]*)","port":(\d+)/.exec(line)?.slice(1)),
+      [
+        [host, String(bank)],
+        [host, String(admin)],
+      ],
+    );
+  });
+});
+
 test("serve refuses a port that isn't among systemd's sockets, and says which there are", async () => {
-  await withSystemd({}, async ({ systemd, bank, qr, write }) => {
+  await withSystemd({}, async ({ systemd, bank, qr, open, write }) => {
     await up(systemd);
     const [other = 0] = await freePorts(1);
     write({ bank: { line: "till", port: other } });
     systemd.signal(1);
     await ready(systemd, 2);
-    const words = `services.bank.port is ${other}, but systemd's posline.socket listens on ${bank}, ${qr}, ${qr}`;
+    const words = `services.bank.port is ${other}, but systemd's posline.socket listens on ${bank}, ${qr}, ${open}:`;
     await systemd.until(() => systemd.log.includes(words), "the reason");
     assert.match(statusOf(systemd) ?? "", /; the last reload was refused, the log says why$/);
     assert.equal((await terminals(bank)).status, 200, "the old configuration stays");

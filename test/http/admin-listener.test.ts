@@ -101,7 +101,7 @@ test("AdminListener answers 404 and 405 as JSON that says what there is", async 
     assert.equal(answer.status, 404, path);
     assert.match(errorOf(answer.text), /this port has no path "\/[^"]*": use GET \/thing or POST \/thing/);
   }
-  for (const method of ["DELETE", "PUT", "OPTIONS", "PATCH"]) {
+  for (const method of ["DELETE", "PUT", "PATCH"]) {
     const answer = await ask(port, method, "/thing");
     assert.equal(answer.status, 405, method);
     assert.equal(answer.headers.get("allow"), "GET, HEAD, POST");
@@ -206,14 +206,30 @@ test("AdminListener lets pages of allowOrigins read, with CORS, and change nothi
   assert.equal(read.status, 200);
   assert.equal(read.headers.get("access-control-allow-origin"), wall);
   assert.equal(read.headers.get("vary"), "Origin");
-  const preflight = await ask(port, "OPTIONS", "/thing", "", { Origin: wall });
+  assert.equal(read.headers.get("access-control-allow-credentials"), "true");
+  const wanted = "authorization,last-event-id,traceparent";
+  const preflight = await ask(port, "OPTIONS", "/thing", "", { Origin: wall, "Access-Control-Request-Headers": wanted });
   assert.equal(preflight.status, 204);
   assert.equal(preflight.headers.get("access-control-allow-methods"), "GET");
-  assert.equal(preflight.headers.get("access-control-allow-headers"), "Authorization, Last-Event-ID");
+  assert.equal(preflight.headers.get("access-control-allow-headers"), wanted);
+  assert.equal(preflight.headers.get("access-control-allow-credentials"), "true");
   const changed = await ask(port, "POST", "/thing", "{}", headers);
   assert.equal(changed.status, 403);
   assert.match(errorOf(changed.text), /Origin "https:\/\/wall\.example" may only read: send this from posline's own page/);
   assert.deepEqual(bodies, []);
+});
+
+test("AdminListener answers health checks of this box without Host by HTTP/1.0: GET /healthz, and OPTIONS with 204", async () => {
+  const { port } = await started({ ...guarded, tokenless: ["GET /thing"] });
+  for (const [request, status] of [
+    ["GET /thing HTTP/1.0", 200],
+    ["HEAD /thing HTTP/1.0", 200],
+    ["OPTIONS / HTTP/1.0", 204],
+    ["GET /thing HTTP/1.1", 421],
+  ] as const) {
+    const text = await new Client(port).write(`${request}\r\nConnection: close\r\n\r\n`).rest();
+    assert.match(text, new RegExp(`^HTTP/1\\.1 ${status} `), request);
+  }
 });
 
 test("AdminListener's own page may do what programs may: its Origin is the Host that it was asked by, in plain or behind TLS", async () => {

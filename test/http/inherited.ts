@@ -14,6 +14,6 @@ const listener =
 const { holder, port: seen } = socketAt(3);
 // Whatever is awaited between the two: nothing may be accepted, and lost, meanwhile.
 await new Promise((resolve) => setTimeout(resolve, 50));
-const { port } = await listener.listen({ holder });
+const { port } = await listener.listen({ holders: [holder] });
 process.stdout.write(`${port} ${seen}\n`);
 process.stdin.resume().on("end", () => void listener.close());

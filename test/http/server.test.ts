@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { createHook } from "node:async_hooks";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
+import { createServer, Server } from "node:net";
 import { afterEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { AdminListener } from "../../src/http/admin-listener.ts";
-import { ask, assertFault, Client, closeAll, serve } from "./served.ts";
+import { ask, assertFault, Client, closeAll, listenerOf, serve } from "./served.ts";
 
 afterEach(closeAll);
 
@@ -47,6 +47,25 @@ test("AdminListener.listen() rejects when the address can't be had", async () =>
   await assert.rejects(listener.listen(), { code: "EADDRINUSE" });
   await listener.close();
 });
+
+for (const code of ["EADDRNOTAVAIL", "EAFNOSUPPORT"]) {
+  test(`HttpListener.listen() leaves an address of localhost out that this box doesn't have (${code}), and fails where it has none`, async (t) => {
+    const absent = new Set(["::1"]);
+    const real = Server.prototype.listen;
+    t.mock.method(Server.prototype, "listen", function (this: Server, on: { host: string }, done: () => void) {
+      if (!absent.has(on.host)) return real.call(this, on, done);
+      process.nextTick(() => this.emit("error", Object.assign(new Error(code), { code })));
+      return this;
+    });
+    const { listener } = listenerOf("bank", { config: { host: "localhost" } });
+    const { host, port } = await listener.listen();
+    assert.equal(host, "localhost");
+    assert.equal((await ask(port, "POST", "/sale", sale)).status, 200);
+    await listener.close();
+    absent.add("127.0.0.1");
+    await assert.rejects(listener.listen(), { code });
+  });
+}
 
 test("HttpListener.close() answers requests that were on their way when it was called, and ends their connections", async () => {
   const { port, listener } = await serve("bank");

@@ -61,7 +61,7 @@ const isOurs = (name: string) =>
 test("a stack trace from the bundle names functions of the sources, and leads to lines that can be read", () => {
   const frames = framesOf("serve", "--line", "/dev/none");
   const names = frames.map(({ name }) => name);
-  for (const name of ["HttpListener", "startBridge", "runUntilStopped", "main"]) assert.ok(names.includes(name), names.join());
+  for (const name of ["listen", "startBridge", "runUntilStopped", "main"]) assert.ok(names.includes(name), names.join());
   const lines = text.split("\n");
   for (const { name, line } of frames) {
     assert.ok(isOurs(name), name);

@@ -53,9 +53,12 @@ test("systemd takes the units as they are meant", { skip: noSystemd }, () => {
   );
 });
 
-test("posline.socket listens on the contracts' ports and the admin port, on loopback alone", () => {
+test("posline.socket listens on the contracts' ports and the admin port, at both addresses of localhost alone, also where there is no ::1", () => {
   const ports = [...Object.values(contracts).map(({ port }) => port), adminDefaults.port];
-  assert.deepEqual(new Set(settings("posline.socket").get("ListenStream")), new Set(ports.map((port) => `127.0.0.1:${port}`)));
+  const socket = settings("posline.socket");
+  const addresses = ports.flatMap((port) => [`127.0.0.1:${port}`, `[::1]:${port}`]);
+  assert.deepEqual(socket.get("ListenStream")?.toSorted(), addresses.toSorted());
+  assert.deepEqual(socket.get("FreeBind"), ["yes"]);
 });
 
 test("posline-tap.socket is for root and posline's group, on a Unix socket that posline.service is given by its name", () => {

@@ -38,9 +38,12 @@ for place in ports.split(","):
         tap.listen(16)
         continue
     host, _, port = place.rpartition(":")
-    one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    one = socket.socket(socket.AF_INET6 if "[" in host else socket.AF_INET, socket.SOCK_STREAM)
     one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    one.bind((host or "127.0.0.1", int(port)))
+    # FreeBind= of posline.socket: IPV6_FREEBIND, which Python has no name for.
+    if "[" in host:
+        one.setsockopt(socket.IPPROTO_IPV6, 78, 1)
+    one.bind((host.strip("[]") or "127.0.0.1", int(port)))
     one.listen(128)
     listening.append(one)
 say(ports=[one.getsockname()[1] for one in listening])

@@ -77,8 +77,10 @@ export class VirtualNet {
   }
 
   #listen(server: Server, address: AddressInfo, done: () => void): void {
-    if (this.#byPort.has(address.port)) {
-      process.nextTick(() => server.emit("error", connectionError("EADDRINUSE")));
+    // A box without IPv6.
+    const code = address.address === "::1" ? "EADDRNOTAVAIL" : this.#byPort.has(address.port) ? "EADDRINUSE" : undefined;
+    if (code !== undefined) {
+      process.nextTick(() => server.emit("error", connectionError(code)));
       return;
     }
     const listening = { server, address, connections: new Set<ConnectionEnd>() };
