@@ -53,17 +53,23 @@ export function formFlaw(text: Buffer, field: "data" | "sign", sent: SentRequest
     return "the body is JSON: send the form data=...&sign=..., where data is the Base64 of the JSON object";
   }
   const [, written] = hasField.exec(text.toString("latin1").trimStart()) ?? [];
-  return written === undefined ? undefined : `the form has ${written}: write ${field}, in small letters`;
+  return written === undefined || written === field ? undefined : `the form has ${written}: write ${field}, in small letters`;
 }
 
 /** What is wrong with the bytes of a text, before anybody asks what it says. */
 function encodingFlaw(text: Buffer, sent: SentRequest): string | undefined {
   if (isUtf8(text))
     return beginsWith(text, byteOrderMark) ? "begins with a byte order mark: encode it as UTF-8 without one" : undefined;
-  const encoding = sent.headers["content-encoding"];
-  if (encoding !== undefined) return `is compressed (Content-Encoding ${quotedName(String(encoding))}): send it as it is`;
+  const compression = compressionIn(sent.headers["content-encoding"]);
+  if (compression !== undefined) return `is compressed (Content-Encoding ${compression}): send it as it is`;
   if (beginsWith(text, gzipped)) return "is compressed by gzip: send it as it is";
   return (endsWithinCharacter(text) ? lengthFlaw(text, sent) : undefined) ?? "is not UTF-8: encode it as UTF-8";
+}
+
+/** What a `Content-Encoding` says of compression, quoted; some write a character set there. */
+export function compressionIn(header: string | readonly string[] | undefined): string | undefined {
+  if (header === undefined || !/gzip|deflate|compress|zstd|^br$/i.test(String(header))) return undefined;
+  return quotedName(String(header));
 }
 
 const byteOrderMark = Buffer.from("\ufeff");

@@ -84,7 +84,7 @@ export class AdminListener {
       {
         onRequest: (request, response, continueAsked) => this.#onRequest(request, response, continueAsked),
         onClientGone: (pending) => {
-          if (!pending.request.complete) this.#bodies.release(pending);
+          if (pending.request.socket.destroyed) this.#bodies.release(pending);
           this.#streams.gone(pending.response);
         },
         onParseError: (socket, error, pending) => this.#onParseError(socket, error, pending),

@@ -5,6 +5,7 @@ import { connectionFailure } from "../core/connection-error.ts";
 import { durationText } from "../core/duration.ts";
 import { type FaultReason, isFaultReason } from "../core/fault.ts";
 import { bytesOf, GatheredPieces } from "../core/pieces.ts";
+import { compressionIn } from "../envelope/body-flaw.ts";
 import * as limits from "./limits.ts";
 import { flawOf, isTls, type ParseError, tooLarge } from "./parse-error.ts";
 
@@ -111,8 +112,8 @@ export interface UpstreamResponse {
   readonly outcome: string | undefined;
   /** Why, where it says that too (`X-Posline-Reason`). */
   readonly reason: FaultReason | undefined;
-  /** How its payload is compressed (`Content-Encoding`), where it says so. */
-  readonly encoding: string | undefined;
+  /** How its payload is compressed, where it says so, quoted. */
+  readonly compression: string | undefined;
   readonly payload: readonly Buffer[];
 }
 
@@ -194,12 +195,12 @@ function readResponse(
     else payload.add(piece);
   });
   response.on("end", () => {
-    const { "x-posline-outcome": outcome, "x-posline-reason": reason, "content-encoding": encoding } = response.headers;
+    const { "x-posline-outcome": outcome, "x-posline-reason": reason } = response.headers;
     done({
       status: response.statusCode ?? 0,
       outcome: typeof outcome === "string" ? outcome : undefined,
       reason: isFaultReason(reason) ? reason : undefined,
-      encoding: encoding === "identity" ? undefined : encoding,
+      compression: compressionIn(response.headers["content-encoding"]),
       payload: payload.all,
     });
   });

@@ -2,7 +2,6 @@ import type { Contract, Route } from "../contract/contract.ts";
 import { adviceWhenUnknown } from "../contract/contracts.ts";
 import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { Fault, type FaultKind, type FaultReason, nothingSent } from "../core/fault.ts";
-import { quotedName } from "../core/log-text.ts";
 import { wholeOf } from "../envelope/json.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
 import type { UpstreamResponse } from "./caller-request.ts";
@@ -35,17 +34,18 @@ export function faultTexts(contract: Contract, route: Route, { service, key }: P
 /**
  * What an upstream's response is to the till on a line, where there is no HTTP status: the service's own bytes, or a fault.
  *
- * Passed on byte for byte, but for a byte order mark in front, which a till's parser need not know: a JSON object that came with a status of success, whatever it says; one that another posline sent,
- * whose outcome is believed; and an error in the service's envelope (`status` is "error" and `code` a number) up to the
- * route's `errorStatusMax`, for the contracts leave the HTTP status of errors open. The number tells it from the JSON errors of
- * proxies and frameworks, which stand between and know nothing of the operation: taken for the service's, a proxy's 502 would end a
- * payment that goes on. Some of them write a number as well, so where an error ends a payment (qr /check) the status must agree.
+ * Passed on byte for byte, but for a byte order mark in front, which a till's parser need not know: a JSON object that came with a
+ * status of success, whatever it says; one that another posline sent, whose outcome is believed; and an error in the service's
+ * envelope (`status` is "error" and `code` a number) up to the route's `errorStatusMax`, for the contracts leave the HTTP status of
+ * errors open. The number tells it from the JSON errors of proxies and frameworks, which stand between and know nothing of the
+ * operation: taken for the service's, a proxy's 502 would end a payment that goes on. Some of them write a number as well, so where
+ * an error ends a payment (qr /check) the status must agree.
  *
  * A status that says that the request was refused before anybody looked into it counts as not sent, unless the body says success; anything
  * else is unknown.
  */
 export function interpretResponse(response: UpstreamResponse, texts: FaultTexts): Pick<Reply, "payload" | "status" | "code"> {
-  const { status, encoding } = response;
+  const { status, compression } = response;
   const payload = withoutMark(response.payload);
   const read = readReply(payload);
   if (typeof read !== "string") {
@@ -64,8 +64,8 @@ export function interpretResponse(response: UpstreamResponse, texts: FaultTexts)
       reason: "upstream-refused",
     });
   }
-  if (typeof read === "string" && encoding !== undefined) {
-    const what = `the upstream's answer is compressed (Content-Encoding ${quotedName(encoding)}), which posline doesn't undo`;
+  if (typeof read === "string" && compression !== undefined) {
+    const what = `the upstream's answer is compressed (Content-Encoding ${compression}), which posline doesn't undo`;
     throw texts.unknown("reply-corrupt", `${what}: switch that off there`);
   }
   if (typeof read === "string" && isSuccess(status)) throw texts.unknown("reply-corrupt", `the upstream's answer is ${read}`);

@@ -205,8 +205,9 @@ export class HttpListener {
 
   /** The client closed the connection, or its side of it, before the answer was sent. */
   #onClientGone(context: RequestContext): void {
-    // A body that came whole is the handler's until that has ended, since others may wait for the same, or the call is out.
-    if (!context.request.complete) context.settings.bodies.release(context);
+    // The handler's body is held until that has ended, since others may wait for the same, or the call is out. And while our side is open,
+    // what came whole is still to be handed on.
+    if (!context.dispatched && context.request.socket.destroyed) context.settings.bodies.release(context);
     context.client.leave();
   }
 

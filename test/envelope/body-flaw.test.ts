@@ -68,6 +68,12 @@ const wrongJson: readonly (readonly [what: string, text: Buffer, flaw: string, s
   ],
   ["a form", utf8("pay_id=A&amount=1500"), "is a form: send the JSON object alone"],
   ["a large text", utf8(`[${"1,".repeat(40_000)}]`), "is not a JSON object"],
+  [
+    "Latin-1, whatever its header is used for",
+    Buffer.from('{"a":"\xe9"}', "latin1"),
+    "is not UTF-8: encode it as UTF-8",
+    { headers: { "content-encoding": "iso-8859-1" } },
+  ],
 ];
 
 for (const [what, text, flaw, sent = alone] of wrongJson) {
@@ -113,6 +119,7 @@ const wrongForms: readonly (readonly [what: string, text: Buffer, flaw: string |
   ],
   ["nothing but a field that is missing", utf8("sign=AAAA"), undefined],
   ["nothing of an empty body", utf8(""), undefined, { url: "/sale?x=1", headers: {} }],
+  ["nothing of a field behind a question mark", utf8(`?${form}`), undefined],
 ];
 
 for (const [what, text, flaw, sent = alone] of wrongForms) {

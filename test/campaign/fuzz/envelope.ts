@@ -29,12 +29,23 @@ function formOf(random: Random, json: string): string {
   return pairs.join("&");
 }
 
+/** The same pairs as multipart/form-data, each value without its escapes. */
+function multipartOf(random: Random, json: string): string {
+  const parts = formOf(random, json).split("&");
+  const partOf = (pair: string) => {
+    const at = pair.indexOf("=");
+    const value = unescapeValue(Buffer.from(pair.slice(at + 1)));
+    return `--b\r\nContent-Disposition: form-data; name="${pair.slice(0, Math.max(at, 0))}"\r\n\r\n${value}\r\n`;
+  };
+  return `${parts.map(partOf).join("")}--b--\r\n`;
+}
+
 const bodyJson = (random: Random) =>
   random.chance(0.2) ? randomObject(random) : mutatedJson(random, random.pick(examples).request, 0.05);
 
 function anyBody(random: Random): Buffer {
   const json = bodyJson(random);
-  const body = Buffer.from(random.chance(0.5) ? formOf(random, json) : json);
+  const body = Buffer.from(random.chance(0.5) ? (random.chance(0.2) ? multipartOf : formOf)(random, json) : json);
   return random.chance(0.5) ? mutated(random, body) : body;
 }
 
@@ -58,6 +69,8 @@ const requests: Target = {
     "envelope/http-request.ts",
     "envelope/sign.ts",
     "envelope/bounded-json.ts",
+    "envelope/body-flaw.ts",
+    "envelope/multipart.ts",
   ],
   unit: "bodies read",
   make: anyBody,
