@@ -124,7 +124,7 @@ export function openLog(level: LogLevel, options: LogOptions = {}): Log {
           }),
     heldBytesMax,
     gather: () => writeHeld(),
-    droppedLine: (dropped, refusal) => warning(`log lines were dropped: ${whyDropped(refusal)}`, { dropped }),
+    droppedLine: (dropped, refusal) => warning(droppedText(refusal), { dropped }),
   });
   const lines = new LineWriter(writer, prefixed, render);
   const logger: Logger = pino(
@@ -210,9 +210,10 @@ export function openLog(level: LogLevel, options: LogOptions = {}): Log {
   };
 }
 
-function whyDropped(refusal: string): string {
-  if (refusal === "EAGAIN") return "the reader took none";
-  return isGone(refusal) ? `the reader went away (${refusal})` : `they could not be written (${refusal})`;
+function droppedText(refusal: string): string {
+  if (refusal === "EAGAIN") return "log lines were dropped: the reader took none";
+  if (isGone(refusal)) return `log lines were dropped: the reader went away (${refusal})`;
+  return `log lines were dropped: they could not be written (${refusal})`;
 }
 
 /** @param blockage Why lines don't leave, as the system's code. */

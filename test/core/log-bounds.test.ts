@@ -228,6 +228,8 @@ test("Log.dropped counts the lines that a reader who stopped reading never took"
     assert.equal(budget, 0);
     // It holds 1 MiB, and the kernel some more; a line has more than 1,000 bytes.
     assert.ok(reader > count - 1_400 && reader < count, `${reader} of ${count}`);
+    log.flush();
+    assert.match(log.state, /^the log's reader takes no lines: lines are held up to 1 MiB, then dropped: /);
     for (let n = 0; n < 10; n++) log.exchange(line);
     assert.equal(log.dropped.reader, reader + 10);
   } finally {
@@ -259,6 +261,7 @@ test("Log writes what a full disk did not take once there is room, from where it
   for (let n = 0; n < count; n++) log.exchange({ ...record, key: `A-${n}`, outcome: "unknown" });
   const { reader } = log.dropped;
   assert.ok(reader > 0 && reader < count, `${reader} of ${count}`);
+  assert.equal(log.state, "the log can't be written (ENOSPC): lines are held up to 1 MiB, then dropped: make room on its disk");
   roomBytes = Number.POSITIVE_INFINITY;
   log.flush();
   const lines = readFileSync(path, "utf8").trimEnd().split("\n");
@@ -269,4 +272,5 @@ test("Log writes what a full disk did not take once there is room, from where it
   );
   assert.equal(told.at(-1)?.["dropped"], reader);
   assert.equal(told.at(-1)?.["msg"], "log lines were dropped: they could not be written (ENOSPC)");
+  assert.equal(log.state, "ok");
 });
