@@ -7,6 +7,8 @@ test("faultClasses is the design's table: each kind with its HTTP status and whe
   assert.deepEqual(table, [
     "malformed 400 not-sent",
     "missing 400 not-sent",
+    "date 400 not-sent",
+    "amount 400 not-sent",
     "sign 400 not-sent",
     "http 400 not-sent",
     "key 401 not-sent",

@@ -22,7 +22,7 @@ import type { Json, Row } from "./conformance-rows.ts";
 import { bodyOf, merchantId, newEmulator, overHttpTransport, rows } from "./conforming.ts";
 
 /**
- * Tests src/emulator/emulator.ts, src/envelope/request.ts, src/contract/schema.ts and src/line/listener.ts.
+ * Tests src/emulator/emulator.ts, src/envelope/request.ts, src/contract/schema.ts, src/line/listener.ts.
  *
  * A till that sends something wrong is told so by the same code, whoever notices: the bridge with `check: "contract"`, the emulator,
  * and the gateway, which notices what is wrong with a frame's form and leaves the rest to its upstream.
