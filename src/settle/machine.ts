@@ -8,6 +8,7 @@ import {
   fingerprintOf,
   hasCode,
   isOfAnother,
+  isOwnRefusal,
   namesOtherKey,
   provesName,
   provesOwnEnd,
@@ -119,7 +120,7 @@ function afterError(operation: FollowedOperation, state: SettleState, { reply, s
   const provesNothingBegun = refusesStart(recovery, code);
   if (provesNothingBegun && !state.doubt) return { verdict: recovery.refused, reply, summary };
   const isToResend = hasCode(recovery.resendCodes, code) || (state.doubt && hasCode(recovery.resendCodesInDoubt, code));
-  if (isToResend && mayResend(state) && state.resends < recovery.resendsMax) {
+  if (isToResend && mayResendNow(recovery, state)) {
     return { state: { ...state, doubt: true, resends: state.resends + 1 }, pause: "interval" };
   }
   // Where the query can't name a start that failed (qr), a second refusal of the same start has to prove it instead
@@ -194,7 +195,7 @@ function afterPending(state: SettleState, reply: JsonObject): NextStep {
 }
 
 function afterAbsent(
-  { recovery }: FollowedOperation,
+  { contract, recovery }: FollowedOperation,
   state: SettleState,
   { reply, summary }: AnsweredCall,
   sinceStartMs: number,
@@ -205,25 +206,17 @@ function afterAbsent(
   const seen = { ...state, absents: state.absents + 1 };
   const end: NextStep = { verdict: recovery.refused, reply, summary: summaryOfRefusal(state, summary) };
   // What is said while it may be on its way doesn't count: it would leave one answer to decide later, which may be a passing one.
-  const endAfter = (times: number, afterMs = recovery.absentsAfterMs) => {
-    if (sinceStartMs < afterMs) return askAgain({ ...state, absents: 0 });
-    return seen.absents >= times ? end : askAgain(seen);
-  };
+  const counted = seen.absents >= recovery.absentsMin ? end : askAgain(seen);
+  const endLater = sinceStartMs < recovery.absentsAfterMs ? askAgain({ ...state, absents: 0 }) : counted;
   switch (state.phase) {
-    case "refused": {
-      const { absentsMinAfterError, absentsAfterMs, absentsAfterErrorMs, resendCodes } = recovery;
-      // An earlier delivery may be on its way, or the one that was answered so.
-      const mayCome = state.earlierInDoubt || hasCode(resendCodes, state.refusal?.code);
-      const afterMs = mayCome ? absentsAfterMs : absentsAfterErrorMs;
-      return endAfter(afterMs > 0 ? recovery.absentsMin : absentsMinAfterError, afterMs);
-    }
+    case "refused":
+      // An earlier delivery may be on its way still, or the one that a gateway answered so.
+      return isOwnRefusal(contract, state.refusal?.code) && !state.earlierInDoubt ? end : endLater;
     case "lost":
-      if (recovery.absentWhenLost === "resend" && mayResend(state)) return resend(recovery, seen);
-      return endAfter(recovery.absentsMin);
+      return mayResendNow(recovery, seen) ? resend(recovery, seen) : endLater;
     default:
-      if (recovery.absentWhenAccepted === "refused") return endAfter(recovery.absentsMin);
-      if (!state.isAborted || recovery.absentWhenAborted === "ask") return askAgain({ ...state, absents: 0 });
-      return endAfter(recovery.absentsMin);
+      if (recovery.absentWhenAccepted === "refused") return endLater;
+      return state.isAborted && recovery.absentWhenAborted === "refused" ? endLater : askAgain({ ...state, absents: 0 });
   }
 }
 
@@ -241,9 +234,11 @@ function afterFinalError({ recovery }: FollowedOperation, state: SettleState, { 
   return resend(recovery, state);
 }
 
+const mayResendNow = ({ resendsMax }: SettlingRules, state: SettleState) => mayResend(state) && state.resends < resendsMax;
+
 /** The same request once more, if it may be. */
 function resend(recovery: SettlingRules, state: SettleState): NextStep {
-  if (!mayResend(state) || state.resends >= recovery.resendsMax) return askAgain(state);
+  if (!mayResendNow(recovery, state)) return askAgain(state);
   return { state: { ...state, phase: "ready", resends: state.resends + 1 }, pause: "none" };
 }
 

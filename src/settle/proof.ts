@@ -35,6 +35,14 @@ export function refusesStart({ refusals, signCodes }: SettlingRules, code: numbe
   return hasCode(refusals, code) || hasCode(signCodes, code);
 }
 
+/**
+ * Whether an error to a start is the terminal's own word that it came to nothing: it has a code, and not the one by which a gateway reports
+ * what it lost (bank -3, fiscal 5), nor an HTTP status, as proxies and frameworks write it. With these the start may be on its way still.
+ */
+export function isOwnRefusal({ faultCodes }: Contract, code: number | undefined): boolean {
+  return code !== undefined && code !== faultCodes.broken && !(code >= 400 && code <= 599);
+}
+
 export function saysAbsent({ contract }: FollowedOperation, { success, summary }: AnsweredCall): boolean {
   return !success && hasCode(contract.finals.absentCodes, summary.code);
 }

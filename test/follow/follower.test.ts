@@ -987,6 +987,25 @@ test("Follower asks about a code by the name that its answer gave, however long 
   }
 });
 
+test("Follower says failed a second after the terminal's own refusal, and 30 s after one that a gateway may have made", async () => {
+  for (const [service, route, body, code, none, ownS] of [
+    ["fiscal", "/deposit", { documentExtID: "D-1", amount: 100 }, 4, 9, 2],
+    ["fiscal", "/withdraw", { documentExtID: "D-1", amount: 100 }, 23, 9, 2],
+    ["bank", "/sale", { pay_id: "P-1", amount: 100 }, -21, -15, 2],
+    ["fiscal", "/deposit", { documentExtID: "D-1", amount: 100 }, 5, 9, 30],
+    ["bank", "/sale", { pay_id: "P-1", amount: 100 }, -3, -15, 30],
+  ] as const) {
+    const options = { service, route };
+    const box = following((asked) => ({ status: "error", code: asked === route ? code : none }), options);
+    const asking = box.ask(body);
+    if (ownS === 30) assert.equal(await askedFor(29_000, asking), "still waiting");
+    const answered = await askedFor(ownS === 30 ? 10_000 : 2_000, asking);
+    assert.ok(answered !== "still waiting", `${route} ${code}`);
+    assert.match(answered.stands, ownS === 30 ? /^failed by / : /^failed by \/\w+ after 1$/);
+    assert.equal(box.sent.filter((each) => each.route === route).length, 1);
+  }
+});
+
 test("Follower asks about a cancel's sale as the sale named itself, and not at all where the journal can't tell that", async () => {
   for (const [ask, questions] of [
     [{}, ['{"pay_id":"7"}']],

@@ -8,6 +8,7 @@ import {
   fingerprintOf,
   goesOn,
   hasCode,
+  isOwnRefusal,
   leavesOpen,
   namesOtherKey,
   provesName,
@@ -144,6 +145,16 @@ test("saysPending() finds a state that isn't final, or without one a code of pro
   for (const over of [good({ docStatus: 1 }), good({ docStatus: 1, code: 44 }), good()])
     assert.equal(saysPending(receipt, over), false);
   assert.equal(saysPending(payment, good({ data: { rrn: "77" } })), false);
+});
+
+test("isOwnRefusal() takes a code, listed or not, but none that a gateway or a proxy behind it may have given", () => {
+  const { fiscal, bank, qr } = contracts;
+  for (const code of [4, 7, 8, 9, 10, 11, 12, 13, 16, 23, 36]) assert.equal(isOwnRefusal(fiscal, code), true, String(code));
+  for (const code of [-15, -20, -21, -54, -999]) assert.equal(isOwnRefusal(bank, code), true, String(code));
+  for (const code of [undefined, 400, 504, 599]) {
+    for (const contract of [fiscal, bank, qr]) assert.equal(isOwnRefusal(contract, code), false);
+  }
+  assert.deepEqual([isOwnRefusal(fiscal, 5), isOwnRefusal(bank, -3), isOwnRefusal(qr, 1)], [false, false, false]);
 });
 
 test("provesName() takes data, or a success without a message", () => {

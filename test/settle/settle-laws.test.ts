@@ -19,7 +19,7 @@ const runs = Number(process.env["SETTLE_RUNS"] ?? 250);
 const fate: fc.Arbitrary<Fate> = fc.record({
   end: fc.constantFrom("good", "good", "bad", "reversed"),
   checks: fc.nat(3),
-  start: fc.constantFrom("true", "true", "in-doubt", "fails-once", "refused"),
+  start: fc.constantFrom("true", "true", "in-doubt", "fails-once", "refused", "plain"),
   tells: fc.constantFrom("each", "each", "first", "none"),
   opens: fc.boolean(),
   unprinted: fc.boolean(),
