@@ -9,11 +9,10 @@ import {
   hasCode,
   isOfAnother,
   isOwnRefusal,
-  namesOtherKey,
-  provesName,
   provesOwnEnd,
   refusesStart,
   saysAbsent,
+  saysNothing,
   saysPending,
   saysUnprinted,
   verdictIn,
@@ -64,7 +63,7 @@ export function nextStep(operation: FollowedOperation, state: SettleState, resul
 
 function afterStart(operation: FollowedOperation, state: SettleState, result: CallResult): NextStep {
   if (result.outcome === "not-sent") return afterNotSent(operation, state, result);
-  if (result.outcome === "unknown" || namesOtherKey(operation, result.reply)) {
+  if (result.outcome === "unknown" || saysNothing(operation, result)) {
     const summary = result.outcome === "unknown" ? result.summary : summaryOfUnproven(result);
     if (!operation.asks) return { verdict: "unknown", reply: undefined, summary };
     return askAgain({ ...state, phase: "lost", doubt: true, absents: 0 });
@@ -146,7 +145,7 @@ const unproven = ({ reply, summary }: Pick<AnsweredCall, "reply" | "summary">, s
  * is nothing counts as often as after a start: who has lost sight of it in passing, as a gateway may, would let it pass for ours as well.
  */
 function afterBaseline(operation: FollowedOperation, state: SettleState, result: CallResult): NextStep {
-  if (result.outcome === "answered" && !namesOtherKey(operation, result.reply)) {
+  if (result.outcome === "answered" && !saysNothing(operation, result)) {
     const { recovery } = operation;
     const { reply, summary } = result;
     if (saysAbsent(operation, result)) {
@@ -167,7 +166,7 @@ function afterBaseline(operation: FollowedOperation, state: SettleState, result:
 
 function afterQuery(operation: FollowedOperation, state: SettleState, result: CallResult, sinceStartMs: number): NextStep {
   if (result.outcome === "not-sent") return { state, pause: "back-off", retryAfterMs: result.retryAfterMs };
-  if (result.outcome === "unknown" || namesOtherKey(operation, result.reply)) return askAgain(state);
+  if (result.outcome === "unknown" || saysNothing(operation, result)) return askAgain(state);
   if (saysAbsent(operation, result)) return afterAbsent(operation, state, result, sinceStartMs);
   const { reply, success, summary } = result;
   // Only the start's answer names it: one that names another than was asked for is the start's own, or another payment's, late
@@ -178,7 +177,7 @@ function afterQuery(operation: FollowedOperation, state: SettleState, result: Ca
   if (end !== undefined) {
     return provesOwnEnd(operation, seen.baseline, reply) ? afterEnd(operation, seen, end, result) : askAgain(seen);
   }
-  if (success || hasCode(operation.contract.finals.pendingCodes, summary.code)) return afterPending(seen, reply);
+  if (success || hasCode(operation.contract.finals.pendingCodes, summary.code)) return afterPending(seen);
   return operation.contract.finals.errorIsFinal ? afterFinalError(operation, seen, result) : askAgain(seen);
 }
 
@@ -189,9 +188,8 @@ function namesOtherPayment({ recovery }: FollowedOperation, state: SettleState, 
 }
 
 /** It runs; and the name that the query gave is the right one, since the service knows it. */
-function afterPending(state: SettleState, reply: JsonObject): NextStep {
-  const learnedProven = state.learnedProven || (provesName(reply) && !state.hasOtherNames);
-  return askAgain({ ...state, phase: "accepted", learnedProven });
+function afterPending(state: SettleState): NextStep {
+  return askAgain({ ...state, phase: "accepted", learnedProven: state.learnedProven || !state.hasOtherNames });
 }
 
 function afterAbsent(
@@ -271,14 +269,15 @@ function afterPrint(state: SettleState, result: CallResult): NextStep {
 
 /**
  * Takes over the name that only the start's answer gives (qr.md, Endpoints: data.trans must be saved and used). A success without one
- * says that the system makes none, so the till's own is right; but not where an earlier start may have been answered with one.
+ * says that the system makes none, so the till's own is right; but not where an earlier start may have been answered with one, or where a
+ * repetition may go unnamed. An earlier start that was refused has shown no code of another name.
  */
 function learnName({ recovery }: FollowedOperation, state: SettleState, { reply, success }: AnsweredCall): SettleState {
   if (recovery.learns === undefined) return state;
   const data = reply["data"];
   const named = isObject(data) ? scalarText(data[recovery.learns]) : undefined;
   // An earlier start may have shown a code of another name, which may be paid: that this one fails is no end then.
-  const isOnly = nothingBegun(state) || (named === state.learned && !state.hasOtherNames);
+  const isOnly = !state.doubt || (named === state.learned && !state.hasOtherNames);
   if (named !== undefined) return { ...state, learned: named, learnedProven: isOnly, hasOtherNames: !isOnly };
-  return success && nothingBegun(state) && provesName(reply) ? { ...state, learnedProven: true } : state;
+  return success && nothingBegun(state) ? { ...state, learnedProven: true } : state;
 }

@@ -118,11 +118,16 @@ export function saysPending(operation: UnderRules, { reply, summary }: SaidByAns
 }
 
 /**
- * Whether a success proves that the service knows the operation by the name that it was given. One with a message and no data
- * may be a bridge's or gateway's word for an unknown outcome (qr has none but "in progress"); over a line no header says so.
+ * Whether an answer says nothing of the operation, as if it were lost: it names another one; or it is a success with a message and no data,
+ * which may be a gateway's word for an unknown outcome where an error would be an end (qr has none but "in progress", and over a line no
+ * header tells them apart).
  */
-export function provesName(reply: JsonObject): boolean {
-  return isObject(reply["data"]) || scalarText(reply["message"]) === undefined;
+export function saysNothing(
+  operation: Pick<FollowedOperation, "recovery" | "keyField" | "key">,
+  { reply, success }: Pick<AnsweredCall, "reply" | "success">,
+): boolean {
+  const hasMessageAlone = !isObject(reply["data"]) && scalarText(reply["message"]) !== undefined;
+  return (success && operation.recovery.learns !== undefined && hasMessageAlone) || namesOtherKey(operation, reply);
 }
 
 /**

@@ -987,6 +987,26 @@ test("Follower asks about a code by the name that its answer gave, however long 
   }
 });
 
+test("Follower takes a gateway's word for a code that it lost for nothing: its success is neither begun nor a name", async () => {
+  const code = { pay_id: "Q-2", amount: 100, currency: "944", currency_name: "AZN", pay_system: "A" };
+  const doubt = { status: "success", message: "No valid answer to /showqrcode: the upstream's is lost" };
+  for (const [checks, stands] of [
+    [[doubt, doubt], /^unknown/],
+    [[doubt, { status: "error", code: 1 }], /^unknown/],
+    [[doubt, { status: "success" }], /^pending/],
+    [[doubt, { status: "success" }, { status: "success", data: { rrn: "7" } }], /^approved/],
+  ] as const) {
+    const box = following((route, _, count) => (route === "/check" ? (checks[count - 1] ?? checks.at(-1)) : doubt), {
+      service: "qr",
+      route: "/showqrcode",
+    });
+    const { stands: got, json } = await ended(box.ask(code, 10_000));
+    assert.match(got, stands);
+    if (!got.startsWith("approved")) assert.deepEqual(json, doubt, "as without the header");
+    assert.equal(box.sent.filter(({ route }) => route === "/showqrcode").length, 1);
+  }
+});
+
 test("Follower says failed a second after the terminal's own refusal, and 30 s after one that a gateway may have made", async () => {
   for (const [service, route, body, code, none, ownS] of [
     ["fiscal", "/deposit", { documentExtID: "D-1", amount: 100 }, 4, 9, 2],
