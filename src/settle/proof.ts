@@ -206,11 +206,27 @@ export function namesOtherKey({ keyField, key }: Pick<FollowedOperation, "keyFie
   return named !== undefined && own !== undefined && !isSameId(named, own);
 }
 
-/** Whether an answer that ended nothing states an end, or names another operation: what it says isn't proven to be about this one. */
-export function saysOthers(operation: FollowedOperation, result: CallResult): boolean {
-  if (result.outcome !== "answered") return false;
-  const { reply, success } = result;
-  return namesOtherKey(operation, reply) || verdictIn(operation, reply, success) !== undefined;
+/**
+ * Whether a till that reads an answer alone takes it for an end: it states one, or is an error to a question where each of these ends an
+ * operation (qr).
+ * @param path What was answered.
+ */
+export function statesEnd(
+  operation: UnderRules,
+  path: string,
+  { reply, success }: Pick<AnsweredCall, "reply" | "success">,
+): boolean {
+  const { contract } = operation;
+  if (!success && contract.finals.errorIsFinal && isQuestion(contract, path)) return true;
+  return verdictIn(operation, reply, success) !== undefined;
+}
+
+/**
+ * Whether an answer that ended nothing states an end, or names another operation: what it says isn't proven to be about this one.
+ * @param path What was answered.
+ */
+export function saysOthers(operation: FollowedOperation, path: string, result: CallResult): boolean {
+  return result.outcome === "answered" && (namesOtherKey(operation, result.reply) || statesEnd(operation, path, result));
 }
 
 /** Terminals write an id of digits as a number, which loses its leading zeros (seen in the field: types are loose). */

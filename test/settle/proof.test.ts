@@ -16,6 +16,7 @@ import {
   saysNothing,
   saysPending,
   saysUnprinted,
+  statesEnd,
   verdictIn,
 } from "../../src/settle/proof.ts";
 import { bad, good, operationOf } from "./judged.ts";
@@ -166,6 +167,16 @@ test("isOwnRefusal() takes a code, listed or not, but none that a gateway or a p
     for (const contract of [fiscal, bank, qr]) assert.equal(isOwnRefusal(contract, code), false);
   }
   assert.deepEqual([isOwnRefusal(fiscal, 5), isOwnRefusal(bank, -3), isOwnRefusal(qr, 1)], [false, false, false]);
+});
+
+test("statesEnd() takes an error to a question for an end where the contract does, and none to an operation", () => {
+  const payment = operationOf("qr", "/showqrcode");
+  assert.equal(statesEnd(payment, "/check", bad(1)), true);
+  assert.equal(statesEnd(payment, "/showqrcode", bad(1)), false);
+  assert.equal(statesEnd(payment, "/check", good({ data: { rrn: "7" } })), true);
+  assert.equal(statesEnd(payment, "/check", good()), false);
+  assert.equal(statesEnd(sale, "/check", bad(-15)), false);
+  assert.equal(statesEnd(sale, "/check", bad(-20, { data: { status: "ERROR" } })), true);
 });
 
 test("provesOwnEnd() needs a baseline: none that is known proves nothing, one of nothing proves all", () => {

@@ -290,6 +290,20 @@ for (const [operation, route] of [
   });
 }
 
+test("qr.settle shows beside unknown no error that ends a payment by the contract: it isn't proven to be this one's", async () => {
+  const notPaid = ["/check", error(1, { message: "not paid" })] as const;
+  const { result, code, message, data } = await settled([
+    ["/showqrcode", lost],
+    ...repeat(3, notPaid, ["/showqrcode", lost]),
+    ...repeat(17, notPaid),
+  ]);
+  assert.deepEqual([result, code, data], ["unknown", undefined, undefined]);
+  assert.equal(
+    message,
+    "it may have been carried out, and the last answer is about another operation, or doesn't prove how this one ended",
+  );
+});
+
 test("qr.settle makes no pay_id for an operation that refers to a payment", async () => {
   const world = over([["/final_confirm", ok()]]);
   await world.client.qr.settle("finalConfirm", { pay_system: "A" }, world.options);
