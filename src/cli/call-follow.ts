@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { WriteStream } from "node:tty";
 import spinner, { type Spinner } from "yocto-spinner";
 import type { Client } from "../client/client.ts";
@@ -23,8 +24,8 @@ import { exitCodes } from "./exit.ts";
 import { type TokenFile, TokenFileChanged } from "./token-file.ts";
 
 /**
- * An operation followed from a shell. Its key is printed before anything is sent. Ctrl-C sends /abort, then only polls; a second
- * one, or the end of the session, leaves the operation as it is and prints the token to resume with.
+ * An operation followed from a shell. Its key is printed before anything is sent. Ctrl-C before that ends it, unsent; after that it sends
+ * /abort, then only polls; a second one, or the end of the session, leaves the operation as it is and prints the token to resume with.
  */
 
 /** The exit code of an operation that ended declined, failed or reversed. */
@@ -51,6 +52,8 @@ export class CallFollower {
   readonly #aborted = new AbortController();
   #progress: Progress | undefined;
   #latest: SettleEvent | undefined;
+  /** The operation may have been sent, by this process or one before. */
+  #mayBeSent = false;
   /** A request has left, or an answer come: from here on a service that can't be reached is waited for. */
   #reached = false;
   #unreachable: UnreachableReason | undefined;
@@ -68,10 +71,9 @@ export class CallFollower {
     return this.#openToken !== undefined;
   }
 
-  /** The token of that operation. Before its baseline is known nothing was sent. */
+  /** The token of that operation. */
   get #openToken(): Token | undefined {
-    const token = this.#latest?.token;
-    return token?.known.phase === "baseline" ? undefined : token;
+    return this.#mayBeSent ? this.#latest?.token : undefined;
   }
 
   /**
@@ -125,6 +127,10 @@ export class CallFollower {
   #show(event: SettleEvent): void {
     this.#save(event.token);
     if (this.#latest === undefined) this.#progress?.say(operationTitle(event.token));
+    const { type, token } = event;
+    if (type === "sent" || type === "resent" || (type === "asked" && token.known.phase !== "baseline")) this.#mayBeSent = true;
+    // Nothing was sent before, and this one provably didn't leave.
+    if (type === "not sent" && this.#latest?.type === "sent") this.#mayBeSent = false;
     this.#latest = event;
     this.#progress?.show(event);
     if (event.type === "not sent" && event.unreachable !== undefined && !this.#reached) {
@@ -174,11 +180,17 @@ export class CallFollower {
 
   /** Asks the service to stop the operation, where it has a route for that, and says what it answered. */
   async #requestAbort(client: Client): Promise<void> {
-    if (this.#askOnly.signal.aborted || this.#latest === undefined) return this.#stopFollowing.abort();
+    const token = this.#openToken;
+    if (this.#askOnly.signal.aborted || token === undefined) return this.#stopFollowing.abort();
     this.#askOnly.abort();
+    // What only waits for its line is taken back within this turn: there is nothing to abort then, and its key may be another operation's.
+    await nextTurn();
+    if (!this.#mayBeSent) return;
     if (this.#progress !== undefined) this.#progress.interrupt = "Ctrl-C stops following it";
-    const { token } = this.#latest;
-    const report = (text: string) => this.#progress?.say(`${text}; Ctrl-C again stops following`);
+    const report = (text: string) => {
+      // It may have ended meanwhile.
+      if (this.#latest !== undefined) this.#progress?.say(`${text}; Ctrl-C again stops following`);
+    };
     const key = keyValueOf(token);
     try {
       const called = calledOf(token);

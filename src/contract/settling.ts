@@ -42,21 +42,21 @@ export interface SettlingRules {
   readonly resendCodes: readonly number[];
   /** The same, where an earlier delivery is in doubt. */
   readonly resendCodesInDoubt: readonly number[];
-  /** What the question's "there is no such operation" means after a lost delivery: send the same again, or that nothing was begun. */
-  readonly absentWhenLost: "resend" | "refused";
   /** What it means once the operation was accepted: nothing, so that asking goes on, or that it was rolled back; said `absentsMin` times. */
   readonly absentWhenAccepted: "ask" | "refused";
   /** What it means of one that was accepted and then aborted (`/abort`); it must be said `absentsMin` times. */
   readonly absentWhenAborted: "ask" | "refused";
-  /** How often it must be said, one question after the other, to prove anything: before a start as after one. */
+  /**
+   * How often it must be said, one question after the other, to prove anything: before a start as after one. Once is enough after the terminal's
+   * own error, which says by itself that the start came to nothing (`isOwnRefusal`).
+   */
   readonly absentsMin: number;
-  /** The same after an error of the terminal's own, which says by itself that it came to nothing, where no time is to be waited for. */
-  readonly absentsMinAfterError: number;
-  /** Milliseconds after the last start in which it doesn't count, however often it is said: that start may be on its way still. */
+  /**
+   * Milliseconds after the last start in which it doesn't count, however often it is said: that start may be on its way still. Not after the
+   * terminal's own error.
+   */
   readonly absentsAfterMs: number;
-  /** The same after an error of the terminal's own; one of `resendCodes` may be a gateway's word for an answer that it lost. */
-  readonly absentsAfterErrorMs: number;
-  /** How often the same request may go out again in one following. */
+  /** How often the same request may go out again in one following; after that "there is none" is waited for. */
   readonly resendsMax: number;
   /**
    * True where the key may be that of another operation, which the question would then be answered about: what is known under
@@ -84,14 +84,11 @@ const none = {
   signCodes: [],
   resendCodes: [],
   resendCodesInDoubt: [],
-  absentWhenLost: "resend",
   absentWhenAccepted: "ask",
   absentWhenAborted: "ask",
   // Three in a row, so that one that ran ahead of the start doesn't decide
   absentsMin: 3,
-  absentsMinAfterError: 1,
   absentsAfterMs: 0,
-  absentsAfterErrorMs: 0,
   resendsMax,
   baseline: false,
   print: undefined,
@@ -109,14 +106,11 @@ const bankOperation = {
   ends: { APPROVED: "approved", ERROR: "declined", REVERSED: "reversed" },
   // Invalid parameters, unsupported currency, no original, unsupported operation, update required, application blocked
   refusals: [-29, -47, -16, -80, -100, -101],
-  absentsMinAfterError: 3,
-  // After an error too: a gateway's -3 stands for an answer that it lost itself, of a start that runs on behind it
   absentsAfterMs: onItsWayMs,
-  absentsAfterErrorMs: onItsWayMs,
 } as const;
 
 /** Rule 4: /confirm and /cancel are never sent again. */
-const bankOnce = { ...bankOperation, absentWhenLost: "refused", resendsMax: 0, baseline: true } as const;
+const bankOnce = { ...bankOperation, resendsMax: 0, baseline: true } as const;
 
 /** fiscal.md, Errors, recovery behavior. */
 const fiscalDocument = {
@@ -147,7 +141,6 @@ const fiscalCash = {
   success: "closed",
   resendCodes: [],
   absentWhenAccepted: "refused",
-  absentsAfterErrorMs: onItsWayMs,
 } as const;
 
 /** qr.md, States and Flow rules. Code 1 says nothing of its own. */

@@ -12,14 +12,7 @@ import type { AskedWay, OpenOperation, Progress, SaidOf, SettledEnd } from "../j
 import { recentMs } from "../journal/recent-operations.ts";
 import { parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
 import { nextStep } from "../settle/machine.ts";
-import {
-  type AnsweredCall,
-  type FollowedOperation,
-  hasCode,
-  namesOtherKey,
-  saysUnprinted,
-  verdictIn,
-} from "../settle/proof.ts";
+import { type AnsweredCall, type FollowedOperation, hasCode, saysNothing, saysUnprinted, verdictIn } from "../settle/proof.ts";
 import { freshState, type SettleState } from "../settle/state.ts";
 
 /**
@@ -337,7 +330,7 @@ function saidOf(
   const keyField = route?.key;
   if (recovery === undefined || keyField === undefined || route?.polling === undefined) return undefined;
   if (asked === undefined || answer === undefined) return undefined;
-  if (namesOtherKey({ keyField, key: asked[keyField] }, answer.reply)) return undefined;
+  if (saysNothing({ recovery, keyField, key: asked[keyField] }, answer)) return undefined;
   if (!hasFields(asked, route.polling, [keyField, recovery.learns], (name) => ask[name])) return undefined;
   if (recovery.learns !== undefined || !answer.success) return "begun";
   const end = verdictIn({ contract, recovery }, answer.reply, true);

@@ -9,7 +9,7 @@ import { Presence } from "../core/presence.ts";
 import { parseObject, textOf } from "../envelope/json.ts";
 import type { Clock } from "../settle/clock.ts";
 import { parseExactObject } from "../settle/exact-json.ts";
-import { type FollowedOperation, namesOtherKey, verdictIn } from "../settle/proof.ts";
+import { type FollowedOperation, namesOtherKey, statesEnd } from "../settle/proof.ts";
 import { RemoteService } from "../settle/remote-service.ts";
 import { operationOf, settleFrom } from "../settle/settle.ts";
 import { provenName, type SettleState } from "../settle/state.ts";
@@ -239,10 +239,10 @@ export class Operation {
     const result = end ?? (this.#isAccepted ? "pending" : "unknown");
     if (this.#call !== undefined) return this.#unsent({ result, answerOf: undefined, polls: this.#polls, isGuarded });
     // Of what is known to have ended well, by others' questions, the terminal may know nothing any more, or something else.
-    const saysGoodEnd = this.#last?.reply.status === "success" && this.#statesEnd(this.#last.reply);
+    const saysGoodEnd = this.#last?.reply.status === "success" && this.#statesEnd(this.#last);
     const isDenied = isGoodEnd(end) && end !== this.#found && !saysGoodEnd;
     // What a question found that states an end, and isn't taken for this one's, is another's: it is not shown beside an open word.
-    const isOthers = end === undefined && this.#last?.route !== this.#options.route.path && this.#statesEnd(this.#last?.reply);
+    const isOthers = end === undefined && this.#last?.route !== this.#options.route.path && this.#statesEnd(this.#last);
     const last = this.#isLast && !isDenied && !isOthers ? this.#last : undefined;
     const start = isDenied && !(this.#start instanceof Fault) && this.#start?.status !== "success" ? undefined : this.#start;
     const shown = end !== undefined && last !== undefined ? last.reply : (start ?? last?.reply);
@@ -261,11 +261,10 @@ export class Operation {
     return this.#now?.hasOtherNames === true && !isGoodEnd(this.#found) ? undefined : provenName(this.#known);
   }
 
-  /** Whether a till that reads the body alone takes it for an end. */
-  #statesEnd(reply: Reply | undefined): boolean {
-    if (reply === undefined) return false;
-    if (reply.status === "error" && this.#options.contract.finals.errorIsFinal) return true;
-    return verdictIn(this.#options, objectOf(reply), reply.status === "success") !== undefined;
+  #statesEnd(last: { readonly route: string; readonly reply: Reply } | undefined): boolean {
+    if (last === undefined) return false;
+    const { route, reply } = last;
+    return statesEnd(this.#options, route, { reply: objectOf(reply), success: reply.status === "success" });
   }
 
   /**

@@ -257,7 +257,7 @@ export class Journal implements OperationHistory {
         const answered = answerFields(call, answer, record.ask);
         const ending = leavesUnknown(call, told, answered) ? { ...told, outcome: "unknown" as const } : told;
         if (sending !== undefined) {
-          if (hasBegun(ending, answered)) this.#recent.ended(sending, saidBy(route.path, { ...ending, ...answered }));
+          if (hasBegun(ending, answered)) this.#recent.ended(sending, saidBy(record, { ...ending, ...answered }));
           else this.#recent.remove(record, sending);
         }
         if (!hasBegun(ending, answered)) isNotClosed?.();
@@ -454,7 +454,7 @@ export class Journal implements OperationHistory {
       if (behindMs >= 0) ageMs = Math.min(ageMs, behindMs);
       if (ending === undefined || hasBegun(ending, ending)) {
         this.#noteDevice(sent);
-        const said = ending === undefined ? nothingSaid : saidInRecord(sent.route, ending);
+        const said = ending === undefined ? nothingSaid : saidInRecord(sent, ending);
         this.#recent.closedOlder(sent, sequence);
         this.#recent.addOlder(sent, sequence, behindMs < 0 ? 0 : ageMs, { said, isFound, settled: settled?.result });
       }

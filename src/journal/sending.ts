@@ -2,7 +2,7 @@ import { contracts } from "../contract/contracts.ts";
 import { settlingRules } from "../contract/settling.ts";
 import { contractNames } from "../core/call.ts";
 import { isGoodEnd, type OperationEnd, type PastOperation } from "../core/followed.ts";
-import type { OutcomeRecord } from "./record.ts";
+import type { OutcomeRecord, SentRecord } from "./record.ts";
 import type { PendingRecord } from "./write-queue.ts";
 
 /**
@@ -53,12 +53,23 @@ export interface SaidByAnswer {
   readonly begun: boolean | undefined;
   /** The name that it gave. */
   readonly learned: string | undefined;
+  /**
+   * Whose that name is: the answer gave it, or gave none, so that it is the till's own; `none` after an error without one, which shows no
+   * code; `unknown` where the answer is lost.
+   */
+  readonly naming: "given" | "own" | "none" | "unknown";
   readonly end: OperationEnd | undefined;
   /** It was closed, and not printed. */
   readonly isUnprinted: boolean;
 }
 
-export const nothingSaid: SaidByAnswer = { begun: undefined, learned: undefined, end: undefined, isUnprinted: false };
+export const nothingSaid: SaidByAnswer = {
+  begun: undefined,
+  learned: undefined,
+  naming: "unknown",
+  end: undefined,
+  isUnprinted: false,
+};
 
 const nothing: Known = {
   end: undefined,
@@ -73,16 +84,26 @@ const nothing: Known = {
 
 type Ending = Pick<OutcomeRecord, "outcome" | "status" | "code" | "begun" | "learned" | "end">;
 
+type NamedSending = Pick<SentRecord, "route" | "key" | "ask">;
+
 /** Reads it from how a sending ended. */
-export function saidBy(route: string, { outcome, code, begun, learned, end }: Ending): SaidByAnswer {
+export function saidBy(sent: NamedSending, { outcome, status, code, begun, learned, end }: Ending): SaidByAnswer {
   if (outcome !== "answered") return nothingSaid;
-  const isUnprinted = code !== undefined && rulesOf(route).some(({ recovery }) => recovery.print?.code === code);
-  return { begun: begun ?? undefined, learned, end, isUnprinted };
+  const naming = learned !== undefined ? namingOf(sent, learned) : status === "error" ? "none" : "unknown";
+  const isUnprinted = code !== undefined && rulesOf(sent.route).some(({ recovery }) => recovery.print?.code === code);
+  return { begun: begun ?? undefined, learned, naming, end, isUnprinted };
+}
+
+function namingOf({ route, key, ask }: NamedSending, learned: string): "given" | "own" {
+  const learns = rulesOf(route).find(({ recovery }) => recovery.learns !== undefined)?.recovery.learns;
+  const own = (learns === undefined ? undefined : ask?.[learns]) ?? key;
+  return learned === String(own) ? "own" : "given";
 }
 
 /** Reads it from a record, which an earlier version may have written: that one has no `begun`, so status and code say it. */
-export function saidInRecord(route: string, ending: Ending): SaidByAnswer {
-  const said = saidBy(route, ending);
+export function saidInRecord(sent: NamedSending, ending: Ending): SaidByAnswer {
+  const { route } = sent;
+  const said = saidBy(sent, ending);
   if (ending.outcome !== "answered" || ending.begun !== undefined || said.end !== undefined) return said;
   const { status, code = 0 } = ending;
   const isPending = rulesOf(route).some(({ contract }) => contract.finals.pendingCodes.includes(code));
@@ -123,16 +144,26 @@ export function knownOf(sendings: readonly Sending[]): Known {
   // One with another body may have been given another name, and be alive under that.
   const hasOthers = sendings.some(({ digest, said, settled }) => digest !== last.digest && (settled ?? said.end) !== "failed");
   let known = nothing;
-  let firstName: string | undefined;
+  // Of the first one that may have been given a name; its `learned` is undefined where that isn't known.
+  let firstNamed: SaidByAnswer | undefined;
+  let wasRefused = false;
   let hasOtherNames = hasOthers;
   for (const { digest, said, isFound, isStopped, settled } of sendings) {
     if (digest !== last.digest) continue;
     if (known.end === "failed") {
       known = nothing;
+      firstNamed = undefined;
+      wasRefused = false;
       hasOtherNames = hasOthers;
     }
-    if (known.times === 0) firstName = said.learned;
-    else hasOtherNames ||= said.learned === undefined || said.learned !== firstName;
+    if (said.naming === "none") wasRefused = true;
+    else {
+      // What a refusal had begun all the same, its repetition may leave unnamed.
+      const isFirst = firstNamed === undefined;
+      const isOther = said.learned === undefined || said.learned !== firstNamed?.learned;
+      hasOtherNames ||= isFirst ? wasRefused && said.naming === "own" : isOther;
+      firstNamed ??= said;
+    }
     const hadGoodEnd = hasOwnKey && (known.hadGoodEnd || isGoodEnd(known.end));
     // What was aborted before this one was sent may be gone.
     const wasAccepted = known.isAccepted && !known.isStopped;

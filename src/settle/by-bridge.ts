@@ -221,8 +221,9 @@ class BridgeRun {
     await this.#notify("final", false);
     const { contract } = this.#service;
     const known = { trans: this.#token.trans, steps: this.#steps, token: this.#token };
+    const answerOf = call?.summary.followed?.answerOf ?? this.#route.path;
     // An end that is shown beside an open word is another operation's.
-    if (result === "unknown" && call !== undefined && saysOthers(this.#operation, call)) {
+    if (result === "unknown" && call !== undefined && saysOthers(this.#operation, answerOf, call)) {
       const { code, message: said } = summaryOfUnproven(call);
       return { result, data: undefined, code, message: said, ...known };
     }

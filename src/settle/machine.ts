@@ -8,11 +8,11 @@ import {
   fingerprintOf,
   hasCode,
   isOfAnother,
-  namesOtherKey,
-  provesName,
+  isOwnRefusal,
   provesOwnEnd,
   refusesStart,
   saysAbsent,
+  saysNothing,
   saysPending,
   saysUnprinted,
   verdictIn,
@@ -65,7 +65,7 @@ export function nextStep(operation: FollowedOperation, state: SettleState, resul
 
 function afterStart(operation: FollowedOperation, state: SettleState, result: CallResult): NextStep {
   if (result.outcome === "not-sent") return afterNotSent(operation, state, result);
-  if (result.outcome === "unknown" || namesOtherKey(operation, result.reply)) {
+  if (result.outcome === "unknown" || saysNothing(operation, result)) {
     const summary = result.outcome === "unknown" ? result.summary : summaryOfUnproven(result);
     if (!operation.asks) return { verdict: "unknown", reply: undefined, summary };
     return askAgain({ ...state, phase: "lost", doubt: true, absents: 0 });
@@ -121,7 +121,7 @@ function afterError(operation: FollowedOperation, state: SettleState, { reply, s
   const provesNothingBegun = refusesStart(recovery, code);
   if (provesNothingBegun && !state.doubt) return { verdict: recovery.refused, reply, summary };
   const isToResend = hasCode(recovery.resendCodes, code) || (state.doubt && hasCode(recovery.resendCodesInDoubt, code));
-  if (isToResend && mayResend(state) && state.resends < recovery.resendsMax) {
+  if (isToResend && mayResendNow(recovery, state)) {
     return { state: { ...state, doubt: true, resends: state.resends + 1 }, pause: "interval" };
   }
   // Where the query can't name a start that failed (qr), a second refusal of the same start has to prove it instead
@@ -147,7 +147,7 @@ const unproven = ({ reply, summary }: Pick<AnsweredCall, "reply" | "summary">, s
  * is nothing counts as often as after a start: who has lost sight of it in passing, as a gateway may, would let it pass for ours as well.
  */
 function afterBaseline(operation: FollowedOperation, state: SettleState, result: CallResult): NextStep {
-  if (result.outcome === "answered" && !namesOtherKey(operation, result.reply)) {
+  if (result.outcome === "answered" && !saysNothing(operation, result)) {
     const { recovery } = operation;
     const { reply, summary } = result;
     if (saysAbsent(operation, result)) {
@@ -168,7 +168,7 @@ function afterBaseline(operation: FollowedOperation, state: SettleState, result:
 
 function afterQuery(operation: FollowedOperation, state: SettleState, result: CallResult, sinceStartMs: number): NextStep {
   if (result.outcome === "not-sent") return { state, pause: "back-off", retryAfterMs: result.retryAfterMs };
-  if (result.outcome === "unknown" || namesOtherKey(operation, result.reply)) return askAgain(state);
+  if (result.outcome === "unknown" || saysNothing(operation, result)) return askAgain(state);
   if (saysAbsent(operation, result)) return afterAbsent(operation, state, result, sinceStartMs);
   const { reply, success, summary } = result;
   // Only the start's answer names it: one that names another than was asked for is the start's own, or another payment's, late
@@ -179,7 +179,7 @@ function afterQuery(operation: FollowedOperation, state: SettleState, result: Ca
   if (end !== undefined) {
     return provesOwnEnd(operation, seen.baseline, reply) ? afterEnd(operation, seen, end, result) : askAgain(seen);
   }
-  if (success || hasCode(operation.contract.finals.pendingCodes, summary.code)) return afterPending(seen, reply);
+  if (success || hasCode(operation.contract.finals.pendingCodes, summary.code)) return afterPending(seen);
   return operation.contract.finals.errorIsFinal ? afterFinalError(operation, seen, result) : askAgain(seen);
 }
 
@@ -190,13 +190,12 @@ function namesOtherPayment({ recovery }: FollowedOperation, state: SettleState, 
 }
 
 /** It runs; and the name that the query gave is the right one, since the service knows it. */
-function afterPending(state: SettleState, reply: JsonObject): NextStep {
-  const learnedProven = state.learnedProven || (provesName(reply) && !state.hasOtherNames);
-  return askAgain({ ...state, phase: "accepted", learnedProven });
+function afterPending(state: SettleState): NextStep {
+  return askAgain({ ...state, phase: "accepted", learnedProven: state.learnedProven || !state.hasOtherNames });
 }
 
 function afterAbsent(
-  { recovery }: FollowedOperation,
+  { contract, recovery }: FollowedOperation,
   state: SettleState,
   { reply, summary }: AnsweredCall,
   sinceStartMs: number,
@@ -207,25 +206,17 @@ function afterAbsent(
   const seen = { ...state, absents: state.absents + 1 };
   const end: NextStep = { verdict: recovery.refused, reply, summary: summaryOfRefusal(state, summary) };
   // What is said while it may be on its way doesn't count: it would leave one answer to decide later, which may be a passing one.
-  const endAfter = (times: number, afterMs = recovery.absentsAfterMs) => {
-    if (sinceStartMs < afterMs) return askAgain({ ...state, absents: 0 });
-    return seen.absents >= times ? end : askAgain(seen);
-  };
+  const counted = seen.absents >= recovery.absentsMin ? end : askAgain(seen);
+  const endLater = sinceStartMs < recovery.absentsAfterMs ? askAgain({ ...state, absents: 0 }) : counted;
   switch (state.phase) {
-    case "refused": {
-      const { absentsMinAfterError, absentsAfterMs, absentsAfterErrorMs, resendCodes } = recovery;
-      // An earlier delivery may be on its way, or the one that was answered so.
-      const mayCome = state.earlierInDoubt || hasCode(resendCodes, state.refusal?.code);
-      const afterMs = mayCome ? absentsAfterMs : absentsAfterErrorMs;
-      return endAfter(afterMs > 0 ? recovery.absentsMin : absentsMinAfterError, afterMs);
-    }
+    case "refused":
+      // An earlier delivery may be on its way still, or the one that a gateway answered so.
+      return isOwnRefusal(contract, state.refusal?.code) && !state.earlierInDoubt ? end : endLater;
     case "lost":
-      if (recovery.absentWhenLost === "resend" && mayResend(state)) return resend(recovery, seen);
-      return endAfter(recovery.absentsMin);
+      return mayResendNow(recovery, seen) ? resend(recovery, seen) : endLater;
     default:
-      if (recovery.absentWhenAccepted === "refused") return endAfter(recovery.absentsMin);
-      if (!state.isAborted || recovery.absentWhenAborted === "ask") return askAgain({ ...state, absents: 0 });
-      return endAfter(recovery.absentsMin);
+      if (recovery.absentWhenAccepted === "refused") return endLater;
+      return state.isAborted && recovery.absentWhenAborted === "refused" ? endLater : askAgain({ ...state, absents: 0 });
   }
 }
 
@@ -243,9 +234,11 @@ function afterFinalError({ recovery }: FollowedOperation, state: SettleState, { 
   return resend(recovery, state);
 }
 
+const mayResendNow = ({ resendsMax }: SettlingRules, state: SettleState) => mayResend(state) && state.resends < resendsMax;
+
 /** The same request once more, if it may be. */
 function resend(recovery: SettlingRules, state: SettleState): NextStep {
-  if (!mayResend(state) || state.resends >= recovery.resendsMax) return askAgain(state);
+  if (!mayResendNow(recovery, state)) return askAgain(state);
   return { state: { ...state, phase: "ready", resends: state.resends + 1 }, pause: "none" };
 }
 
@@ -279,19 +272,20 @@ function afterPrint(state: SettleState, result: CallResult): NextStep {
 
 /**
  * Takes over the name that only the start's answer gives (qr.md, Endpoints: data.trans must be saved and used). A success without one
- * says that the system makes none, so the till's own is right; but not where an earlier start may have been answered with one.
+ * says that the system makes none, so the till's own is right; but not where an earlier start may have been answered with one, or where a
+ * repetition may go unnamed. An earlier start that was refused has shown no code of another name.
  */
 function learnName({ recovery }: FollowedOperation, state: SettleState, { reply, success }: AnsweredCall): SettleState {
   if (recovery.learns === undefined) return state;
   const data = reply["data"];
   const named = isObject(data) ? scalarText(data[recovery.learns]) : undefined;
   if (named !== undefined) return stateNamed(state, named);
-  return success && nothingBegun(state) && provesName(reply) ? { ...state, learnedProven: true } : state;
+  return success && nothingBegun(state) ? { ...state, learnedProven: true } : state;
 }
 
 /** The state of an operation whose last start was given this name. */
 export function stateNamed(state: SettleState, name: string): SettleState {
   // An earlier start may have shown a code of another name, which may be paid: that this one fails is no end then.
-  const isOnly = nothingBegun(state) || (name === state.learned && !state.hasOtherNames);
+  const isOnly = !state.doubt || (name === state.learned && !state.hasOtherNames);
   return { ...state, learned: name, learnedProven: isOnly, hasOtherNames: !isOnly };
 }

@@ -35,6 +35,14 @@ export function refusesStart({ refusals, signCodes }: SettlingRules, code: numbe
   return hasCode(refusals, code) || hasCode(signCodes, code);
 }
 
+/**
+ * Whether an error to a start is the terminal's own word that it came to nothing: it has a code, and not the one by which a gateway reports
+ * what it lost (bank -3, fiscal 5), nor an HTTP status, as proxies and frameworks write it. With these the start may be on its way still.
+ */
+export function isOwnRefusal({ faultCodes }: Contract, code: number | undefined): boolean {
+  return code !== undefined && code !== faultCodes.broken && !(code >= 400 && code <= 599);
+}
+
 export function saysAbsent({ contract }: FollowedOperation, { success, summary }: AnsweredCall): boolean {
   return !success && hasCode(contract.finals.absentCodes, summary.code);
 }
@@ -110,11 +118,16 @@ export function saysPending(operation: UnderRules, { reply, summary }: SaidByAns
 }
 
 /**
- * Whether a success proves that the service knows the operation by the name that it was given. One with a message and no data
- * may be a bridge's or gateway's word for an unknown outcome (qr has none but "in progress"); over a line no header says so.
+ * Whether an answer says nothing of the operation, as if it were lost: it names another one; or it is a success with a message and no data,
+ * which may be a gateway's word for an unknown outcome where an error would be an end (qr has none but "in progress", and over a line no
+ * header tells them apart).
  */
-export function provesName(reply: JsonObject): boolean {
-  return isObject(reply["data"]) || scalarText(reply["message"]) === undefined;
+export function saysNothing(
+  operation: Pick<FollowedOperation, "recovery" | "keyField" | "key">,
+  { reply, success }: Pick<AnsweredCall, "reply" | "success">,
+): boolean {
+  const hasMessageAlone = !isObject(reply["data"]) && scalarText(reply["message"]) !== undefined;
+  return (success && operation.recovery.learns !== undefined && hasMessageAlone) || namesOtherKey(operation, reply);
 }
 
 /**
@@ -193,11 +206,27 @@ export function namesOtherKey({ keyField, key }: Pick<FollowedOperation, "keyFie
   return named !== undefined && own !== undefined && !isSameId(named, own);
 }
 
-/** Whether an answer that ended nothing states an end, or names another operation: what it says isn't proven to be about this one. */
-export function saysOthers(operation: FollowedOperation, result: CallResult): boolean {
-  if (result.outcome !== "answered") return false;
-  const { reply, success } = result;
-  return namesOtherKey(operation, reply) || verdictIn(operation, reply, success) !== undefined;
+/**
+ * Whether a till that reads an answer alone takes it for an end: it states one, or is an error to a question where each of these ends an
+ * operation (qr).
+ * @param path What was answered.
+ */
+export function statesEnd(
+  operation: UnderRules,
+  path: string,
+  { reply, success }: Pick<AnsweredCall, "reply" | "success">,
+): boolean {
+  const { contract } = operation;
+  if (!success && contract.finals.errorIsFinal && isQuestion(contract, path)) return true;
+  return verdictIn(operation, reply, success) !== undefined;
+}
+
+/**
+ * Whether an answer that ended nothing states an end, or names another operation: what it says isn't proven to be about this one.
+ * @param path What was answered.
+ */
+export function saysOthers(operation: FollowedOperation, path: string, result: CallResult): boolean {
+  return result.outcome === "answered" && (namesOtherKey(operation, result.reply) || statesEnd(operation, path, result));
 }
 
 /** Terminals write an id of digits as a number, which loses its leading zeros (seen in the field: types are loose). */

@@ -228,7 +228,8 @@ class SettleRun {
     // A copy that couldn't be asked for: the document is closed nonetheless
     if (state.phase === "printing") return this.#end({ verdict: "unprinted", reply, summary: summaryOfCopy(result) });
     if (nothingBegun(state)) return this.#end({ verdict: this.#recovery.refused, reply, summary: result.summary });
-    const isOthers = saysOthers(this.#operation, result);
+    const [path] = this.#request(action);
+    const isOthers = saysOthers(this.#operation, path, result);
     const summary = isOthers ? summaryOfUnproven(result) : summaryOfOpen(result, action !== "start");
     return this.#end({ verdict: "unknown", reply, summary });
   }

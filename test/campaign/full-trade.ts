@@ -99,8 +99,8 @@ const bankTrade: Trade = {
   },
 };
 
-/** The same of what is set aside first, and taken later (rule 4). */
-const preauthTrade: Trade = { ...bankTrade, sale: "/preauth", back: "/confirm" };
+/** The same of what is set aside first, and taken later (rule 4); refused by a code that says no more than that. */
+const preauthTrade: Trade = { ...bankTrade, sale: "/preauth", back: "/confirm", refused: error(-21) };
 
 /** The same, given back under the sale's own pay_id, which is the idempotency key (What the service does). */
 const bankRefundTrade: Trade = { ...bankTrade, back: "/refund", backIsIdempotent: true };
@@ -136,15 +136,16 @@ const fiscalTrade: Trade = {
   },
 };
 
-/** The same of cash, of which a success says all, and whose documents are rolled back. */
+/** The same of cash, of which a success says all, and whose documents are rolled back; refused by a code that says no more than that. */
 const cashTrade: Trade = {
   ...fiscalTrade,
   sale: "/deposit",
   denialEnds: true,
+  refused: error(7),
   unsure: (path, end) => (path === "/deposit" && end === "good" ? error(44) : error(5)),
   started(entry, stand) {
     if (entry.path !== "/deposit") return fiscalTrade.started(entry, stand);
-    if (stand === "gone") return error(5);
+    if (stand === "gone") return error(4);
     return stand === "closed" ? success({ code: 0, documentID: entry.id }) : fiscalTrade.started(entry, stand);
   },
 };

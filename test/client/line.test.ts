@@ -11,6 +11,7 @@ import { Emulator } from "../../src/emulator/emulator.ts";
 import { memoryTransport } from "../../src/emulator/memory-transport.ts";
 import { LineListener } from "../../src/line/listener.ts";
 import { NotSentError, RejectedError, UnknownError } from "../../src/settle/errors.ts";
+import type { Settled } from "../../src/settle/types.ts";
 import { merchantId } from "../settle/scripted.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 
@@ -243,4 +244,31 @@ test("LineTransport.send() with a signal that is aborted already, or withdrawn, 
     assert.equal(outcome, "not-sent");
     assert.match(failure ?? "", /^cancelled before it was sent$/);
   }
+});
+
+test("a client over a line ends a plain refusal at once: nothing was begun, and no gateway says so of what it lost", async (t) => {
+  const answers: Readonly<Record<string, object>> = {
+    "/deposit": { status: "error", code: 4, message: "amount mismatch" },
+    "/check_status": { status: "error", code: 9 },
+    "/sale": { status: "error", code: -21, message: "cancelled by user" },
+    "/check": { status: "error", code: -15 },
+  };
+  const emulator = new Emulator({ merchantId });
+  const { connect, outcome, time } = terminal(t, async (call) => {
+    const answer = answers[call.route];
+    if (answer === undefined) return emulator.answer(call).reply;
+    return { payload: [Buffer.from(JSON.stringify(answer))], status: "error", code: undefined, queueMs: 0, lineMs: 0 };
+  });
+  const client = await connect();
+  await outcome(client.bank.terminals());
+  const ended = async (settling: Promise<Pick<Settled<string, unknown>, "result" | "code" | "steps">>) => {
+    const beganMs = time.nowMs;
+    const settled = await outcome(settling);
+    assert.ok(settled.status === "fulfilled");
+    const { result, code, steps } = settled.value;
+    assert.ok(time.nowMs - beganMs < 3_000, `it took ${time.nowMs - beganMs} ms`);
+    return [result, code, steps.length];
+  };
+  assert.deepEqual(await ended(client.fiscal.settle("deposit", { amount: 100 })), ["failed", 4, 2]);
+  assert.deepEqual(await ended(client.bank.settle("sale", { amount: 100, currency_name: "AZN" })), ["declined", -21, 2]);
 });

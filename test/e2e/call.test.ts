@@ -10,6 +10,7 @@ import { after, before, test } from "node:test";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
+import { Terminal } from "../support/terminal.ts";
 
 /** `posline call` and the package, against the emulated bridge that `npm start` runs. */
 
@@ -123,6 +124,53 @@ test("posline call --wait asks /abort at Ctrl-C, says so, and follows to the end
   assert.equal(await process.ended("SIGINT"), 1, process.stderr);
   assert.match(process.stderr, /asked \/abort, which was accepted/);
   assert.deepEqual([JSON.parse(process.stdout).result, JSON.parse(process.stdout).code], ["declined", -21]);
+});
+
+test("posline call --wait asks no /abort at Ctrl-C before anything was sent: its key may be another operation's", async () => {
+  const asked: string[] = [];
+  const terminal = new Terminal(join(folder.path, "silent"), () => {});
+  const service = createHttpServer((request, response) => {
+    asked.push(request.url ?? "");
+    const isDown = request.url === "/sale";
+    const outcome = { "X-Posline-Outcome": isDown ? "not-sent" : "answered" };
+    // A line that is down; and what stands under the key, which a cancel waits for, goes on.
+    const answer = isDown ? '{"status":"error","code":-3,"message":"Cannot send"}' : '{"status":"success"}';
+    request.resume().on("end", () => response.writeHead(isDown ? 503 : 200, outcome).end(answer));
+  }).listen(0, "127.0.0.1");
+  await once(service, "listening");
+  // A server that listens on TCP has an address of this form.
+  const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+  try {
+    for (const [route, waits, flags] of [
+      ["sale", "not sent", []],
+      ["sale", "not sent", ["--by-bridge"]],
+      ["cancel", "waiting", []],
+    ] as const) {
+      const process = new PoslineProcess(["call", "bank", route, sale("CALL-5B", 1569), "--wait", ...flags, "--url", url]);
+      await process.until(() => (process.stderr.includes(waits) ? true : undefined), "it to wait");
+      assert.equal(await process.ended("SIGINT"), 69, process.stderr);
+      assert.match(process.stderr, /not-sent: it was stopped before it was sent\n$/);
+      assert.doesNotMatch(process.stderr, /abort|Resume/);
+      assert.equal(JSON.parse(process.stdout).result, "not-sent");
+    }
+    // One that waits for its line, which a silent terminal keeps from being clean.
+    for (const path of ["/dev/nonexistent", terminal.link]) {
+      const called = ["call", "bank", "sale", sale("CALL-5C", 1569), "--wait", "--line", path];
+      const process = new PoslineProcess(called);
+      await process.until(() => (process.stderr.includes("sending") ? true : undefined), "it to try");
+      assert.equal(await process.ended("SIGINT"), 69, process.stderr);
+      assert.doesNotMatch(process.stderr, /abort|Resume/);
+    }
+    assert.deepEqual(terminal.calls, []);
+  } finally {
+    terminal.unplug();
+    service.close();
+    service.closeAllConnections();
+  }
+  assert.deepEqual(
+    asked.filter((route) => !["/sale", "/check"].includes(route)),
+    [],
+  );
 });
 
 test("a sale whose /abort is answered with success, and comes too late, is approved for whoever follows it", async () => {

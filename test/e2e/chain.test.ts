@@ -139,3 +139,45 @@ for (const [name, failure] of Object.entries(failures)) {
     );
   });
 }
+
+/** A payment at the upstream, whose first answer is lost on its way to the gateway; its `trans` is the upstream's own. */
+function losesFirstAnswer(usual: Answer): Answer {
+  let shows = 0;
+  return (heard, response) => {
+    if (heard.path === "/showqrcode") {
+      if (++shows === 1) response.destroy();
+      else response.end('{"status":"success","data":{"trans":"T-1"}}');
+    } else if (heard.path === "/check") {
+      const isKnown = JSON.parse(heard.body).trans === "T-1";
+      response.end(isKnown ? '{"status":"success","data":{"rrn":"77"}}' : '{"status":"error","code":1,"message":"not found"}');
+    } else usual(heard, response);
+  };
+}
+
+const payment = { pay_id: "LOST-1", amount: 1500, currency: "944", currency_name: "AZN", pay_system: "A" };
+
+test("bridge, gateway and client end a qr payment as approved though the upstream's answer with its trans was lost", async () => {
+  const qr = serviceOf("qr");
+  const usual = qr.answer;
+  qr.answer = losesFirstAnswer(usual);
+  const client = createHttpClient({ qr: { url: `http://127.0.0.1:${await bridge.port("qr")}` } });
+  const { result, data, steps } = await client.qr.settle("showqrcode", payment, { intervalMs: 50, windowMs: 20_000 });
+  qr.answer = usual;
+  assert.deepEqual([result, data?.rrn], ["approved", "77"]);
+  assert.deepEqual(
+    steps.map(({ route }) => route),
+    ["/showqrcode", "/check", "/showqrcode", "/check"],
+  );
+});
+
+test("bridge and gateway tell Prefer: wait of a lost code that it is unknown, not pending, and the till has it shown once more", async () => {
+  const qr = serviceOf("qr");
+  const usual = qr.answer;
+  qr.answer = losesFirstAnswer(usual);
+  const body = JSON.stringify({ ...payment, pay_id: "LOST-2" });
+  const lost = await bridge.post("qr", "/showqrcode", body, { Prefer: "wait=4" });
+  assert.equal(lost.headers["x-posline-result"], "unknown");
+  assert.equal(JSON.parse(lost.text).status, "success", "/check's error would end the payment");
+  assert.equal(JSON.parse((await bridge.post("qr", "/showqrcode", body)).text).data.trans, "T-1");
+  qr.answer = usual;
+});

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
+import { createHttpClient } from "../../src/client/client.ts";
+import { signOf } from "../../src/envelope/sign.ts";
 import type { HttpAnswer } from "../support/bridge-process.ts";
 import { answering, type Behaviour, probeReply, type Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
@@ -11,6 +13,8 @@ import { type Pair, withBridge } from "../support/with-bridge.ts";
 const sale = (payId: string, amount = 1500) => JSON.stringify({ pay_id: payId, amount, currency_name: "EUR" });
 const approved = '{"status":"success","data":{"status":"APPROVED","txn_id":"T-1"}}';
 const services = { bank: { replyTimeoutMs: 3_001 } };
+
+const merchantId = "MERCHANT-1";
 
 const wait = (seconds: number) => ({ Prefer: `wait=${seconds}` });
 
@@ -121,3 +125,29 @@ async function leave(port: number, body: string, terminal: Terminal): Promise<vo
   await until(() => sales(terminal) === 1, "the sale to be sent");
   asking.destroy();
 }
+
+test("a plain refusal of cash or of a card ends within seconds, with the header and for the client", async () => {
+  const refusing = answering(({ framing, text }) => {
+    if (framing === "stx") return `{"status":"error","code":${text.startsWith("command=/check_status") ? 9 : 4}}`;
+    return `{"status":"error","code":${text.startsWith("/check") ? -15 : -21}}`;
+  });
+  await withBridge({ services: { bank: {}, fiscal: { merchantId } } }, refusing, async ({ bridge, terminal }) => {
+    const beganMs = performance.now();
+    const data = Buffer.from('{"documentExtID":"C-1","amount":100}').toString("base64");
+    const form = `data=${data}&sign=${signOf(data, merchantId)}`;
+    const [cash, card] = [
+      await bridge.post("fiscal", "/deposit", form, wait(60)),
+      await bridge.post("bank", "/sale", sale("C-2"), wait(60)),
+    ];
+    assert.deepEqual(says(cash), ["answered", "failed", "/check_status"]);
+    assert.deepEqual(says(card), ["answered", "failed", "/check"]);
+    const url = async (service: "bank" | "fiscal") => `http://127.0.0.1:${await bridge.port(service)}`;
+    const client = createHttpClient({ bank: { url: await url("bank") }, fiscal: { url: await url("fiscal"), merchantId } });
+    const deposit = await client.fiscal.settle("deposit", { amount: 100 });
+    const sold = await client.bank.settle("sale", { amount: 100, currency_name: "EUR" });
+    assert.deepEqual([deposit.result, deposit.code, sold.result, sold.code], ["failed", 4, "declined", -21]);
+    assert.ok(performance.now() - beganMs < 20_000);
+    const sent = terminal.calls.filter(({ text }) => /deposit|^\/sale/.test(text));
+    assert.equal(sent.length, 4, "each once");
+  });
+});

@@ -1059,6 +1059,45 @@ test("Follower gives no trans of a code whose earlier showing may be missing fro
   assert.equal((await ended(box.ask(code, 60_000))).trans, "T-1");
 });
 
+test("Follower takes a gateway's word for a code that it lost for nothing: its success is neither begun nor a name", async () => {
+  const second = { pay_id: "Q-2", amount: 100, currency: "944", currency_name: "AZN", pay_system: "A" };
+  const doubt = { status: "success", message: "No valid answer to /showqrcode: the upstream's is lost" };
+  for (const [checks, stands] of [
+    [[doubt, doubt], /^unknown/],
+    [[doubt, { status: "error", code: 1 }], /^unknown/],
+    [[doubt, { status: "success" }], /^pending/],
+    [[doubt, { status: "success" }, { status: "success", data: { rrn: "7" } }], /^approved/],
+  ] as const) {
+    const box = following((route, _, count) => (route === "/check" ? (checks[count - 1] ?? checks.at(-1)) : doubt), {
+      service: "qr",
+      route: "/showqrcode",
+    });
+    const { stands: got, json } = await ended(box.ask(second, 10_000));
+    assert.match(got, stands);
+    if (!got.startsWith("approved")) assert.deepEqual(json, doubt, "as without the header");
+    assert.equal(box.sent.filter(({ route }) => route === "/showqrcode").length, 1);
+  }
+});
+
+test("Follower says failed a second after the terminal's own refusal, and 30 s after one that a gateway may have made", async () => {
+  for (const [service, route, body, code, none, ownS] of [
+    ["fiscal", "/deposit", { documentExtID: "D-1", amount: 100 }, 4, 9, 2],
+    ["fiscal", "/withdraw", { documentExtID: "D-1", amount: 100 }, 23, 9, 2],
+    ["bank", "/sale", { pay_id: "P-1", amount: 100 }, -21, -15, 2],
+    ["fiscal", "/deposit", { documentExtID: "D-1", amount: 100 }, 5, 9, 30],
+    ["bank", "/sale", { pay_id: "P-1", amount: 100 }, -3, -15, 30],
+  ] as const) {
+    const options = { service, route };
+    const box = following((asked) => ({ status: "error", code: asked === route ? code : none }), options);
+    const asking = box.ask(body);
+    if (ownS === 30) assert.equal(await askedFor(29_000, asking), "still waiting");
+    const answered = await askedFor(ownS === 30 ? 10_000 : 2_000, asking);
+    assert.ok(answered !== "still waiting", `${route} ${code}`);
+    assert.match(answered.stands, ownS === 30 ? /^failed by / : /^failed by \/\w+ after 1$/);
+    assert.equal(box.sent.filter((each) => each.route === route).length, 1);
+  }
+});
+
 test("Follower asks about a cancel's sale as the sale named itself, and not at all where the journal can't tell that", async () => {
   for (const [ask, questions] of [
     [{}, ['{"pay_id":"7"}']],

@@ -25,7 +25,7 @@ const time = new VirtualTime();
 after(() => time.restore());
 
 /** What becomes of one request. */
-type Way = "answered" | "reply lost" | "request lost" | "not sent" | "refused" | "error";
+type Way = "answered" | "reply lost" | "request lost" | "not sent" | "refused" | "cancelled" | "error";
 
 /** How an operation ends at the terminal. */
 type End = "APPROVED" | "ERROR" | "REVERSED";
@@ -50,7 +50,7 @@ type Step =
 
 const way = fc.oneof(
   { weight: 6, arbitrary: fc.constant<Way>("answered") },
-  { weight: 4, arbitrary: fc.constantFrom<Way>("reply lost", "request lost", "not sent", "refused", "error") },
+  { weight: 4, arbitrary: fc.constantFrom<Way>("reply lost", "request lost", "not sent", "refused", "cancelled", "error") },
 );
 
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -245,6 +245,8 @@ class Life {
       return entry.end === "APPROVED" ? { status: "success", data } : { status: "error", code: -20, data };
     }
     if (way === "refused") return { status: "error", code: -29 };
+    // The terminal's own word, which leaves it open by its code alone.
+    if (way === "cancelled") return { status: "error", code: -21 };
     const plan = this.#world.ends[this.#ledger.size % this.#world.ends.length];
     const { end, latencyMs, takesMs } = plan ?? { end: "APPROVED", latencyMs: 0, takesMs: 0 };
     // One that is answered with success is known of from then on.

@@ -38,14 +38,27 @@ test("answerFields() keeps the name that a code's answer gives, else the till's 
     [{ status: "success", data: {} }, undefined, undefined],
     [{ status: "success", data: {} }, {}, "P-1"],
     [{ status: "success" }, { trans: "MINE" }, "MINE"],
-    // A gateway's word for an outcome that it doesn't know looks so.
-    [{ status: "success", message: "in progress" }, {}, undefined],
     [{ status: "success", data: { trans: "x".repeat(65) } }, {}, undefined],
     [{ status: "success", data: { trans: "4111111111111111" } }, {}, undefined],
   ] as const) {
     const fields = answerFields(qrCode, answered(reply), ask);
     assert.deepEqual(fields, { begun: true, learned }, JSON.stringify(reply));
   }
+});
+
+test("answerFields() takes nothing from a success with a message alone: a gateway's word for what it lost looks so", () => {
+  const doubt = answered({ status: "success", message: "in progress" });
+  assert.deepEqual(answerFields(qrCode, doubt, {}), {});
+  assert.equal(leavesUnknown({ ...qrCode, followMs: 1_000 }, doubt, {}), true);
+  // bank's gateway says -3.
+  assert.deepEqual(answerFields(callOf("A"), doubt, {}), { begun: true, learned: undefined });
+});
+
+test("answerFields() keeps the name that a refusal gives, and says that it leaves the end open", () => {
+  const refused = answered({ status: "error", code: 1, data: { trans: "T-9" } });
+  assert.deepEqual(answerFields(qrCode, refused, {}), { learned: "T-9" });
+  assert.equal(leavesUnknown({ ...qrCode, followMs: 1_000 }, refused, { learned: "T-9" }), true);
+  assert.deepEqual(answerFields(qrCode, answered({ status: "error", code: 1 }), {}), {});
 });
 
 test("answerFields() takes a success that is an end for that, but not one with a document that is open", () => {

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { ContractName } from "../../src/core/call.ts";
 import type { OperationEnd } from "../../src/core/followed.ts";
 import { type Journal, openJournal } from "../../src/journal/journal.ts";
-import { knownOf, nothingSaid, type Sending, saidInRecord } from "../../src/journal/sending.ts";
+import { knownOf, nothingSaid, type Sending, saidBy, saidInRecord } from "../../src/journal/sending.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
 import { SimDisk } from "./sim-disk.ts";
@@ -72,18 +72,41 @@ test("knownOf() knows whether a code of another name may be paid", () => {
   assert.deepEqual(names([...failed, code(3, "T-3")]), ["T-3", false], "it begins anew");
   assert.deepEqual(names([code(1, "T-1", { digest: "B" }), code(2, "T-2")]), ["T-2", true], "another body");
   assert.deepEqual(names([code(1, "T-1", { digest: "B", settled: "failed" }), code(2, "T-2")]), ["T-2", false]);
+  const refused = { said: { ...nothingSaid, naming: "none" } } as const;
+  const own = { said: { ...begun, learned: "P-1", naming: "own" } } as const;
+  assert.deepEqual(names([code(1, undefined, refused), code(2, "T-2")]), ["T-2", false], "a refusal shows no code");
+  assert.deepEqual(names([code(1, "T-1"), code(2, undefined, refused)]), ["T-1", false]);
+  assert.deepEqual(names([code(1, undefined, own), code(2, undefined, refused)]), ["P-1", false]);
+  assert.deepEqual(names([code(1, undefined, refused), code(2, undefined, own)]), ["P-1", true], "a repetition may be unnamed");
+  assert.deepEqual(names([code(1, undefined, nameless), code(2, undefined, refused), code(3, "T-3")]), ["T-3", true]);
+  assert.deepEqual(names([code(1, undefined, refused), code(2, undefined), code(3, "T-3")]), ["T-3", true]);
+  const anew = code(2, undefined, { ...refused, settled: "failed" });
+  assert.deepEqual(names([code(1, undefined, refused), anew, code(3, undefined, own)]), ["P-1", false], "it begins anew");
+});
+
+test("saidBy() knows whether a name is the answer's, the till's own, or none at all", () => {
+  const naming = (ending: object, ask?: Readonly<Record<string, string>>) =>
+    saidBy({ route: "/showqrcode", key: "P-1", ask }, { outcome: "answered", ...ending }).naming;
+  assert.equal(naming({ status: "success", learned: "T-1" }, {}), "given");
+  assert.equal(naming({ status: "success", learned: "P-1" }, {}), "own");
+  assert.equal(naming({ status: "success", learned: "MINE" }, { trans: "MINE" }), "own");
+  assert.equal(naming({ status: "success", learned: "P-1" }, { trans: "MINE" }), "given");
+  assert.equal(naming({ status: "error", code: 1 }), "none");
+  assert.equal(naming({ status: "error", code: 1, learned: "T-1" }), "given");
+  assert.equal(naming({ status: "success" }), "unknown", "a gateway's doubt");
+  assert.equal(naming({ outcome: "unknown", status: "error" }), "unknown");
 });
 
 test("saidInRecord() reads from a record without `begun`, as an earlier version wrote it, that the terminal has the operation", () => {
   const said = (status: string, code?: number, route = "/sale") =>
-    saidInRecord(route, { outcome: "answered", status, code }).begun;
+    saidInRecord({ route }, { outcome: "answered", status, code }).begun;
   assert.deepEqual(
     [said("success"), said("error", 44), said("error", 15), said("error", 1, "/showqrcode")],
     [true, true, true, undefined],
   );
   assert.deepEqual([said("error", -3), said("error", -29)], [undefined, undefined]);
-  assert.equal(saidInRecord("/sale", { outcome: "answered", status: "success", begun: false }).begun, false);
-  assert.equal(saidInRecord("/sale", { outcome: "unknown" }).begun, undefined);
+  assert.equal(saidInRecord({ route: "/sale" }, { outcome: "answered", status: "success", begun: false }).begun, false);
+  assert.equal(saidInRecord({ route: "/sale" }, { outcome: "unknown" }).begun, undefined);
 });
 
 /** What may happen to operations under one key. */

@@ -690,23 +690,38 @@ const notSent = { outcome: "not-sent" } as const;
 
 test("Journal keeps what an answer said of an operation that goes on, over a restart", async () => {
   const { journal: before, disk } = await opened();
-  const showCode = async (trans: string) => {
-    const call = { ...callOf("Q", { service: "qr" }), route: "/showqrcode" } as const;
+  const showCode = async (key: string, reply: object) => {
+    const call = { ...callOf(key, { service: "qr" }), route: "/showqrcode" } as const;
     const entry = before.begin(call, routeTo("/showqrcode", "qr"));
     await entry.sent();
-    await entry.ended({ ...success, payload: [Buffer.from(JSON.stringify({ status: "success", data: { trans } }))] });
+    const { status, code } = reply as { readonly status: string; readonly code?: number };
+    await entry.ended({ outcome: "answered", status, code, payload: [Buffer.from(JSON.stringify(reply))] });
   };
+  const shown = (trans: string) => ({ status: "success", data: { trans } });
+  const refused = { status: "error", code: 1, message: "no" };
   await (await send(before, "GOES-ON")).ended(success);
   await send(before, "LOST", "unknown");
-  await showCode("T-1");
+  await showCode("Q", shown("T-1"));
   const first = before.find("qr", "/showqrcode", "Q");
-  await showCode("T-2");
+  await showCode("Q", shown("T-2"));
+  await showCode("REFUSED", refused);
+  await showCode("REFUSED", shown("T-3"));
+  await showCode("UNNAMED", refused);
+  await showCode("UNNAMED", { status: "success" });
+  await showCode("GATEWAY", { status: "success", message: "No valid answer" });
   const check = (journal: Journal) => {
     assert.equal(journal.find("bank", "/sale", "GOES-ON")?.isAccepted, true);
     assert.equal(journal.find("bank", "/sale", "LOST")?.isAccepted, false);
     assert.deepEqual([first?.learned, first?.hasOtherNames], ["T-1", false]);
     const second = journal.find("qr", "/showqrcode", "Q");
     assert.deepEqual([second?.learned, second?.hasOtherNames], ["T-2", true]);
+    const named = (key: string) => {
+      const { learned, hasOtherNames, isAccepted } = journal.find("qr", "/showqrcode", key) ?? {};
+      return [learned, hasOtherNames, isAccepted];
+    };
+    assert.deepEqual(named("REFUSED"), ["T-3", false, true], "a refusal shows no code");
+    assert.deepEqual(named("UNNAMED"), ["UNNAMED", true, true]);
+    assert.deepEqual(named("GATEWAY"), [undefined, false, false], "a gateway's word says nothing");
   };
   check(before);
   await time.settle();

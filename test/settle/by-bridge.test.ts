@@ -714,6 +714,21 @@ test("settleByBridge() gives a declined payment a token that shows no code again
   assert.deepEqual(new Set(later.service.seen.map(({ route }) => route)), new Set(["/check"]));
 });
 
+test("settleByBridge() shows beside unknown no error to a question that ends a payment by the contract, but its start's own", async () => {
+  const refusal = (answerOf?: string): Answer => ({
+    ...error(1, { message: "not paid" }),
+    followed: { result: "unknown", answerOf, isGuarded: true },
+  });
+  const said = async (answer: Answer) => {
+    const { result, code, message } = await runQr(repeat(2, ["/showqrcode", answer]), { windowMs: 1_500 });
+    return [result, code, message];
+  };
+  const unproven =
+    "it may have been carried out, and the last answer is about another operation, or doesn't prove how this one ended";
+  assert.deepEqual(await said(refusal("/check")), ["unknown", undefined, unproven]);
+  assert.deepEqual(await said(refusal()), ["unknown", 1, "not paid"]);
+});
+
 test("settleByBridge() calls a repetition not-sent only where no call before it may have left", async () => {
   const script: Script = [
     ["/sale", by(lost, "unknown")],

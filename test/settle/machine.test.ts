@@ -263,12 +263,44 @@ test("nextStep() believes an absence after three in a row, once the start's time
     assert.deepEqual(goesOn(cancel, state, bad(-15), timeoutMs - 1), { absents: 0, pause: "interval" });
     assert.deepEqual(goesOn(cancel, { ...state, absents: 1 }, bad(-15), timeoutMs), { absents: 2, pause: "interval" });
   }
-  assert.equal(ends(receipt, { phase: "refused" }, bad(9)).verdict, "failed");
-  // Code 5 may be a gateway's word for an answer that it lost
-  const unsure = { phase: "refused", refusal: { code: 5, message: undefined } } as const;
-  assert.deepEqual(goesOn(receipt, unsure, bad(9), timeoutMs - 1), { pause: "interval" });
-  assert.deepEqual(goesOn(receipt, unsure, bad(9), timeoutMs), { absents: 1, pause: "interval" });
-  assert.equal(ends(receipt, { ...unsure, absents: 2 }, bad(9), timeoutMs).verdict, "failed");
+});
+
+test("nextStep() believes one absence at once after the terminal's own refusal, and no sooner after one that may be a gateway's", () => {
+  for (const [operation, absent, own, gateways] of [
+    [receipt, bad(9), [8, 16], [5, 504, undefined]],
+    [deposit, bad(9), [4, 7, 8, 11, 12, 13, 23], [5, 504, undefined]],
+    [sale, bad(-15), [-20, -21, -54], [-3, 504, undefined]],
+    [cancel, bad(-15), [-20, -21, -54], [-3, 504, undefined]],
+  ] as const) {
+    const refused = (code: number | undefined) => ({ phase: "refused", refusal: { code, message: undefined } }) as const;
+    for (const code of own) {
+      const { verdict, summary } = ends(operation, refused(code), absent);
+      assert.deepEqual([verdict, summary?.code], [operation.recovery.refused, code]);
+      // An earlier one may be on its way.
+      const doubted = { ...refused(code), earlierInDoubt: true };
+      assert.deepEqual(goesOn(operation, doubted, absent, timeoutMs - 1), { pause: "interval" });
+    }
+    for (const code of gateways) {
+      assert.deepEqual(goesOn(operation, refused(code), absent, timeoutMs - 1), { pause: "interval" });
+      assert.deepEqual(goesOn(operation, refused(code), absent, timeoutMs), { absents: 1, pause: "interval" });
+      const { verdict } = ends(operation, { ...refused(code), absents: 2 }, absent, timeoutMs);
+      assert.equal(verdict, operation.recovery.refused);
+    }
+  }
+});
+
+test("nextStep() takes a start for lost for good once it was sent as often as it may be, and never found for as long as it may take", () => {
+  for (const [operation, absent] of [
+    [sale, bad(-15)],
+    [receipt, bad(9)],
+    [deposit, bad(9)],
+  ] as const) {
+    const state = { phase: "lost", doubt: true } as const;
+    assert.equal(goesOn(operation, { ...state, resends: 2 }, absent, timeoutMs).phase, "ready");
+    const sentEnough = { ...state, resends: 3, absents: 2 };
+    assert.deepEqual(goesOn(operation, sentEnough, absent, timeoutMs - 1), { absents: 0, pause: "interval" });
+    assert.equal(ends(operation, sentEnough, absent, timeoutMs).verdict, operation.recovery.refused);
+  }
 });
 
 test("nextStep() takes an absence for no proof where something stood under the key, or where that isn't known for sure", () => {

@@ -10,8 +10,11 @@ export interface Fate {
   readonly end: "good" | "bad" | "reversed";
   /** Questions answered "in progress" first. */
   readonly checks: number;
-  /** How the start is answered: truly; with an error though it runs; or with an error, the first time, and nothing is begun. */
-  readonly start: "true" | "in-doubt" | "fails-once" | "refused";
+  /**
+   * How the start is answered: truly; with an error though it runs; or with an error, the first time, and nothing is begun; or each time, by a
+   * code that proves that, or one that doesn't (`plain`).
+   */
+  readonly start: "true" | "in-doubt" | "fails-once" | "refused" | "plain";
   /** Whether a start's answer names what the question needs (qr): each, the first alone, or none, for there is nothing to name. */
   readonly tells: "each" | "first" | "none";
   /** A success says that the document is open still; one that fails is rolled back later (fiscal's cash). */
@@ -28,6 +31,14 @@ interface Running {
   /** The answer of the end was reached. */
   ended: boolean;
 }
+
+/** By how a start is answered. */
+type Codes = Readonly<Partial<Record<Fate["start"], number>>>;
+
+const codesOfNothing: Readonly<Record<"bank" | "fiscal", Codes>> = {
+  bank: { refused: -47, plain: -21 },
+  fiscal: { refused: 6, plain: 7 },
+};
 
 const ok = (more: object = {}) => ({ status: "success", ...more });
 const error = (code: number, more: object = {}) => ({ status: "error", code, message: "no", ...more });
@@ -73,7 +84,8 @@ abstract class Base implements Model {
   /** Whether this start is answered with an error that leaves nothing behind. */
   protected comesToNothing(): boolean {
     this.starts++;
-    return this.fate.start === "refused" || (this.fate.start === "fails-once" && this.starts === 1);
+    const { start } = this.fate;
+    return start === "refused" || start === "plain" || (start === "fails-once" && this.starts === 1);
   }
 }
 
@@ -91,7 +103,7 @@ export class BankModel extends Base {
   answer(route: string, body: Body): object {
     const key = String(body["pay_id"]);
     if (route === "/check") return this.#check(key);
-    if (this.comesToNothing()) return error(this.fate.start === "refused" ? -47 : -3);
+    if (this.comesToNothing()) return error(codesOfNothing.bank[this.fate.start] ?? -3);
     this.begin(key, this.#once);
     return this.fate.start === "in-doubt" ? error(-3) : ok();
   }
@@ -114,7 +126,7 @@ export class QrModel extends Base {
     const key = String(body["pay_id"]);
     if (route === "/check") return this.#check(key, String(body["trans"]));
     if (route !== "/showqrcode") {
-      if (this.fate.end !== "good" || this.fate.start === "refused") return error(1);
+      if (this.fate.end !== "good" || this.fate.start === "refused" || this.fate.start === "plain") return error(1);
       this.begin(key, true);
       return ok({ data: { rrn: "9" } });
     }
@@ -142,7 +154,7 @@ export class FiscalModel extends Base {
       return this.fate.end === "good" ? ok() : error(9);
     }
     if (route === "/check_status") return this.#check(key);
-    if (this.comesToNothing()) return error(this.fate.start === "refused" ? 6 : 5);
+    if (this.comesToNothing()) return error(codesOfNothing.fiscal[this.fate.start] ?? 5);
     const isCash = route === "/deposit" || route === "/withdraw";
     const isOpen = isCash && this.fate.opens && this.fate.checks > 0;
     if (this.fate.end !== "good" && !isOpen) return error(8);

@@ -8,13 +8,15 @@ import {
   fingerprintOf,
   goesOn,
   hasCode,
+  isOwnRefusal,
   leavesOpen,
   namesOtherKey,
-  provesName,
   provesOwnEnd,
   saysAbsent,
+  saysNothing,
   saysPending,
   saysUnprinted,
+  statesEnd,
   verdictIn,
 } from "../../src/settle/proof.ts";
 import { bad, good, operationOf } from "./judged.ts";
@@ -146,15 +148,35 @@ test("saysPending() finds a state that isn't final, or without one a code of pro
   assert.equal(saysPending(payment, good({ data: { rrn: "77" } })), false);
 });
 
-test("provesName() takes data, or a success without a message", () => {
-  assert.deepEqual(
-    [{}, { message: "" }, { data: {}, message: "shown" }].map((reply) => provesName(reply)),
-    [true, true, true],
-  );
-  assert.deepEqual(
-    [{ message: "unknown" }, { data: null, message: "unknown" }].map((reply) => provesName(reply)),
-    [false, false],
-  );
+test("saysNothing() takes a payment's success with a message alone for a gateway's doubt, and no other answer", () => {
+  const payment = operationOf("qr", "/showqrcode");
+  for (const more of [{ message: "unknown" }, { data: null, message: "unknown" }]) {
+    assert.equal(saysNothing(payment, good(more)), true);
+    assert.equal(saysNothing(sale, good(more)), false, "bank's gateway says -3");
+  }
+  for (const answer of [good(), good({ message: "" }), good({ data: {}, message: "shown" }), bad(1, { message: "no" })])
+    assert.equal(saysNothing(payment, answer), false);
+  assert.equal(saysNothing(sale, good({ pay_id: "A-2" })), true);
+});
+
+test("isOwnRefusal() takes a code, listed or not, but none that a gateway or a proxy behind it may have given", () => {
+  const { fiscal, bank, qr } = contracts;
+  for (const code of [4, 7, 8, 9, 10, 11, 12, 13, 16, 23, 36]) assert.equal(isOwnRefusal(fiscal, code), true, String(code));
+  for (const code of [-15, -20, -21, -54, -999]) assert.equal(isOwnRefusal(bank, code), true, String(code));
+  for (const code of [undefined, 400, 504, 599]) {
+    for (const contract of [fiscal, bank, qr]) assert.equal(isOwnRefusal(contract, code), false);
+  }
+  assert.deepEqual([isOwnRefusal(fiscal, 5), isOwnRefusal(bank, -3), isOwnRefusal(qr, 1)], [false, false, false]);
+});
+
+test("statesEnd() takes an error to a question for an end where the contract does, and none to an operation", () => {
+  const payment = operationOf("qr", "/showqrcode");
+  assert.equal(statesEnd(payment, "/check", bad(1)), true);
+  assert.equal(statesEnd(payment, "/showqrcode", bad(1)), false);
+  assert.equal(statesEnd(payment, "/check", good({ data: { rrn: "7" } })), true);
+  assert.equal(statesEnd(payment, "/check", good()), false);
+  assert.equal(statesEnd(sale, "/check", bad(-15)), false);
+  assert.equal(statesEnd(sale, "/check", bad(-20, { data: { status: "ERROR" } })), true);
 });
 
 test("provesOwnEnd() needs a baseline: none that is known proves nothing, one of nothing proves all", () => {

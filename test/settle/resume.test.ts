@@ -220,7 +220,7 @@ test("resume() of a start that the service refused never sends it again: decline
   const first = over([["/sale", error(-47)]]);
   const { result, token } = await first.client.bank.settle("sale", body, first.options);
   assert.deepEqual([result, token.known.phase], ["declined", "refused"]);
-  const world = over(absentFrom0To30s);
+  const world = over([["/check", absent]]);
   const again = await world.client.resume(kept(token), { ...world.options, intervalMs: 1000 });
   assert.deepEqual([again.result, again.code], ["declined", -47]);
   world.done();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { absent, absentBefore, absentTo30s, approved, settled } from "./bank-settling.ts";
-import { busy, error, lost, ok, repeat, type Script } from "./scripted.ts";
+import { busy, error, lost, ok, repeat, reply, type Script } from "./scripted.ts";
 
 /** Tests src/settle/machine.ts. */
 
@@ -30,15 +30,14 @@ for (const operation of ["sale", "preauth", "xreport", "closeShift"] as const) {
   });
 }
 
-test("bank.settle resends three times at most, then only asks, and says unknown at the window's end", async () => {
-  const script: Script = [
-    ["/sale", lost],
-    ...repeat(3, ["/check", absent], ["/sale", lost]),
-    ...repeat(17, ["/check", absent]),
-  ];
-  const { result, done } = await settled("sale", script);
-  assert.equal(result, "unknown");
+test("bank.settle resends three times at most, then only asks, and says declined 30 s after the last: none arrived", async () => {
+  const sent: Script = [["/sale", lost], ...repeat(3, ["/check", absent], ["/sale", lost])];
+  const { result, done } = await settled("sale", [...sent, ...absentTo30s], 60_000);
+  assert.equal(result, "declined");
   done();
+  const sooner = await settled("sale", [...sent, ...repeat(17, ["/check", absent])]);
+  assert.equal(sooner.result, "unknown");
+  sooner.done();
 });
 
 test("bank.settle doesn't believe a refusal of a resent start: the first may have arrived", async () => {
@@ -89,6 +88,34 @@ for (const operation of ["sale", "preauth", "refund", "confirm", "cancel"] as co
     done();
   });
 }
+
+for (const operation of ["sale", "preauth", "refund", "confirm", "cancel"] as const) {
+  for (const code of [-20, -21, -54, -999]) {
+    test(`bank.settle says declined a second after ${code} answered to ${operation}, where /check knows nothing of it`, async () => {
+      const before: Script = ["sale", "preauth"].includes(operation) ? [] : absentBefore;
+      const script: Script = [...before, [`/${operation}`, error(code)], ["/check", absent]];
+      const { result, code: said, clock, done } = await settled(operation, script);
+      assert.deepEqual([result, said, clock.ms - before.length * 1_000], ["declined", code, before.length > 0 ? 0 : 1_000]);
+      done();
+    });
+  }
+}
+
+test("bank.settle believes -15 only 30 s after a refusal that a gateway, or a proxy behind it, may have made", async () => {
+  for (const refusal of [error(-3), error(504), reply({ status: "error", message: "gateway timeout" })]) {
+    const { result, clock, done } = await settled("sale", [["/sale", refusal], ...absentTo30s], 60_000);
+    assert.equal(result, "declined");
+    assert.ok(clock.ms >= 30_000);
+    done();
+  }
+});
+
+test("bank.settle believes -15 only 30 s after a plain refusal where a start before it was lost", async () => {
+  const script: Script = [["/sale", lost], ["/check", absent], ["/sale", error(-20)], ...absentTo30s];
+  const { result, done } = await settled("sale", script, 60_000);
+  assert.equal(result, "declined");
+  done();
+});
 
 test("bank: -15 answered to a resent start is no reason to send it again", async () => {
   const { result, done } = await settled(

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { absent, closed, goneTo30s, open, settled } from "./fiscal-settling.ts";
-import { error, lost, ok } from "./scripted.ts";
+import { error, lost, ok, reply } from "./scripted.ts";
 
 /** Tests src/settle/machine.ts. */
 
@@ -79,4 +79,28 @@ for (const operation of ["deposit", "withdraw"] as const) {
     assert.equal(result, "failed");
     done();
   });
+  for (const code of [4, 7, 8, 11, 12, 13, 23]) {
+    test(`fiscal.settle says failed a second after code ${code} from ${route}, the terminal's own word that no gateway says`, async () => {
+      const {
+        result,
+        code: said,
+        clock,
+        done,
+      } = await settled(operation, [
+        [route, error(code)],
+        ["/check_status", absent],
+      ]);
+      assert.deepEqual([result, said, clock.ms], ["failed", code, 1_000]);
+      done();
+    });
+  }
 }
+
+test("fiscal.settle believes code 9 only 30 s after a refusal that a gateway, or a proxy behind it, may have made", async () => {
+  for (const refusal of [error(5), error(504), reply({ status: "error", message: "gateway timeout" })]) {
+    const { result, clock, done } = await settled("deposit", [["/deposit", refusal], ...goneTo30s], 60_000);
+    assert.equal(result, "failed");
+    assert.ok(clock.ms >= 30_000);
+    done();
+  }
+});

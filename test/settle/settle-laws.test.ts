@@ -7,7 +7,7 @@ import { methodName } from "../../src/settle/remote-service.ts";
 import type { Settled } from "../../src/settle/types.ts";
 import { type Fate, type Model, modelOf } from "./model.ts";
 import { bodyOf, reply, TestClock } from "./scripted.ts";
-import { Fateful, follow, schedule, scheduleWithDelays } from "./tills.ts";
+import { Fateful, follow, gatewaysWord, schedule, scheduleWithDelays } from "./tills.ts";
 
 /**
  * Tests src/settle/machine.ts, src/contract/settling.ts.
@@ -19,7 +19,7 @@ const runs = Number(process.env["SETTLE_RUNS"] ?? 250);
 const fate: fc.Arbitrary<Fate> = fc.record({
   end: fc.constantFrom("good", "good", "bad", "reversed"),
   checks: fc.nat(3),
-  start: fc.constantFrom("true", "true", "in-doubt", "fails-once", "refused"),
+  start: fc.constantFrom("true", "true", "in-doubt", "fails-once", "refused", "plain"),
   tells: fc.constantFrom("each", "each", "first", "none"),
   opens: fc.boolean(),
   unprinted: fc.boolean(),
@@ -49,11 +49,17 @@ for (const service of contractNames) {
     test(`settle() of ${service} ${route} is carried out once at most and tells what happened or "unknown"`, async () => {
       let known = 0;
       const schedules = service === "fiscal" ? schedule : scheduleWithDelays;
-      const property = fc.asyncProperty(fate, schedules, fc.boolean(), async (given, mishaps, original) => {
+      const lostBy = fc.constantFrom(undefined, gatewaysWord);
+      const property = fc.asyncProperty(fate, schedules, fc.boolean(), lostBy, async (given, mishaps, original, whenLost) => {
         // An original under the same key is only there for what refers to one; what came late can't be held against it
         const model = modelOf(service, route, given, baseline && original);
         const clock = new TestClock();
-        const transport = new Fateful((request) => reply(model.answer(request.route, bodyOf(request))), mishaps, clock);
+        const transport = new Fateful(
+          (request) => reply(model.answer(request.route, bodyOf(request))),
+          mishaps,
+          clock,
+          whenLost,
+        );
         const { trans, ...others } = { trans: undefined, ...bodies[service] };
         const body = ownKey ? others : { ...others, trans };
         const operation = methodName(route);

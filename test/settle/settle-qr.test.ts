@@ -9,6 +9,8 @@ const back = { ...body, trans: "T-1", rrn: "77" };
 const shown = ok({ data: { trans: "T-1" } });
 const paid = ok({ data: { rrn: "77" } });
 const refused = error(1);
+/** What a gateway writes on its line where it doesn't know: a bridge before it can't tell it from the service's own. */
+const unsure = ok({ message: "No answer to it: the upstream answered with HTTP 500" });
 
 async function settled(script: Script, more: object = {}) {
   const world = over(script);
@@ -78,6 +80,7 @@ for (const [name, more, trans, answer] of [
 
 for (const [name, before] of [
   ["was lost", lost],
+  ["was answered by a gateway that lost it", unsure],
   ["was answered with an error", refused],
 ] as const) {
   test(`qr.settle takes an error at /check for no proof where an earlier start, which may have had a trans, ${name}`, async () => {
@@ -94,7 +97,7 @@ for (const [name, before] of [
 
 for (const [name, before] of [
   ["was lost", lost],
-  ["was answered with an error", refused],
+  ["was answered by a gateway that lost it", unsure],
 ] as const) {
   test(`qr.settle takes no code's failure for the end where an earlier start, whose code may be paid, ${name}`, async () => {
     const again: Script = [
@@ -112,14 +115,36 @@ for (const [name, before] of [
   });
 }
 
-test("qr.settle takes a success that has a message alone for no proof of the trans: over a gateway it may stand for an unknown outcome", async () => {
-  const unsure = ok({ message: "Outcome unknown, it may have been carried out: call /check with the same pay_id" });
-  const start = await settled([["/showqrcode", unsure], ...repeat(20, ["/check", refused])]);
-  assert.equal(start.result, "unknown");
-  start.done();
-  const question = await settled([["/showqrcode", lost], ["/check", unsure], ...repeat(19, ["/check", refused])]);
-  assert.equal(question.result, "unknown");
-  question.done();
+test("qr.settle says declined where a start was refused, which shows no code, and the next one's was shown and failed", async () => {
+  const { result, code, asked, done } = await settled([
+    ["/showqrcode", refused],
+    ["/check", refused],
+    ["/showqrcode", shown],
+    ["/check", ok()],
+    ["/check", refused],
+  ]);
+  assert.deepEqual([result, code, asked.at(-1)], ["declined", 1, "T-1"]);
+  done();
+});
+
+test("qr.settle takes a success that has a message alone for nothing: over a gateway it stands for an unknown outcome", async () => {
+  for (const first of [
+    [["/showqrcode", unsure]],
+    [
+      ["/showqrcode", lost],
+      ["/check", unsure],
+    ],
+  ] as const satisfies readonly Script[]) {
+    const { result, asked, done } = await settled([
+      ...first,
+      ["/check", refused],
+      ["/showqrcode", shown],
+      ["/check", unsure],
+      ["/check", paid],
+    ]);
+    assert.deepEqual([result, asked.at(-1)], ["approved", "T-1"]);
+    done();
+  }
 });
 
 test("qr.settle doesn't end by a resending that is turned away for good while its first start is in doubt", async () => {
@@ -133,13 +158,10 @@ test("qr.settle doesn't end by a resending that is turned away for good while it
   done();
 });
 
-/** What a gateway writes on its line where it doesn't know: a bridge before it can't tell it from the service's own. */
-const doubt = ok({ message: "No answer to it: the upstream answered with HTTP 500" });
-
 test("qr.settle still says declined on status error at /check after a gateway's doubts, when data.trans was given", async () => {
   const { result, done } = await settled([
     ["/showqrcode", shown],
-    ["/check", doubt],
+    ["/check", unsure],
     ["/check", refused],
   ]);
   assert.equal(result, "declined");
@@ -267,6 +289,20 @@ for (const [operation, route] of [
     second.done();
   });
 }
+
+test("qr.settle shows beside unknown no error that ends a payment by the contract: it isn't proven to be this one's", async () => {
+  const notPaid = ["/check", error(1, { message: "not paid" })] as const;
+  const { result, code, message, data } = await settled([
+    ["/showqrcode", lost],
+    ...repeat(3, notPaid, ["/showqrcode", lost]),
+    ...repeat(17, notPaid),
+  ]);
+  assert.deepEqual([result, code, data], ["unknown", undefined, undefined]);
+  assert.equal(
+    message,
+    "it may have been carried out, and the last answer is about another operation, or doesn't prove how this one ended",
+  );
+});
 
 test("qr.settle makes no pay_id for an operation that refers to a payment", async () => {
   const world = over([["/final_confirm", ok()]]);

@@ -1,5 +1,8 @@
 import fc from "fast-check";
 import { createClientOver } from "../../src/client/client.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import { Fault } from "../../src/core/fault.ts";
+import { faultOnLine } from "../../src/envelope/fault.ts";
 import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../../src/settle/transport.ts";
 import type { Settled, SettleEvent } from "../../src/settle/types.ts";
 import { merchantId, type TestClock } from "./scripted.ts";
@@ -31,12 +34,26 @@ const delayMs = 30_000 - 1;
 
 type Carry = (request: TransportRequest) => Answer;
 
+const lostAnswer = failedAnswer("unknown", "lost");
+
+/** What comes of a request whose answer is lost: nothing, */
+const nothing: Carry = () => lostAnswer;
+
+/** or a gateway's word for it, which looks like the service's own; some routes have none. */
+export const gatewaysWord: Carry = ({ contract, route }) => {
+  const [word] = faultOnLine(contracts[contract], route, new Fault("timeout", "No valid answer: the upstream's is lost"));
+  return word === undefined
+    ? failedAnswer("unknown", "silence")
+    : { ...lostAnswer, outcome: "answered", text: word.toString() };
+};
+
 /** Carries requests to a service, and has befall them what the schedule says; after its end nothing does. */
 export class Fateful implements Transport {
   readonly requests: TransportRequest[] = [];
   died = false;
   readonly #carry: Carry;
   readonly #schedule: readonly Mishap[];
+  readonly #whenLost: Carry;
   readonly #clock: TestClock | undefined;
   #late: TransportRequest | undefined;
   #delayed: readonly { readonly dueMs: number; readonly request: TransportRequest }[] = [];
@@ -44,7 +61,8 @@ export class Fateful implements Transport {
   #count = 0;
 
   /** @param clock For a schedule with delays. */
-  constructor(carry: Carry, given: readonly Mishap[], clock?: TestClock) {
+  constructor(carry: Carry, given: readonly Mishap[], clock?: TestClock, whenLost = nothing) {
+    this.#whenLost = whenLost;
     this.#carry = carry;
     this.#schedule = given;
     this.#clock = clock;
@@ -86,7 +104,7 @@ export class Fateful implements Transport {
       this.died = true;
       this.#leave();
     }
-    return failedAnswer("unknown", "lost");
+    return this.#whenLost(request);
   }
 }
 
