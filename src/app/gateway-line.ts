@@ -31,7 +31,7 @@ export interface GatewayLine extends OnLine {
 
 /** What it tells of itself. */
 export interface GatewayLineReport
-  extends Pick<LineListenerReport, "discard" | "unaddressed" | "error" | "received" | "writes"> {
+  extends Pick<LineListenerReport, "discard" | "unaddressed" | "echoes" | "error" | "received" | "writes"> {
   state(state: GatewayView["state"], reason: string): void;
   exchange(record: ExchangeRecord): void;
   /** Another program changed what its device is set to. */

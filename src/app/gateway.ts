@@ -6,6 +6,7 @@ import type { ServiceName } from "../core/call.ts";
 import type { Log } from "../core/log.ts";
 import { version } from "../core/version.ts";
 import type { AdminRoute } from "../http/admin-listener.ts";
+import { echoes } from "../recovery/causes.ts";
 import { type Admin, openAdmin } from "./admin.ts";
 import { reportBug } from "./bug.ts";
 import { type GatewayLine, type GatewayLineReport, gatewayLine, upstreamOf } from "./gateway-line.ts";
@@ -162,6 +163,7 @@ class RunningGateway implements Gateway {
         this.#events.publish({ event: "exchange", phase: "ended", line, record, parts: undefined });
       },
       unaddressed: unaddressedReport(line, log),
+      echoes: () => lineReport(line, log).echoes?.(echoes()),
       error: (error) => reportBug(log, error, { line }),
       settingsChanged: settingsReport(line, log),
     };

@@ -15,6 +15,7 @@ export function lineReport(line: string, log: Log): LineReport {
     probeAnswered: () => {},
     unheard: (service, cause) => log.line("warn", `${service} does not answer`, { line, reason: wordsOf(cause) }),
     heardAgain: (service) => log.line("info", `${service} answers again`, { line }),
+    echoes: (cause) => log.line("warn", "the line echoes", { line, reason: wordsOf(cause) }),
   };
 }
 
@@ -47,10 +48,13 @@ export function publishedLine(line: string, events: Events): LineReport {
   };
 }
 
-/** Reports to both, in this order; whether a service is heard only to the first, where the other doesn't ask for it. */
+/**
+ * Reports to both, in this order; whether a service is heard only to the first, where the other doesn't ask for it, and that the line echoes,
+ * which is for the log, only to the first.
+ */
 export function tee(
   one: LineReport,
-  other: Omit<LineReport, "unheard" | "heardAgain"> & Partial<Pick<LineReport, "unheard" | "heardAgain">>,
+  other: Omit<LineReport, "unheard" | "heardAgain" | "echoes"> & Partial<Pick<LineReport, "unheard" | "heardAgain">>,
 ): LineReport {
   return {
     state: (state, reason) => {
@@ -77,6 +81,7 @@ export function tee(
       one.heardAgain(service);
       other.heardAgain?.(service);
     },
+    echoes: (cause) => one.echoes?.(cause),
   };
 }
 

@@ -29,6 +29,8 @@ export type Decision =
   | { readonly do: "probe answered"; readonly service: ServiceName }
   | { readonly do: "unheard"; readonly service: ServiceName; readonly reason: string }
   | { readonly do: "heard again"; readonly service: ServiceName }
+  | { readonly do: "echo"; readonly bytes: number }
+  | { readonly do: "echoes" }
   | { readonly do: "close" };
 
 /** How a call ended. */
@@ -95,6 +97,10 @@ function reported(what: LineReported): Decision {
       return { do: "unheard", service: what.service, reason: wordsOf(what.cause) };
     case "heard again":
       return { do: "heard again", service: what.service };
+    case "echo":
+      return { do: "echo", bytes: what.frame.payloadBytes };
+    case "echoes":
+      return { do: "echoes" };
   }
 }
 
@@ -121,6 +127,10 @@ export function decisionText(decision: Decision): string {
       return `report ${decision.service} as silent: ${decision.reason}`;
     case "heard again":
       return `${decision.service} answers again`;
+    case "echo":
+      return `ignore what was sent, ${decision.bytes} bytes`;
+    case "echoes":
+      return "report that the line gives back what is sent";
     case "close":
       return "close the line";
   }

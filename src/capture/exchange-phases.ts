@@ -73,7 +73,7 @@ class Sending {
 
   /** Bytes came; true with the first of a frame. */
   received({ items, receiving }: LineEvent & { at: "received" }, byteMs: number, now: number): boolean {
-    const frame = items.findLast(({ kind }) => kind === "frame");
+    const frame = items.findLast((item) => item.kind === "frame" && item.isEcho !== true);
     if (frame === undefined && receiving.phase !== "in-frame") return false;
     this.#replyMs ??= now;
     if (frame !== undefined) this.#replyBytesMs = frame.wireBytes * byteMs;

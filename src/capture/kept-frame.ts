@@ -2,7 +2,6 @@ import { contracts } from "../contract/contracts.ts";
 import type { Reply } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import { isObject, isTexts, type JsonObject } from "../core/json-object.ts";
-import { bytesOf } from "../core/pieces.ts";
 import { readReply } from "../envelope/reply.ts";
 import type { LineEffect } from "../line/events.ts";
 import { isConsole } from "../recovery/liveness.ts";
@@ -57,12 +56,6 @@ export function shownFrame(
   secrets: readonly string[],
 ): RecordedFrame {
   const shown = { kind: "frame", framing, payloadBytes: payload.length, wireBytes } as const;
-  const isEcho = (sent: readonly Buffer[] | undefined) =>
-    sent !== undefined && bytesOf(sent) === wireBytes && holds(sent, payload);
-  for (const { service, probe, second } of services) {
-    if (isEcho(probe)) return { ...shown, echoOf: service };
-    if (isEcho(second)) return { ...shown, echoOf: service, echoOfSecond: true };
-  }
   const masked = maskPayload([payload], secrets);
   const reading = readingOf([payload], framing, services);
   if (!isAlike(reading, readingOf([masked], framing, services))) return { ...shown, ...stoodFor([payload]) };
@@ -70,14 +63,15 @@ export function shownFrame(
   return Buffer.from(text).equals(masked) ? { ...shown, text } : { ...shown, base64: masked.toString("base64") };
 }
 
-const holds = (sent: readonly Buffer[], payload: Buffer) => Buffer.concat(sent).includes(payload);
-
 /**
- * A frame of which only what the engine reads is kept, since it is long.
+ * A frame of which only what the engine reads is kept, since it is long or came back.
  * @param reply What it was read as, where it was a call's reply: to read megabytes again would hold all lines up.
  */
-export function keptReading({ framing, payload, payloadBytes, wireBytes }: Frame, reply: Reply | undefined): RecordedFrame {
-  const reading = reply === undefined ? stoodFor(payload) : { like: likeOf(reply) };
+export function keptReading(
+  { framing, payload, payloadBytes, wireBytes, isEcho }: Frame,
+  reply: Reply | undefined,
+): RecordedFrame {
+  const reading = isEcho ? { isEcho } : reply === undefined ? stoodFor(payload) : { like: likeOf(reply) };
   return { kind: "frame", framing, payloadBytes, wireBytes, ...reading };
 }
 

@@ -154,6 +154,7 @@ function itemsOf(event: LineEvent): readonly (Frame | Discard)[] {
 }
 
 function isLate(frame: Frame, effects: readonly LineEffect[]): boolean {
+  if (frame.isEcho === true) return true;
   return effects.some((effect) => effect.do === "report" && effect.what.is === "late" && effect.what.frame === frame);
 }
 

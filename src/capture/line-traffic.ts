@@ -134,7 +134,7 @@ class LineCounter {
     for (const item of items) {
       const probed = this.#probed;
       if (probed === undefined) return;
-      if (item.kind === "discard" || item.framing !== this.#framings.get(probed)) continue;
+      if (item.kind === "discard" || item.isEcho === true || item.framing !== this.#framings.get(probed)) continue;
       const read = item.payloadBytes > refusalBytesMax ? "too long" : readReply(item.payload);
       if (typeof read !== "string" && read.json["status"] === "error") this.#probeOver("refused");
       else if (isAnswerOf(probed, item, effects)) this.#probeOver("answered");

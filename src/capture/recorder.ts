@@ -222,7 +222,7 @@ export class LineRecorder {
     ring.f64(burstUntilMs);
     ring.u16(items.length);
     for (const item of items) {
-      if (item.kind === "frame" && item.payloadBytes <= payloadBytesMax) this.#frame(item);
+      if (item.kind === "frame" && item.isEcho !== true && item.payloadBytes <= payloadBytesMax) this.#frame(item);
       else {
         ring.u8(itemTags.other);
         ring.text(JSON.stringify(item.kind === "frame" ? keptReading(item, replyIn(effects, item)) : item));

@@ -51,10 +51,8 @@ export interface RecordedFrame {
   readonly like?: JsonObject;
   /** Why it isn't read at all. */
   readonly unread?: string;
-  /** It is this service's probe, come back. */
-  readonly echoOf?: ServiceName;
-  /** It is its second question. */
-  readonly echoOfSecond?: boolean;
+  /** It is what was sent last, come back. */
+  readonly isEcho?: true;
 }
 
 export type RecordedItem = RecordedFrame | Discard;

@@ -77,13 +77,12 @@ class Player {
 
   constructor(head: RecordingHead, rest: LineEngineOptions["rest"]) {
     this.#head = head;
-    this.#services = head.services.map(({ service, contract, replyBytesMax, probeBytes, secondBytes = null }, index) => ({
+    this.#services = head.services.map(({ service, contract, replyBytesMax, probeBytes, secondBytes = null }) => ({
       service,
       framing: contracts[contract].framing,
       replyBytesMax,
-      // Each of another byte, so that one isn't taken for another's echo.
-      probe: probeBytes === null ? undefined : [Buffer.alloc(probeBytes, 0x61 + index)],
-      second: secondBytes === null ? undefined : [Buffer.alloc(secondBytes, 0x41 + index)],
+      probe: probeBytes === null ? undefined : [Buffer.alloc(probeBytes)],
+      second: secondBytes === null ? undefined : [Buffer.alloc(secondBytes)],
       ...answersOf(contracts[contract]),
     }));
     this.#engine = new LineEngine({ name: head.line, config: head.config, services: this.#services, rest });
@@ -159,20 +158,17 @@ class Player {
   }
 
   #frameOf(frame: RecordedFrame): Decoded {
-    const { kind, framing, payloadBytes, wireBytes } = frame;
-    return { kind, framing, payloadBytes, wireBytes, payload: this.#payloadOf(frame) };
+    const { kind, framing, payloadBytes, wireBytes, isEcho } = frame;
+    return { kind, framing, payloadBytes, wireBytes, payload: payloadOf(frame), ...(isEcho && { isEcho }) };
   }
+}
 
-  #payloadOf({ text, base64, like, unread, echoOf, echoOfSecond }: RecordedFrame): readonly Buffer[] {
-    if (text !== undefined) return [Buffer.from(text)];
-    if (base64 !== undefined) return [Buffer.from(base64, "base64")];
-    if (like !== undefined) return [Buffer.from(JSON.stringify(like))];
-    const echoing = this.#services.find(({ service }) => service === echoOf);
-    const echoed = echoOfSecond === true ? echoing?.second : echoing?.probe;
-    if (echoed !== undefined) return echoed;
-    if (unread === undefined || unread === notAnObject) return [Buffer.from("?")];
-    return [Buffer.from(unread.startsWith("nested") ? "[".repeat(depthMax + 1) : ",".repeat(entriesMax + 1))];
-  }
+function payloadOf({ text, base64, like, unread }: RecordedFrame): readonly Buffer[] {
+  if (text !== undefined) return [Buffer.from(text)];
+  if (base64 !== undefined) return [Buffer.from(base64, "base64")];
+  if (like !== undefined) return [Buffer.from(JSON.stringify(like))];
+  if (unread === undefined || unread === notAnObject) return [Buffer.from("?")];
+  return [Buffer.from(unread.startsWith("nested") ? "[".repeat(depthMax + 1) : ",".repeat(entriesMax + 1))];
 }
 
 /** As it is in a file: without what is undefined. */

@@ -123,9 +123,9 @@ const shownMax = 120;
 
 function itemText(item: Extract<RecordedEvent, { readonly at: "received" }>["items"][number]): string {
   if (item.kind === "discard") return `${item.wireBytes} bytes come that are no frame: ${item.reason}, ${item.head}`;
-  const { text = "", payloadBytes, like, unread, echoOf } = item;
+  const { text = "", payloadBytes, like, unread, isEcho } = item;
   const shown = text.length > shownMax ? `${text.slice(0, shownMax)}...` : text;
-  if (echoOf !== undefined) return `${echoOf}'s probe comes back`;
+  if (isEcho === true) return `what was sent comes back, ${payloadBytes} bytes`;
   const content = like === undefined ? (unread ?? shown) : `reads as ${JSON.stringify(like)}`;
   return `a frame comes, ${payloadBytes} bytes: ${content}`;
 }

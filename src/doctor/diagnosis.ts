@@ -301,8 +301,10 @@ function patternTexts(pattern: BytePattern, { name, config, device, scanned = fa
     case "echo":
       return {
         what: "what was sent comes back",
-        cause: "1. the line is looped: a test plug, or RX and TX joined; 2. a computer's console is at the other end",
-        cure: "check the plug and the cable, and that a terminal is at the other end",
+        cause:
+          "1. the line is looped: a test plug, or RX and TX joined; 2. a computer's console is at the other end; " +
+          "3. a two-wire adapter (RS-485) hears itself, which does no harm where the terminal answers",
+        cure: "1. and 2. check the plug and the cable, and that a terminal is at the other end; 3. nothing is to be done",
       };
     case "at commands":
       return {

@@ -81,7 +81,7 @@ export class ProbeLink {
     while (this.lost === undefined && !silent()) {
       await this.#until(() => this.lost !== undefined, this.lastByteMs + silenceMs);
     }
-    this.#reset(nowMs(), () => true);
+    for (const { crc16, reader } of this.#readers) this.#collect(reader.reset(), crc16, nowMs());
   }
 
   /** Discards what was received: what comes now belongs to the next probe. */
@@ -168,8 +168,10 @@ export class ProbeLink {
   }
 
   /** Ends what is pending, where its time is over. */
-  #reset(now: number, isOver = (reader: FrameReader) => now >= reader.dueMs): void {
-    for (const { crc16, reader } of this.#readers) if (isOver(reader)) this.#collect(reader.reset(), crc16, now);
+  #overdue(now: number): void {
+    for (const { crc16, reader } of this.#readers) {
+      if (now >= reader.dueMs) this.#collect(reader.overdue(now), crc16, now);
+    }
   }
 
   /** Waits until something is so, or until a moment; true when it is so. */
@@ -181,7 +183,7 @@ export class ProbeLink {
   }
 
   #look(now: number): void {
-    this.#reset(now);
+    this.#overdue(now);
     const wait = this.#wait;
     if (wait === undefined) return;
     const done = wait.done();

@@ -4,15 +4,13 @@ import type { ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import type { Fault, FaultReason } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import { bytesOf } from "../core/pieces.ts";
 import { Presence } from "../core/presence.ts";
 import { type Cause, wordsOf } from "../device/open-errors.ts";
 import { msPerByte } from "../device/transport.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
 import { Liveness, type LivenessSnapshot, type ServiceLiveness } from "../recovery/liveness.ts";
 import type { KnownAnswers, LineService } from "../recovery/probe-account.ts";
-import type { Question } from "../recovery/questions.ts";
-import { type Asked, Recovery, type RecoveryState } from "../recovery/recovery.ts";
+import { Recovery, type RecoveryState } from "../recovery/recovery.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import type { LineEffect, LineEvent, LineReported } from "./events.ts";
 import { type Ending, Exchange, type Failure, type LineRequest, tooLarge, unavailable } from "./exchange.ts";
@@ -50,9 +48,6 @@ export interface EngineRest {
   readonly isDrained: boolean;
   readonly isWriting: boolean;
   readonly receiving: Receiving;
-  /** Whose question was sent last, and which; the probe where not said. */
-  readonly probed?: ServiceName | undefined;
-  readonly asked?: Question | undefined;
   readonly lastBusyMs: number;
   readonly babblesSinceMs?: number | undefined;
   readonly idleProbedMs: readonly (readonly [ServiceName, number])[];
@@ -89,8 +84,6 @@ export class LineEngine {
   #current: Exchange | undefined;
   /** What is in flight is an idle line's own probe, for which nobody waits. */
   #isIdleProbe = false;
-  /** What was asked last. */
-  #asked: Pick<Asked, "lineService" | "question"> | undefined;
   /** Since when bytes have let no call out, though the line is idle. */
   #babblesSinceMs: number | undefined;
   /** Until when the terminal may hear nothing, having just answered. */
@@ -113,9 +106,10 @@ export class LineEngine {
     this.#liveness = new Liveness({ name, config }, services, {
       unheard: (service, cause) => this.#report({ is: "unheard", service, cause }),
       heardAgain: (service) => this.#report({ is: "heard again", service }),
+      echoes: (cause) => this.#report({ is: "echoes", cause }),
     });
     this.#queue = new SendQueue(config.queueCallsMax);
-    if (rest !== undefined) this.#goOnFrom(rest, services);
+    if (rest !== undefined) this.#goOnFrom(rest);
   }
 
   /** Its state where it is at rest; undefined while a call is in flight or waits, and once it stops. */
@@ -128,8 +122,6 @@ export class LineEngine {
       isDrained: this.#isDrained,
       isWriting: this.#isWriting,
       receiving: this.#receiving,
-      probed: this.#asked?.lineService.service,
-      ...(this.#asked?.question === "second" ? { asked: "second" } : {}),
       lastBusyMs: this.#lastBusyMs,
       babblesSinceMs: this.#babblesSinceMs,
       idleProbedMs: [...this.#idleProbedMs],
@@ -140,15 +132,13 @@ export class LineEngine {
     };
   }
 
-  #goOnFrom(rest: EngineRest, services: readonly LineService[]): void {
+  #goOnFrom(rest: EngineRest): void {
     this.#state = rest.state;
     this.#reason = rest.reason;
     this.#wasTried = rest.wasTried;
     this.#isDrained = rest.isDrained;
     this.#isWriting = rest.isWriting;
     this.#receiving = rest.receiving;
-    const lineService = services.find(({ service }) => service === rest.probed);
-    this.#asked = lineService === undefined ? undefined : { lineService, question: rest.asked ?? "probe" };
     this.#lastBusyMs = rest.lastBusyMs;
     this.#babblesSinceMs = rest.babblesSinceMs;
     for (const [service, probedMs] of rest.idleProbedMs) this.#idleProbedMs.set(service, probedMs);
@@ -453,7 +443,7 @@ export class LineEngine {
     }
     // After a whole frame, a call whose reply is overdue fails at once, even if another frame has begun.
     const isBetweenFrames = items.at(-1)?.kind === "frame" || (items.length > 0 && receiving.phase === "in-frame");
-    if (isBetweenFrames && this.#current !== undefined && !this.#isWriting) this.#replyDue(this.#current, false, now);
+    if (isBetweenFrames && this.#current !== undefined && !this.#isWriting) this.#replyDue(this.#current, "idle", now);
     // Bytes that never pause become no discard.
     if (receiving.phase === "garbage") this.#liveness.strayed("babble", now);
     this.#noteBabble(now);
@@ -477,7 +467,9 @@ export class LineEngine {
     const current = this.#current;
     if (current === undefined || this.#isWriting) return;
     const isReply = (frame: Frame) =>
-      frame.payloadBytes > 0 && !this.#isStray(frame, jsonOf(readReply(frame.payload)), current.request);
+      frame.isEcho !== true &&
+      frame.payloadBytes > 0 &&
+      !this.#isStray(frame, jsonOf(readReply(frame.payload)), current.request);
     const frames = items.filter((item) => item.kind === "frame");
     const [first, ...others] = frames.filter(isReply).map(({ payload }) => Buffer.concat(payload));
     if (first === undefined || others.every((each) => each.equals(first))) return;
@@ -491,6 +483,11 @@ export class LineEngine {
   }
 
   #framed(frame: Frame, now: number): void {
+    if (frame.isEcho === true) {
+      this.#report({ is: "echo", frame });
+      this.#liveness.echoed(now);
+      return;
+    }
     const read = readReply(frame.payload);
     const json = jsonOf(read);
     const current = this.#current;
@@ -555,17 +552,12 @@ export class LineEngine {
   }
 
   #framedInRecovery(frame: Frame, json: JsonObject | undefined, now: number): void {
-    const isEcho = json === undefined && this.#isEcho(frame);
-    if (isEcho || frame.payloadBytes === 0) this.#framedByNobody(frame, isEcho ? "echo" : "noise", now);
-    else this.#framedByTerminal(frame, json, now);
-  }
-
-  /**
-   * What was sent comes back, or zeros read as an empty frame, of a line that is held low or behind an answer: no terminal answers
-   * anything by that, so it leaves nobody in doubt who has been proven.
-   */
-  #framedByNobody(frame: Frame, kind: "echo" | "noise", now: number): void {
-    this.#liveness.strayed(kind, now);
+    if (frame.payloadBytes > 0) {
+      this.#framedByTerminal(frame, json, now);
+      return;
+    }
+    // Zeros read as an empty frame, of a line that is held low or behind an answer: no terminal answers anything by that.
+    this.#liveness.strayed("noise", now);
     this.#report({ is: "late", frame });
     this.#take("stray");
   }
@@ -581,16 +573,9 @@ export class LineEngine {
     this.#take(kind === "answer" ? "frame" : "stray");
   }
 
-  /** Whether a frame is the question that was sent last, come back. */
-  #isEcho({ payload, wireBytes }: Frame): boolean {
-    const asked = this.#asked;
-    const sent = asked?.question === "second" ? asked.lineService.second : asked?.lineService.probe;
-    return sent !== undefined && bytesOf(sent) === wireBytes && Buffer.concat(sent).includes(Buffer.concat(payload));
-  }
-
   #discarded(discard: Discard, now: number): void {
     this.#report({ is: "discard", discard });
-    this.#current?.discarded(discard.reason);
+    this.#current?.discarded(discard);
     this.#liveness.discarded(discard, now);
     if (this.#state !== "idle") return;
     // What was torn may have been a left-over answer, so the terminal hasn't been silent.
@@ -636,7 +621,7 @@ export class LineEngine {
 
   #lineDueMs(): number {
     const { phase, heardMs, burstUntilMs } = this.#receiving;
-    if (this.#current !== undefined) return this.#current.dueMs(phase === "in-frame", heardMs);
+    if (this.#current !== undefined) return this.#current.dueMs(phase, heardMs);
     // A frame that has begun has clocks of its own, which a probe's answer would only wind up again.
     if (this.#isRecovering) return phase === "in-frame" ? never : Math.max(this.#recovery.dueMs(this.#isStill), this.#mayAskMs);
     if (this.#state !== "idle" || !this.#isStill) return never;
@@ -664,7 +649,7 @@ export class LineEngine {
     // Until then the line's own moments hang on bytes, which are the link's affair.
     if (!this.#isDrained || this.#isWriting) return;
     this.#liveness.reportDue(now);
-    if (this.#current !== undefined) this.#replyDue(this.#current, this.#receiving.phase === "in-frame", now);
+    if (this.#current !== undefined) this.#replyDue(this.#current, this.#receiving.phase, now);
     else if (this.#isRecovering) this.#recoveryDue(now);
     else if (this.#maySend(now) && this.#queue.isEmpty) this.#probeIdle(now);
     this.#afterBytes(now);
@@ -700,8 +685,8 @@ export class LineEngine {
     return answered.length > 0 ? [`left-over answers of ${answered.join(", ")} may still come`] : [];
   }
 
-  #replyDue(current: Exchange, isInFrame: boolean, now: number): void {
-    if (now < current.dueMs(isInFrame, this.#receiving.heardMs)) return;
+  #replyDue(current: Exchange, phase: Receiving["phase"], now: number): void {
+    if (now < current.dueMs(phase, this.#receiving.heardMs)) return;
     this.#fail(current, current.dueFor, now);
   }
 
@@ -720,7 +705,6 @@ export class LineEngine {
     if (asked === undefined) return;
     const { service } = asked.lineService;
     this.#liveness.unanswered(service, now);
-    this.#asked = { lineService: asked.lineService, question: asked.question };
     this.#write(asked.frame, service, undefined);
   }
 

@@ -47,6 +47,9 @@ export type LineReported =
   | { readonly is: "state"; readonly state: LineState; readonly reason: string }
   | { readonly is: "discard"; readonly discard: Discard }
   | { readonly is: "late"; readonly frame: Frame }
+  /** What was written came back; and that it does, with why, once an opening. */
+  | { readonly is: "echo"; readonly frame: Frame }
+  | { readonly is: "echoes"; readonly cause: Cause }
   | { readonly is: "probe answered"; readonly service: ServiceName; readonly answer: JsonObject }
   | { readonly is: "unheard"; readonly service: ServiceName; readonly cause: Cause }
   | { readonly is: "heard again"; readonly service: ServiceName };

@@ -5,9 +5,14 @@ import { bytesOf } from "../core/pieces.ts";
 import type { Presence } from "../core/presence.ts";
 import type { ReadReply } from "../envelope/reply.ts";
 import type { Question } from "../recovery/questions.ts";
-import type { DiscardReason, Frame, Framing } from "../wire/decoded.ts";
-import { corruptQuietMs } from "./limits.ts";
+import type { Discard, DiscardReason, Frame, Framing } from "../wire/decoded.ts";
+import type { Receiving } from "./frame-reader.ts";
+import { babbleMsMax, corruptQuietMs } from "./limits.ts";
 import type { Queued } from "./send-queue.ts";
+
+/** What the payload of each reply begins with, as hex, and the bytes before it where a length stands there. */
+const brace = "7b";
+const lengthBytes = 4;
 
 /** One request for a line. */
 export interface LineRequest {
@@ -133,15 +138,22 @@ export class Exchange implements Queued {
     this.#sendings--;
   }
 
-  /** Bytes came that became no frame. Noise may come before a reply; a broken frame is taken to be the reply. */
-  discarded(reason: DiscardReason): void {
-    if (reason !== "noise") this.#corrupt ??= reason;
+  /**
+   * Bytes came that became no frame. Noise may come before a reply, zeros that were read as a length too; a broken frame that begins as
+   * a reply does is taken to be it.
+   */
+  discarded({ reason, head }: Pick<Discard, "reason" | "head">): void {
+    if (reason !== "noise" && (!head.startsWith("00") || head.startsWith(brace, 2 * lengthBytes))) this.#corrupt ??= reason;
   }
 
-  /** When it fails for want of a good reply. A frame that has begun to come has clocks of its own. */
-  dueMs(isInFrame: boolean, heardMs: number): number {
+  /**
+   * When it fails for want of a good reply. A frame that has begun to come has clocks of its own; the reply may also be among stray bytes, which
+   * are looked through when they pause.
+   */
+  dueMs(phase: Receiving["phase"], heardMs: number): number {
     if (this.#corrupt !== undefined) return Math.min(heardMs + corruptQuietMs, this.#replyDueMs);
-    return isInFrame ? Number.POSITIVE_INFINITY : this.#replyDueMs;
+    if (phase === "in-frame") return Number.POSITIVE_INFINITY;
+    return phase === "garbage" ? this.#replyDueMs + babbleMsMax : this.#replyDueMs;
   }
 
   /** Why it is due. */

@@ -1,5 +1,6 @@
 import type { LineConfig } from "../config/config.ts";
 import { headerMs, payloadBytesMax, payloadMsMin } from "../config/limits.ts";
+import { bytesOf } from "../core/pieces.ts";
 import { msPerByte } from "../device/transport.ts";
 import type { Decoded, Decoder, Discard, Framing } from "../wire/decoded.ts";
 import { createDecoder } from "../wire/decoder.ts";
@@ -15,6 +16,9 @@ import {
   restMsMax,
   restMsMin,
 } from "./limits.ts";
+
+/** Bytes of a frame before its payload. */
+const headBytes: Readonly<Record<Framing, number>> = { stx: 1, length: 4 };
 
 /** What is being received. */
 export interface Receiving {
@@ -48,6 +52,11 @@ export class FrameReader {
   #rested = false;
   /** The frame that is coming filled the kernel's buffer. */
   #fills = false;
+  /** An answer was looked for among the pending bytes since the last of them came. */
+  #isLookedThrough = false;
+  /** What was written last on this opening, and its length. */
+  #written: readonly Buffer[] = [];
+  #writtenBytes = 0;
 
   /**
    * @param payloadMax Bytes of the largest payload that may come, where not the largest of all.
@@ -64,9 +73,17 @@ export class FrameReader {
       length: framings.has("length"),
       crc16: config.crc16,
       payloadBytesMax: payloadMax,
+      // A request among stray bytes isn't carried out: who sent it hears nothing, and asks how it stands.
+      answers: !sendsAnew,
     });
     this.#msPerByte = msPerByte(config);
     this.#sendsAnew = sendsAnew;
+  }
+
+  /** A frame is written: from now on it may come back. */
+  writes(frame: readonly Buffer[]): void {
+    this.#written = frame;
+    this.#writtenBytes = bytesOf(frame);
   }
 
   space(): Buffer {
@@ -77,6 +94,7 @@ export class FrameReader {
   heard(n: number, now: number): readonly Decoded[] {
     this.heardMs = now;
     this.burstUntilMs = 0;
+    this.#isLookedThrough = false;
     const decoded = this.#decoder.advance(n);
     const [first] = decoded;
     if (first?.kind === "frame") {
@@ -91,7 +109,21 @@ export class FrameReader {
       this.#fills = false;
     }
     if (n >= fullBytesMin) this.#fills = true;
-    return decoded;
+    return this.#marked(decoded);
+  }
+
+  /** The same, with what came back known as that. */
+  #marked(decoded: readonly Decoded[]): readonly Decoded[] {
+    if (!decoded.some((item) => this.#isEcho(item))) return decoded;
+    return decoded.map((item) => (item.kind === "frame" && this.#isEcho(item) ? { ...item, isEcho: true } : item));
+  }
+
+  /** Whether it is what was written last. No answer is: each begins otherwise than any request. */
+  #isEcho(item: Decoded): boolean {
+    if (item.kind !== "frame" || item.wireBytes !== this.#writtenBytes) return false;
+    const from = headBytes[item.framing];
+    const payload = Buffer.concat(this.#written).subarray(from, from + item.payloadBytes);
+    return payload.equals(Buffer.concat(item.payload));
   }
 
   /** True when no byte of an unfinished frame is pending. */
@@ -111,8 +143,15 @@ export class FrameReader {
     return { phase, heardMs: this.heardMs, burstUntilMs: this.burstUntilMs };
   }
 
-  /** When the pending bytes have had their time; Infinity when none are pending. */
+  /** When `overdue` is to be called; Infinity when nothing is pending. */
   get dueMs(): number {
+    const overMs = this.#overMs;
+    const isToBeLookedThrough = !this.#isLookedThrough && !this.#sendsAnew && this.#decoder.phase === "body";
+    return isToBeLookedThrough ? Math.min(overMs, this.heardMs + corruptQuietMs) : overMs;
+  }
+
+  /** When the pending bytes have had their time; Infinity when none are pending. */
+  get #overMs(): number {
     if (this.#beganMs === undefined) return Number.POSITIVE_INFINITY;
     const { phase, pendingBytes, missingBytes } = this.#decoder;
     if (phase === "lost") return this.heardMs + corruptQuietMs;
@@ -159,6 +198,20 @@ export class FrameReader {
     const pace = this.#beganMs === undefined || this.#rested ? 0 : paceOf(bytes, now - this.#beganMs);
     this.#lastPace = pace;
     this.#rested = false;
+  }
+
+  /** The line has paused: the answer that stray bytes have hidden, or else what is pending is given up once it has had its time. */
+  overdue(now: number): readonly Decoded[] {
+    this.#isLookedThrough = true;
+    const found = this.hidden(now);
+    return found.length === 0 && now >= this.#overMs ? this.reset() : found;
+  }
+
+  /** The answer that stray bytes among the pending ones have hidden, with what follows it. */
+  hidden(now: number): readonly Decoded[] {
+    const found = this.#decoder.find();
+    if (found.length > 0) this.#beganMs = this.between ? undefined : now;
+    return this.#marked(found);
   }
 
   /** Gives up what is pending. */

@@ -120,6 +120,7 @@ export class FramedLink {
   write(frame: readonly Buffer[], now: number): void {
     if (this.#connection === undefined || this.#writing) throw new Error("Cannot write a frame: another is being written");
     this.#writing = true;
+    this.#reader.writes(frame);
     this.#connection.write(frame);
     // Most writes are over by now, and need no clock.
     if (!this.#writing) return;
@@ -155,6 +156,9 @@ export class FramedLink {
   }
 
   #wrote(): void {
+    // What came before the last byte was out answers nothing of it, whenever it is found.
+    const hidden = this.#reader.hidden(nowMs());
+    if (hidden.length > 0) this.#user.received(hidden, this.#reader.receiving);
     this.#writing = false;
     this.#user.wrote();
   }
@@ -171,6 +175,12 @@ export class FramedLink {
     this.#reconnector.again(closed);
   }
 
+  /** A pause in which nothing became of what is pending is nothing new. */
+  #overdue(now: number): void {
+    const items = this.#reader.overdue(now);
+    if (items.length > 0 || this.#reader.between) this.#user.received(items, this.#reader.receiving);
+  }
+
   #schedule(now: number): void {
     if (this.#connection === undefined) return;
     let due = this.#reader.dueMs;
@@ -184,7 +194,7 @@ export class FramedLink {
       this.#lost("the device accepts no data: check flowControl and the cable");
       return;
     }
-    if (now >= this.#reader.dueMs) this.#user.received(this.#reader.reset(), this.#reader.receiving);
+    if (now >= this.#reader.dueMs) this.#overdue(now);
     if (this.#drainUntilMs !== undefined && now >= this.#drainUntilMs) {
       this.#user.received(this.#reader.reset(), this.#reader.receiving);
       this.#drainUntilMs = undefined;

@@ -35,7 +35,8 @@ export const ambiguousMax = 3;
 
 /**
  * Milliseconds for which bytes that nobody asked for may keep an idle line from sending: calls would be refused one by one, of a line
- * that counts as ready. A late answer of 5 kB takes as long at 9600 baud.
+ * that counts as ready. A late answer of 5 kB takes as long at 9600 baud. As long may they put off the end of a call whose time is over: its
+ * answer may be among them.
  */
 export const babbleMsMax = 5_000;
 

@@ -29,6 +29,8 @@ export interface LineReport {
   unheard(service: ServiceName, cause: Cause): void;
   /** A service that was reported as unheard answers. */
   heardAgain(service: ServiceName): void;
+  /** The line gives back what is sent, which is ignored: said once an opening, with the likeliest cause, and what to do. */
+  echoes?(cause: Cause): void;
 }
 
 export interface LineOptions {
@@ -284,6 +286,11 @@ function passOn(report: LineReport, what: LineReported): void {
       break;
     case "heard again":
       report.heardAgain(what.service);
+      break;
+    case "echoes":
+      report.echoes?.(what.cause);
+      break;
+    case "echo":
       break;
   }
 }

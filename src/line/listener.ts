@@ -54,6 +54,8 @@ export interface LineListenerReport {
   writes?(frame: readonly Buffer[]): void;
   /** A whole frame came that asks none of the services here, and why. */
   unaddressed?(frame: Frame, cause: string): void;
+  /** The line gives back what is written: said once an opening. */
+  echoes?(): void;
   /** Something failed that should not: a bug. */
   error?(error: unknown): void;
 }
@@ -110,8 +112,8 @@ export class LineListener {
   /** The last write, which ends when it is out or its opening is lost, and what ends it. */
   #writing: Promise<void> = Promise.resolve();
   #wrote: (() => void) | undefined;
-  /** What was written last. */
-  #written: { readonly framing: Framing; readonly payload: readonly Buffer[] } | undefined;
+  /** It has given back what was written on this opening. */
+  #echoes = false;
   /** When it is out on the wire; the kernel takes bytes before the wire does. */
   #outMs = 0;
   /** When something came last. */
@@ -133,7 +135,10 @@ export class LineListener {
     const framings = new Set(services.map(({ contract }) => contract.framing));
     const traffic = { framings, payloadBytesMax, sendsAnew: true };
     this.#link = new FramedLink(config, traffic, open, {
-      opened: () => report.state("the device opened", true),
+      opened: () => {
+        this.#echoes = false;
+        report.state("the device opened", true);
+      },
       drained: () => {},
       received: (items, receiving) => this.#heard(items, receiving),
       wrote: () => this.#wrote?.(),
@@ -207,7 +212,7 @@ export class LineListener {
     this.#options.report.received?.(decoded);
     for (const item of decoded) {
       if (item.kind === "discard") this.#discarded(item);
-      else if (this.#isEcho(item)) this.#options.report.unaddressed?.(item, echoed);
+      else if (item.isEcho === true) this.#noteEcho();
       // What the kernel kept from before the opening was asked by somebody who has given up: it must not be carried out.
       else if (this.#link.isDrained) this.#inbox.take({ frame: item, heardMs: cameMs });
     }
@@ -369,11 +374,10 @@ export class LineListener {
     await this.#write(framing, faultOnLine(contract, undefined, fault));
   }
 
-  /** Whether a frame is what was written last, as a line that echoes gives it back: nobody's request, whatever it says. */
-  #isEcho({ framing, payload, payloadBytes }: Frame): boolean {
-    const written = this.#written;
-    if (written?.framing !== framing || bytesOf(written.payload) !== payloadBytes) return false;
-    return wholeOf(written.payload).equals(wholeOf(payload));
+  /** What was written last comes back: nobody's request, whatever it says. */
+  #noteEcho(): void {
+    if (!this.#echoes) this.#options.report.echoes?.();
+    this.#echoes = true;
   }
 
   /** Somebody's request that isn't carried out, since nobody awaits its answer by now. */
@@ -427,7 +431,6 @@ export class LineListener {
   /** Writes an answer in the framing that was asked in. */
   #write(framing: Framing, payload: readonly Buffer[]): Promise<void> {
     const frame = frameOf(framing, payload, this.#options.config.crc16);
-    this.#written = { framing, payload };
     this.#outMs = nowMs() + bytesOf(frame) * msPerByte(this.#options.config);
     this.#options.report.writes?.(frame);
     this.#writing = new Promise((resolve) => {
@@ -440,9 +443,6 @@ export class LineListener {
     return this.#writing;
   }
 }
-
-/** Why what comes back as it was written isn't answered. */
-const echoed = "it is what was written last: the line gives back what is written to it";
 
 function isSelected(contract: Contract, prefix: string): boolean {
   return prefix === "" ? contract.framing === "length" && contract.linePrefix === "" : prefix === selectorOf(contract);

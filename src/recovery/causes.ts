@@ -76,8 +76,16 @@ export function asksToLogIn(): Cause {
   return cause("a login prompt comes: the other end is a computer's console, not a terminal", cure);
 }
 
-/** What is sent comes back. */
+/** What is sent comes back, whatever else does. */
 export function echoes(): Cause {
+  const cure =
+    "nothing is to be done while calls are answered: a two-wire adapter (RS-485) hears itself, unless its echo is switched off; " +
+    "if none is, check the plug and the cable (RX and TX are joined)";
+  return cause("what is sent comes back, and is ignored", cure);
+}
+
+/** What is sent comes back, and no answer. */
+export function onlyEchoes(): Cause {
   const cure = "check the plug and the cable (RX and TX are joined), and that a terminal is at the other end";
   return cause("what was sent comes back: no terminal answers", cure);
 }

@@ -13,6 +13,7 @@ import {
   maybeNotServed,
   notAsked,
   notServed,
+  onlyEchoes,
   otherCrc16,
   otherThanContract,
   refused,
@@ -69,6 +70,8 @@ export interface LivenessSnapshot {
   }[];
   /** When each kind came last. */
   readonly evidence: readonly (readonly [Evidence, number])[];
+  /** Absent where it doesn't, as in recordings made before it was noted. */
+  readonly echoes?: true | undefined;
 }
 
 interface Service {
@@ -89,6 +92,8 @@ interface Service {
 export interface LivenessReport {
   unheard(service: ServiceName, cause: Cause): void;
   heardAgain(service: ServiceName): void;
+  /** The line gives back what is sent: said once an opening. */
+  echoes(cause: Cause): void;
 }
 
 export interface LivenessLine {
@@ -102,6 +107,8 @@ export class Liveness {
   readonly #report: LivenessReport;
   /** When each kind came last. */
   readonly #evidence = new Map<Evidence, number>();
+  /** It has given back what was sent on this opening. */
+  #echoes = false;
 
   constructor(line: LivenessLine, services: readonly LineService[], report: LivenessReport) {
     this.#line = line;
@@ -130,21 +137,24 @@ export class Liveness {
         refusedWith,
       })),
       evidence: [...this.#evidence],
+      ...(this.#echoes ? { echoes: true } : {}),
     };
   }
 
-  set state({ services, evidence }: LivenessSnapshot) {
+  set state({ services, evidence, echoes = undefined }: LivenessSnapshot) {
     for (const { name, heardMs, silentSinceMs, isReported, wasReported = false, refusedWith } of services) {
       const service = this.#serviceOf(name);
       if (service !== undefined) Object.assign(service, { heardMs, silentSinceMs, isReported, wasReported, refusedWith });
     }
     this.#evidence.clear();
     for (const [kind, lastMs] of evidence) this.#evidence.set(kind, lastMs);
+    this.#echoes = echoes === true;
   }
 
   /** Another device may be there now: nothing is known of it yet. */
   opened(): void {
     this.#evidence.clear();
+    this.#echoes = false;
     for (const service of this.#services) {
       service.heardMs = undefined;
       service.silentSinceMs = undefined;
@@ -222,8 +232,15 @@ export class Liveness {
   }
 
   /** A whole frame came that is not a reply. */
-  strayed(kind: "echo" | "noise" | "late" | "babble", now: number): void {
+  strayed(kind: "noise" | "late" | "babble", now: number): void {
     this.#evidence.set(kind, now);
+  }
+
+  /** What was sent came back. */
+  echoed(now: number): void {
+    this.#evidence.set("echo", now);
+    if (!this.#echoes) this.#report.echoes(echoes());
+    this.#echoes = true;
   }
 
   /** When something is to be reported; Infinity when nothing is. */
@@ -284,7 +301,7 @@ export class Liveness {
       case "login prompt":
         return asksToLogIn();
       case "echo":
-        return echoes();
+        return onlyEchoes();
       case "other crc16":
         return otherCrc16(name, otherReading(config.crc16));
       case "checksum":

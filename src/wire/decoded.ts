@@ -16,8 +16,10 @@ export interface Frame {
   /** The payload in order: one piece, or more when the frame outgrew the buffer it began in. */
   readonly payload: readonly Buffer[];
   readonly payloadBytes: number;
-  /** All bytes of the frame on the wire, framing included. */
+  /** All bytes of the frame on the wire, framing included, but for zeros that were read as an empty frame before. */
   readonly wireBytes: number;
+  /** Set by whoever wrote the same bytes last: they came back. */
+  readonly isEcho?: true;
 }
 
 /**
@@ -47,6 +49,12 @@ export interface Decoder {
   advance(n: number): readonly Decoded[];
   /** The same for bytes that lie elsewhere: copies them into `space()`. For tests and in-memory lines. */
   push(chunk: Uint8Array): readonly Decoded[];
+  /**
+   * To be called when the line is quiet: takes up sync again in the first answer among the pending bytes, where that is a whole and right
+   * frame, whatever was taken for a frame before. What stood before it becomes a discard. Where there is none, or the first one is cut
+   * short or broken, nothing changes: of two, which is whose isn't known here.
+   */
+  find(): readonly Decoded[];
   /** Starts afresh: whatever is pending becomes a discard. */
   reset(): readonly Discard[];
   /** Bytes that came and belong to no frame or discard yet. */

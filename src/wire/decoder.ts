@@ -2,7 +2,7 @@ import type { Crc16 } from "./crc16.ts";
 import type { Decoded, Decoder, Discard } from "./decoded.ts";
 import { LENGTH_PAYLOAD_BYTES_LIMIT, LengthFramer } from "./length.ts";
 import { Memory } from "./memory.ts";
-import { discard, Skipped } from "./skipped.ts";
+import { Skipped } from "./skipped.ts";
 import { StxFramer } from "./stx.ts";
 
 /** What may come over a line. */
@@ -15,13 +15,16 @@ export interface DecoderOptions {
   readonly crc16: Crc16;
   /** The largest payload taken, in bytes, below 16 MiB; what is larger is discarded as `oversize`. */
   readonly payloadBytesMax: number;
+  /** What comes are answers, which `find()` looks for among stray bytes; default false. */
+  readonly answers?: boolean;
 }
 
 /**
  * Makes the decoder of one line.
  *
- * Lost sync comes back in two ways. In an STX frame that ends in a right CRC, where STX frames may come: they are searched for
- * wherever sync was lost. And by `reset()`, which alone makes length frames be looked for again.
+ * Lost sync comes back in three ways. In an STX frame that ends in a right CRC, where STX frames may come: they are searched for
+ * wherever sync was lost. By `find()`, in a whole answer in a length frame. And by `reset()`, which makes any length frame be looked for
+ * again.
  * @throws RangeError for options that no line can have.
  */
 export function createDecoder(options: DecoderOptions): Decoder {
@@ -37,6 +40,9 @@ export function createDecoder(options: DecoderOptions): Decoder {
   return new LineDecoder(options);
 }
 
+/** Bytes around the payload of any frame, at most. */
+const FRAMING_BYTES_MAX = 6;
+
 /** What most calls find; shared, for at one byte a read an array each would be the larger part of the work. */
 const NOTHING: readonly Decoded[] = Object.freeze([]);
 
@@ -49,15 +55,18 @@ type Mode = "between" | "length" | "stx" | "skip";
 class LineDecoder implements Decoder {
   private readonly options: DecoderOptions;
   private readonly memory = new Memory();
-  private readonly skipped = new Skipped(this.memory);
+  private readonly skipped: Skipped;
   private readonly length: LengthFramer;
   private readonly stx: StxFramer;
+  private readonly finds: boolean;
   private mode: Mode = "between";
   private found: Decoded[] = [];
 
   constructor(options: DecoderOptions) {
     this.options = options;
-    this.length = new LengthFramer(this.memory, options.crc16, options.payloadBytesMax);
+    this.finds = options.length && options.answers === true;
+    this.skipped = new Skipped(this.memory, this.finds ? options.payloadBytesMax + FRAMING_BYTES_MAX : 0);
+    this.length = new LengthFramer(this.memory, this.skipped, options.crc16, options.payloadBytesMax);
     this.stx = new StxFramer(this.memory, this.skipped, options.payloadBytesMax);
   }
 
@@ -102,12 +111,31 @@ class LineDecoder implements Decoder {
   reset(): readonly Discard[] {
     const discards: Discard[] = [];
     if (this.mode === "stx") this.stx.settleAll();
+    if (this.memory.size > 0) this.skipped.reject(discards, "reset", this.memory.size);
     this.skipped.report(discards);
-    if (this.memory.size > 0) discard(this.memory, discards, "reset", this.memory.size);
-    this.length.reset();
+    this.length.forget();
     this.stx.reset();
     this.mode = "between";
     return discards;
+  }
+
+  find(): readonly Decoded[] {
+    if (!this.finds || this.pendingBytes === 0) return NOTHING;
+    const held = this.skipped.rewind();
+    const begin = this.length.findAnswer();
+    // A stray 00 before an STX frame may have taken its beginning for a length
+    const at = begin ?? (this.options.stx ? this.stx.findAnswer() : undefined);
+    if (at === undefined) {
+      this.skipped.skipAgain(held);
+      return NOTHING;
+    }
+    this.skipped.reportAsNoise(this.found, Math.max(0, at));
+    this.stx.reset();
+    if (begin === undefined) this.length.forget();
+    else this.length.beginAt(begin);
+    this.mode = begin === undefined ? "stx" : "length";
+    this.decode();
+    return this.take();
   }
 
   private missingBytesMax(): number {
@@ -138,6 +166,7 @@ class LineDecoder implements Decoder {
       } else if (this.mode === "stx") {
         if (!this.stx.scan(this.found)) return;
         this.mode = "between";
+        this.length.forget();
       } else {
         this.skipped.skip(this.memory.size);
       }

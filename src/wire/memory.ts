@@ -4,7 +4,8 @@
  * It shows the framers one thing, the window: the bytes that came and aren't decided yet, numbered from 0. Behind the window
  * lies a chunk, or several when a frame outgrew the chunk it began in; then the frame's payload is handed out as several
  * pieces. No byte is ever moved. What was handed out is never written again; what was dropped (noise, a frame that failed)
- * was seen by nobody, so its place is used again.
+ * was seen by nobody, so its place is used again. Bytes may be passed over as well: they are out of the window, and `rewind` brings the
+ * last of them back.
  *
  * Growth: a chunk is 64 KiB. A frame that fills it gets the next chunk only when more bytes are about to come, of just the
  * size still missing, but never larger than what has come of it so far (or 64 KiB). So a header that lies about 8 MiB costs
@@ -42,7 +43,12 @@ export class Memory {
   private base = 0;
   /** Everything in `chunk` before this was handed out. */
   private floor = 0;
-  /** The window's part before `chunk`, and its length: together they stand for the positions from `-olderBytes` to -1 of it. */
+  /** The bytes right before the window that were passed over, and can be brought back. */
+  private held = 0;
+  /**
+   * What is held, and the window's part, before `chunk`, and their length: together they stand for the positions from `-olderBytes` to
+   * -1 of it.
+   */
   private older: Buffer[] = [];
   private olderBytes = 0;
   /** What `space` handed out, until bytes came. */
@@ -70,9 +76,9 @@ export class Memory {
   /** Makes room behind the window, if there is none: no more than `missingBytesMax` bytes can still belong to its frame. */
   private grow(missingBytesMax: number): void {
     const end = this.base + this.size;
-    if (this.size === 0) this.begin();
+    if (this.size + this.held === 0) this.begin();
     else if (end === this.chunk.length) {
-      const piece = this.chunk.subarray(Math.max(0, this.base), end);
+      const piece = this.chunk.subarray(Math.max(0, this.base - this.held), end);
       this.older.push(piece);
       this.olderBytes += piece.length;
       this.renew(Math.max(CHUNK_BYTES, Math.min(missingBytesMax, this.size)));
@@ -102,12 +108,28 @@ export class Memory {
 
   /** Takes the first `n` bytes out of the window: nobody has seen them. */
   drop(n: number): void {
+    this.pass(n, 0);
+  }
+
+  /** Takes the first `n` bytes out of the window: `rewind` brings them back with those passed right before, `heldMax` bytes at most. */
+  pass(n: number, heldMax: number): void {
     this.base += n;
     this.size -= n;
-    for (let piece = this.older[0]; piece !== undefined && piece.length - this.olderBytes <= this.base; piece = this.older[0]) {
+    this.held = Math.min(this.held + n, heldMax);
+    const kept = this.base - this.held;
+    for (let piece = this.older[0]; piece !== undefined && piece.length - this.olderBytes <= kept; piece = this.older[0]) {
       this.older.shift();
       this.olderBytes -= piece.length;
     }
+  }
+
+  /** Brings back into the window what was passed over, and says how many bytes that are. */
+  rewind(): number {
+    const { held } = this;
+    this.base -= held;
+    this.size += held;
+    this.held = 0;
+    return held;
   }
 
   /** The byte at window position `i`. */

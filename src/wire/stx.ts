@@ -1,7 +1,7 @@
 import { crc32 } from "./crc32.ts";
 import type { Decoded } from "./decoded.ts";
 import { type Memory, SUM_EVERY_BYTES } from "./memory.ts";
-import { discard, type Skipped } from "./skipped.ts";
+import type { Skipped } from "./skipped.ts";
 
 /**
  * The STX frame (fiscal, Serial): 02 | payload | CRC-32 u32 big-endian over the payload | 03, each CRC byte 03 sent as 20.
@@ -42,6 +42,9 @@ export function encodeStx(pieces: readonly Buffer[]): Buffer[] {
   ends[FRAMING_BYTES - 1] = ETX;
   return [ends.subarray(0, 1), ...pieces, ends.subarray(1)];
 }
+
+/** The first byte of each answer, which is a JSON object. */
+const BRACE = 0x7b;
 
 /** Finds STX frames anywhere. Between scans the window is empty or begins with an STX; all else has been skipped. */
 export class StxFramer {
@@ -110,6 +113,19 @@ export class StxFramer {
     while (memory.size - CRC_BYTES > this.settled) this.settle(memory.size - CRC_BYTES);
   }
 
+  /** Where in the window the first answer begins; undefined where there is none, or it isn't whole and right. */
+  findAnswer(): number | undefined {
+    const { memory } = this;
+    for (let stx = memory.indexOf(STX, 0, memory.size); stx >= 0; stx = memory.indexOf(STX, stx + 1, memory.size)) {
+      if (stx + 1 === memory.size || memory.at(stx + 1) !== BRACE) continue;
+      const etx = memory.indexOf(ETX, stx + FRAMING_BYTES - 1, memory.size);
+      const end = etx - CRC_BYTES;
+      const isRight = etx > 0 && memory.uint(end, CRC_BYTES) === wireCrc(memory.sum(crc32, stx + 1, end, 0));
+      return isRight ? stx : undefined;
+    }
+    return undefined;
+  }
+
   /** Forgets the frame in progress. */
   reset(): void {
     this.searched = 1;
@@ -167,10 +183,9 @@ export class StxFramer {
   /** Discards the window's first `n` bytes. The CRCs are given as they stand on the wire, 03 as 20, so that they compare. */
   private reject(found: Decoded[], reason: "checksum" | "oversize", n: number): void {
     const { memory } = this;
-    this.skipped.report(found);
     const end = n - 1 - CRC_BYTES;
     const checksum = reason === "checksum" ? { got: memory.hex(end, n - 1), crc32: hex32(wireCrc(this.crc)) } : undefined;
-    discard(memory, found, reason, n, checksum);
+    this.skipped.reject(found, reason, n, checksum);
     this.reset();
   }
 }

@@ -22,5 +22,5 @@ export function frameOf(framing: Framing, payload: Buffer): Buffer {
 
 export function decoderOf(framing: Framing): Decoder {
   const wanted = { length: framing === "length", stx: framing === "stx" };
-  return createDecoder({ ...wanted, crc16: "arc", payloadBytesMax });
+  return createDecoder({ ...wanted, crc16: "arc", payloadBytesMax, answers: true });
 }

@@ -41,7 +41,7 @@ test("LineLife finds a wrong answer where a terminal repeats itself after a paus
   }
   assert.ok(world !== undefined && world.steps.length <= 8, `${world?.steps.length} steps`);
   const { message, timeline, recording } = foundIn(world);
-  assert.match(message, /^C\d+ was answered .*"id":"C\d+"/);
+  assert.match(message, /^[CD]\d+ was answered .*"id":"C\d+"/);
   assert.ok(timeline.some((line) => line.endsWith("bytes") && line.includes("its copy")));
   let steps = 0;
   for (const each of parseRecordings(recording)) {
@@ -59,7 +59,7 @@ test("LineLife finds a wrong answer where a terminal answers a call that it was 
   const { counterexample } = fc.check(property, { seed: 5, numRuns: 2_000 });
   assert.ok(counterexample);
   const { message } = foundIn(counterexample[0]);
-  assert.match(message, /^C\d+ was answered .*"id":"C\d+"/);
+  assert.match(message, /^[CD]\d+ was answered .*"id":"C\d+"/);
 });
 
 test("shrunkFor() ends with the first world that broke, where there is no time to make it smaller", () => {

@@ -119,6 +119,9 @@ export interface LineTally {
   firstUnknown: number;
   /** A till's own question of a probe's route that got the answer to an earlier probe: the same question, asked before. */
   sameQuestion: number;
+  /** Right answers that came in time among stray bytes, and those of them that were not given to their call. */
+  strayed: number;
+  strayedLost: number;
   /** Milliseconds from a call's coming to its end, the longest. */
   longestMs: number;
   unplugs: number;
@@ -137,6 +140,8 @@ export const emptyTally = (): LineTally => ({
     firstBareSuccess: 0,
     firstUnknown: 0,
     sameQuestion: 0,
+    strayed: 0,
+    strayedLost: 0,
     longestMs: 0,
     unplugs: 0,
     kills: 0,
@@ -320,6 +325,8 @@ interface Called {
   wroteMs: number | undefined;
   ending: Ending | undefined;
   isKilled: boolean;
+  /** Its answer came in time, among stray bytes. */
+  isStrayed: boolean;
 }
 
 /** One line with its terminal. */
@@ -567,7 +574,7 @@ export class LineLife {
     const cameMs = this.#time.now;
     const called: Called = {
       ...{ step: { ...each, line: place.index }, request, cameMs, lineLife: place.life },
-      ...{ isRecorded: false, wroteMs: undefined, ending: undefined, isKilled: false },
+      ...{ isRecorded: false, wroteMs: undefined, ending: undefined, isKilled: false, isStrayed: false },
     };
     this.#calls.set(id, called);
     this.#open.add(id);
@@ -589,9 +596,11 @@ export class LineLife {
     const config = configOf({ lateReplyMs, queueWaitMs, queueCallsMax, idleProbeMs });
     const services = (lineServices[index] ?? []).map((service) => lineService(contracts[service], rules));
     const begun = { index, terminal, config, services, life: 0, writes: 0, inFlight: undefined };
-    const place: Place = { ...begun, line: this.#started(begun) };
+    const started = this.#started(begun);
+    const place: Place = { ...begun, line: started };
     terminal.onCall = (heard) => this.#heard(place, heard);
     terminal.onSent = (bytes, why) => this.#say(`line ${index}: terminal sends ${why}, ${bytes.length} bytes`);
+    terminal.onStrayed = (heard) => this.#strayed(place, heard);
     terminal.deadlineOf = (heard) => this.#deadlineOf(heard, config);
     return place;
   }
@@ -652,7 +661,9 @@ export class LineLife {
       assert.equal(place.inFlight, undefined, `${id ?? "a probe"} was written while ${place.inFlight} was in flight`);
       place.inFlight = id;
       const called = id === undefined ? undefined : this.#calls.get(id);
-      if (called !== undefined) called.wroteMs = this.#time.now;
+      if (called === undefined) continue;
+      called.wroteMs = this.#time.now;
+      called.isStrayed = false;
     }
     const { waiting } = place.line ?? { waiting: 0 };
     // One that is to be sent once more had its place already.
@@ -688,6 +699,7 @@ export class LineLife {
     const wasHeard = place?.terminal.seen.includes(id) === true;
     if (ending instanceof Fault) {
       this.#say(`${id} ends: ${ending.outcome}, ${ending.reason}`);
+      if (called.isStrayed && (ending.reason === "no-reply" || ending.reason === "reply-corrupt")) this.#tally.strayedLost++;
       if (ending.outcome === "not-sent") assert.ok(!wasHeard, `${id} was sent, and called not sent: ${ending.message}`);
       return;
     }
@@ -705,6 +717,13 @@ export class LineLife {
     }
     if (!this.#world.isBeyond) assert.fail(`${id} was answered ${text}`);
     this.#tally.undetectable++;
+  }
+
+  #strayed(place: Place, id: string): void {
+    const called = this.#calls.get(id);
+    if (called === undefined || place.inFlight !== id) return;
+    called.isStrayed = true;
+    this.#tally.strayed++;
   }
 
   #say(text: string): void {

@@ -6,6 +6,7 @@ import { idOf } from "../line/lines.ts";
 import { SimulatedDevice } from "../line/simulated-line.ts";
 import type { Timeline } from "../line/timeline.ts";
 import { frame } from "../support/fake-device.ts";
+import { strayed, strayOf } from "../support/stray-bytes.ts";
 import { bothReplies, probeReplies, questionReply, type SecondKind } from "../support/terminal.ts";
 
 /**
@@ -23,6 +24,7 @@ export interface Fate {
     | "dropped"
     | "torn"
     | "noise first"
+    | "strays"
     | "split"
     | "twice"
     | "question twice"
@@ -49,6 +51,7 @@ export const detectable: readonly FateKind[] = [
   "dropped",
   "torn",
   "noise first",
+  "strays",
   "split",
   "question twice",
 ];
@@ -138,6 +141,8 @@ export class LineTerminal {
   healthy = false;
   onCall: (id: string) => void = () => {};
   onSent: (bytes: Buffer, why: string) => void = () => {};
+  /** A right answer to a call is sent, among stray bytes. */
+  onStrayed: (id: string) => void = () => {};
   /** When a request's answer is overdue for its caller, on the time line. */
   deadlineOf: (id: string) => number | undefined = () => undefined;
   readonly #plan: TerminalPlan;
@@ -299,6 +304,10 @@ export class LineTerminal {
       case "noise first":
         this.#send(Buffer.from("AT\r\r"), 0, "noise");
         this.#send(bytes, 0, "answer");
+        break;
+      case "strays":
+        if (odd === undefined) this.onStrayed(id);
+        for (const [piece, ms] of strayed(bytes, strayOf(Math.floor(at * 1_000_003)))) this.#send(piece, ms, "answer, strayed");
         break;
       case "split":
         for (let from = 0; from < bytes.length; from += cut) this.#send(bytes.subarray(from, from + cut), pauseMs, "piece");

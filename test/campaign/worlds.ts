@@ -77,6 +77,8 @@ async function lineRows({ seed, short }: PartOptions, forMs: number): Promise<re
       tally.sameQuestion + beyond.sameQuestion,
       "read-only, and the same question",
     ),
+    count("right answers in time among stray bytes", tally.strayed + beyond.strayed),
+    count("of them not given to their call", tally.strayedLost + beyond.strayedLost, "with half of another answer beside them"),
     count("terminals that hung or were switched off", tally.away, "for seconds to hours, in worlds that last for days"),
     { what: "longest call", value: tally.longestMs / 1_000, unit: "s" },
     {

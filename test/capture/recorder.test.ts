@@ -7,11 +7,12 @@ import { startBefore, suspectOf } from "../../src/capture/replay-test.ts";
 import type { RingSize } from "../../src/capture/ring.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { contractNames } from "../../src/core/call.ts";
+import { bytesOf } from "../../src/core/pieces.ts";
 import { lineService } from "../../src/line/caller.ts";
 import { LineEngine } from "../../src/line/engine.ts";
 import type { LineEvent } from "../../src/line/events.ts";
 import { Exchange, type LineRequest } from "../../src/line/exchange.ts";
-import type { Decoded, Framing } from "../../src/wire/decoded.ts";
+import type { Decoded, Frame, Framing } from "../../src/wire/decoded.ts";
 import { frameOf } from "../../src/wire/framing.ts";
 import { configOf, merchantId, requestFor } from "../line/lines.ts";
 import { secretsIn, seededSecrets } from "../support/secrets.ts";
@@ -64,7 +65,7 @@ class Recorded {
   }
 }
 
-function frame(text: string | Buffer, framing: Framing = "length", wireBytes?: number): Decoded {
+function frame(text: string | Buffer, framing: Framing = "length", wireBytes?: number): Frame {
   const payload = Buffer.from(text);
   return {
     kind: "frame",
@@ -147,37 +148,21 @@ test("LineRecorder keeps of a reply what tells the answer to the second question
   assert.equal(call?.at === "call" && call.shapedAs, "second");
 });
 
-test("LineRecorder tells the echo of the second question from that of the probe, and neither is an answer", () => {
+test("LineRecorder keeps of what came back that it did, of a call and of posline's own question, and no byte of it", () => {
   const life = new Recorded();
-  life.give({ at: "opened", seed: 7 });
-  life.give({ at: "drained" });
-  const answers: Readonly<Record<string, [string, Framing]>> = {
-    bank: [bothReplies.bankSupported, "length"],
-    fiscal: [bothReplies.supported, "stx"],
-    qr: [probeReplies.connection, "length"],
-  };
-  for (let n = 0; n < 100 && life.engine.rest?.asked !== "second"; n++) {
-    life.give({ at: life.engine.rest?.isWriting === true ? "wrote" : "tick" }, 100);
-    const { asked, probed = "" } = life.engine.rest ?? {};
-    const [text, framing] = answers[probed] ?? [];
-    if (asked === undefined && text !== undefined && framing !== undefined) life.receive(frame(text, framing));
-  }
-  const { asked, probed } = life.engine.rest ?? {};
-  const second = services.find(({ service }) => service === probed);
-  assert.ok(asked === "second" && second?.second !== undefined);
+  life.open();
+  const { frame: sent } = life.call("A", { route: "/sale" });
   life.give({ at: "wrote" });
-  const bytes = Buffer.concat(second.second);
-  const payload = second.framing === "stx" ? bytes.subarray(1, -5) : bytes.subarray(4, -2);
-  life.receive(frame(payload, second.framing, bytes.length));
-  assert.equal(life.engine.state, "recovering");
-  const echoes = itemsOf(same(life.recording)).flatMap((item) =>
-    item.kind === "frame" && item.echoOf !== undefined ? [item] : [],
-  );
-  assert.deepEqual(
-    echoes.map(({ echoOf, echoOfSecond }) => [echoOf, echoOfSecond]),
-    [[probed, true]],
-  );
-  assert.equal(JSON.stringify(echoes).includes("check_shift"), false);
+  const payload = Buffer.concat(sent).subarray(4, -2);
+  life.receive({ ...frame(payload, "length", bytesOf(sent)), isEcho: true });
+  assert.equal(life.engine.state, "awaiting");
+  life.receive(frame('{"status":"success"}'));
+  const events = same(life.recording);
+  const echoes = itemsOf(events).filter((item) => item.kind === "frame" && item.isEcho === true);
+  assert.deepEqual(echoes, [
+    { kind: "frame", framing: "length", payloadBytes: payload.length, wireBytes: bytesOf(sent), isEcho: true },
+  ]);
+  assert.match(JSON.stringify(events), /"do":"echo".*"do":"echoes".*"do":"answer"/s);
 });
 
 test("LineRecorder tells an echo, a login prompt and noise apart, and shows no byte of them", () => {
@@ -185,11 +170,8 @@ test("LineRecorder tells an echo, a login prompt and noise apart, and shows no b
   life.give({ at: "opened" });
   life.give({ at: "drained" });
   life.give({ at: "tick" }, 50);
-  const probe = services.find(({ service }) => life.engine.rest?.probed === service)?.probe;
-  assert.ok(probe !== undefined);
   life.give({ at: "wrote" });
-  const bytes = Buffer.concat(probe);
-  life.receive(frame(bytes.subarray(4, -2), "stx", bytes.length));
+  life.receive({ ...frame("/supported_operations", "length"), isEcho: true });
   life.give({ at: "tick" }, 9_999);
   life.give({ at: "wrote" });
   const noise = { kind: "discard", reason: "noise", wireBytes: 20 } as const;
@@ -199,7 +181,7 @@ test("LineRecorder tells an echo, a login prompt and noise apart, and shows no b
   const { recording } = life;
   const events = same(recording);
   const text = recordingText(recording);
-  assert.match(JSON.stringify(events), /"echoOf":"fiscal".*\n?.*what was sent comes back/);
+  assert.match(JSON.stringify(events), /"isEcho":true.*\n?.*what was sent comes back/);
   for (const secret of ["kiosk-77", Buffer.from("kiosk-77").toString("hex"), "34353339"])
     assert.ok(!text.includes(secret), secret);
   assert.deepEqual(secretsIn(text), []);

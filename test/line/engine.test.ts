@@ -748,27 +748,6 @@ test("LineEngine.rest is data from which another one goes on with the same decis
   assert.ok(compared > 50, `${compared} steps`);
 });
 
-test("LineEngine.rest has which question was asked last: the next one, too, takes it for nobody's answer where the line gives it back", () => {
-  const bench = inState("recovering");
-  const asked = new Set<string>();
-  for (let ticks = 0; asked.size < 2 && ticks < 200; ticks++) {
-    const [write] = bench.tick().filter((effect) => effect.do === "write");
-    if (write === undefined) continue;
-    // Its length stands in front, its checksum behind.
-    const isSecond = Buffer.concat(write.frame).includes("/terminals");
-    const { rest } = bench.engine;
-    assert.ok(rest !== undefined);
-    const echo = frame(isSecond ? "/terminals" : "/supported_operations");
-    const [next, same] = [1, 2].map(() => new LineEngine({ ...bench.options, rest: structuredClone(rest) }));
-    next?.handle({ at: "received", items: [echo], receiving: { ...still, heardMs: bench.now } }, bench.now);
-    assert.deepEqual(next?.rest?.recovery.accounts, same?.rest?.recovery.accounts, echo.payload.join());
-    asked.add(echo.payload.join());
-    bench.receive(isSecond ? bothReplies.terminals : bothReplies.bankSupported);
-    if (bench.engine.state === "idle") bench.receive(sale);
-  }
-  assert.equal(asked.size, 2, "both were asked");
-});
-
 test("LineEngine says with which code a service answers its own question, where that is a number", () => {
   for (const [reply, withWhat] of [
     ['{"status":"error","code":-5}', "code -5"],

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Presence } from "../../src/core/presence.ts";
 import { Exchange, tooLarge, unavailable } from "../../src/line/exchange.ts";
-import { corruptQuietMs } from "../../src/line/limits.ts";
+import { babbleMsMax, corruptQuietMs } from "../../src/line/limits.ts";
 import type { Frame } from "../../src/wire/decoded.ts";
 import { requestFor } from "./lines.ts";
 
@@ -26,44 +26,45 @@ function written(settings: Parameters<typeof requestFor>[1] = {}): Exchange {
 test("Exchange.dueMs() is replyTimeoutMs after its last byte has left the wire, and never while a frame comes", () => {
   const exchange = exchangeOf();
   exchange.sent(1_500);
-  assert.equal(exchange.dueMs(false, 1_500), never, "it isn't written yet");
+  assert.equal(exchange.dueMs("idle", 1_500), never, "it isn't written yet");
   exchange.wrote(2_000, 2);
-  assert.equal(exchange.dueMs(false, 1_500), 2_000 + 20 + replyTimeoutMs);
-  assert.equal(exchange.dueMs(true, 1_500), never);
+  assert.equal(exchange.dueMs("idle", 1_500), 2_000 + 20 + replyTimeoutMs);
+  assert.equal(exchange.dueMs("in-frame", 1_500), never);
 });
 
 test("Exchange.dueMs() is corruptQuietMs after the last byte once its reply came broken, and not for noise before it", () => {
   const exchange = written();
-  exchange.discarded("noise");
-  assert.equal(exchange.dueMs(false, 3_000), 7_020);
-  exchange.discarded("checksum");
-  assert.equal(exchange.dueMs(false, 3_000), 3_000 + corruptQuietMs);
-  assert.equal(exchange.dueMs(true, 3_000), 3_000 + corruptQuietMs);
-  assert.equal(exchange.dueMs(false, 7_000), 7_020, "a line that babbles doesn't put it off");
+  exchange.discarded({ reason: "noise", head: "000000207b22" });
+  assert.equal(exchange.dueMs("idle", 3_000), 7_020);
+  assert.equal(exchange.dueMs("garbage", 3_000), 7_020 + babbleMsMax, "its reply may be among what hasn't paused yet");
+  exchange.discarded({ reason: "checksum", head: "000000207b22" });
+  assert.equal(exchange.dueMs("idle", 3_000), 3_000 + corruptQuietMs);
+  assert.equal(exchange.dueMs("in-frame", 3_000), 3_000 + corruptQuietMs);
+  assert.equal(exchange.dueMs("idle", 7_000), 7_020, "a line that babbles doesn't put it off");
 });
 
 test("Exchange.dueFor says what came of the reply: nothing, a corrupt one, or one that is too large", () => {
   const silent = written();
-  silent.discarded("noise");
+  silent.discarded({ reason: "noise", head: "000000207b22" });
   assert.equal(silent.dueFor.reason, "no-reply");
   assert.match(silent.dueFor.why, /did not answer within 5 s/);
   const corrupt = written();
-  corrupt.discarded("checksum");
-  corrupt.discarded("oversize");
+  corrupt.discarded({ reason: "checksum", head: "000000207b22" });
+  corrupt.discarded({ reason: "oversize", head: "000000207b22" });
   assert.equal(corrupt.dueFor.reason, "reply-corrupt", "what came first was the reply");
   const large = written();
-  large.discarded("oversize");
-  large.discarded("reset");
+  large.discarded({ reason: "oversize", head: "000000207b22" });
+  large.discarded({ reason: "reset", head: "000000207b22" });
   assert.equal(large.dueFor, tooLarge);
 });
 
 test("Exchange that is sent once more has forgotten the corrupt reply and waits as if anew", () => {
   const exchange = written();
-  exchange.discarded("checksum");
+  exchange.discarded({ reason: "checksum", head: "000000207b22" });
   exchange.sent(4_000);
-  assert.equal(exchange.dueMs(false, 4_000), never);
+  assert.equal(exchange.dueMs("idle", 4_000), never);
   exchange.wrote(4_000, 2);
-  assert.equal(exchange.dueMs(false, 4_000), 9_020);
+  assert.equal(exchange.dueMs("idle", 4_000), 9_020);
   assert.equal(exchange.dueFor.reason, "no-reply");
 });
 

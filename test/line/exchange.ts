@@ -160,7 +160,7 @@ const exercises: readonly (readonly [string, Exercise, LineSetup?])[] = [
   [
     "rejects with broken when the reply is torn, and finds the next one",
     async ({ bench, line, told }) => {
-      bench.script = ({ framing, text }, wire) => wire.send(wire.frame(framing, good(idOf(text))).subarray(0, 3));
+      bench.script = ({ framing, text }, wire) => wire.send(wire.frame(framing, good(idOf(text))).subarray(0, 8));
       const end = ending(line, requestFor("A"));
       await until(() => hasEnded(end), "the fault");
       assert.equal(end.fault?.kind, "broken");

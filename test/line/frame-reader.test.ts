@@ -22,6 +22,12 @@ function hear(reader: FrameReader, bytes: Uint8Array, now: number): readonly Dec
   return decoded;
 }
 
+/** The line pauses while a frame comes: nothing is found, and nothing given up. */
+function pause(reader: FrameReader): void {
+  assert.equal(reader.dueMs, reader.heardMs + corruptQuietMs);
+  assert.deepEqual(reader.overdue(reader.dueMs), []);
+}
+
 const readerOf = (...framings: Framing[]) => new FrameReader(slow, new Set(framings));
 
 test("FrameReader has nothing due while nothing is pending", () => {
@@ -45,6 +51,7 @@ test("FrameReader gives a short payload payloadMsMin from the frame's first byte
   const bytes = frame("length", '{"a":1}');
   hear(reader, bytes.subarray(0, 3), 1_000);
   hear(reader, bytes.subarray(3, 8), 2_000);
+  pause(reader);
   assert.equal(reader.dueMs, 1_000 + payloadMsMin);
 });
 
@@ -52,8 +59,10 @@ test("FrameReader gives a long payload twice its time on the wire, as long as it
   const reader = readerOf("length");
   const bytes = frame("length", "x".repeat(2_000));
   hear(reader, bytes.subarray(0, 500), 1_000);
+  pause(reader);
   assert.equal(reader.dueMs, 1_000 + payloadMsMin, "nothing may come for payloadMsMin");
   hear(reader, bytes.subarray(500, 1_900), 30_000);
+  pause(reader);
   assert.equal(Math.round(reader.dueMs), Math.round(1_000 + 2 * bytes.length * msPerByte));
 });
 
@@ -61,6 +70,7 @@ test("FrameReader gives no payload more than payloadMsMax, whatever its header s
   const reader = readerOf("length");
   hear(reader, Buffer.from("007f0000", "hex"), 1_000);
   for (let now = 2_000; now <= payloadMsMax; now += 4_000) hear(reader, Buffer.from("x"), now);
+  pause(reader);
   assert.equal(reader.dueMs, 1_000 + payloadMsMax);
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { LineConfig } from "../../src/config/config.ts";
-import { payloadMsMin, silenceMs } from "../../src/config/limits.ts";
+import { headerMs, payloadMsMin, silenceMs } from "../../src/config/limits.ts";
 import { FramedLink } from "../../src/line/framed-link.ts";
 import { writeMsMin } from "../../src/line/limits.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
@@ -144,9 +144,9 @@ test("FramedLink.stop() gives the device back, and has nothing due or open any m
 
 test("FramedLink.overdueMs() is how long its own clock, or the next attempt to open, is late", async () => {
   const { device, link } = await new Bench().drained();
-  device.send(frame("length", '{"b":2}').subarray(0, 5));
-  assert.equal(link.overdueMs(time.nowMs + payloadMsMin), 0);
-  assert.equal(link.overdueMs(time.nowMs + payloadMsMin + 7), 7);
+  device.send(frame("length", '{"b":2}').subarray(0, 3));
+  assert.equal(link.overdueMs(time.nowMs + headerMs), 0);
+  assert.equal(link.overdueMs(time.nowMs + headerMs + 7), 7);
   device.unplug();
   await time.settle();
   assert.equal(link.overdueMs(time.nowMs), 0);

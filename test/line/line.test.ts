@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, mock, test } from "node:test";
 import { payloadMsMin, probeIntervalMs, silenceMs } from "../../src/config/limits.ts";
 import { Presence } from "../../src/core/presence.ts";
-import { silenceMsMax, writeMsMin } from "../../src/line/limits.ts";
+import { babbleMsMax, corruptQuietMs, silenceMsMax, writeMsMin } from "../../src/line/limits.ts";
 import type { Line } from "../../src/line/line.ts";
 import { drainMs } from "../../src/recovery/limits.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
@@ -199,9 +199,13 @@ test("Line that hears a whole frame with a wrong checksum while idle proves itse
   set.device.send(Buffer.from("AT\r"));
   await time.advance(200);
   assert.equal(set.line.state, "idle");
+  const written = set.device.written.length;
   const bytes = frame("length", good("STRAY"));
   bytes.writeUInt8(0x20, 8);
   set.device.send(bytes);
+  await time.advance(corruptQuietMs - 1);
+  assert.equal(set.device.written.length, written, "nothing is sent before it is known");
+  await time.advance(1);
   assert.equal(set.line.state, "recovering");
   assert.ok(await idle(set));
 });
@@ -359,14 +363,16 @@ test("Line takes neither of two replies that come at once for its call's, unless
   }
 });
 
-test("Line fails a call at replyTimeoutMs on a line that babbles without end", async () => {
+test("Line fails a call babbleMsMax after replyTimeoutMs on a line that babbles without end, since its reply may be in it", async () => {
   const set = await clean(setOf(() => {}));
   const end = ending(set.line, requestFor("A", { replyTimeoutMs: 3_001 }));
-  for (let ms = 0; ms < 3_300 && !hasEnded(end); ms += 50) {
+  let ms = 0;
+  for (; ms < 9_000 && !hasEnded(end); ms += 50) {
     set.device.send(Buffer.from("babble"));
     await time.advance(50);
   }
   assert.equal(end.fault?.kind, "timeout");
+  assert.ok(ms >= 3_001 + babbleMsMax && ms < 3_300 + babbleMsMax, `${ms} ms`);
 });
 
 test("Line looks at its clock only when something is due", async () => {

@@ -42,6 +42,11 @@ export class Told implements LineReport {
   heardAgain(service: string): void {
     this.liveness.push(`${service} heard again`);
   }
+  /** What was reported of a line that gives back what it is sent. */
+  readonly echoed: string[] = [];
+  echoes({ cause }: Cause): void {
+    this.echoed.push(cause);
+  }
   /** Each probe that was answered, with its answer. */
   readonly probes: { readonly service: string; readonly answer: object }[] = [];
   probeAnswered(service: string, answer: object): void {

@@ -63,7 +63,8 @@ test("Line gives a reply of just its service's replyBytesMax, and fails on one b
 
 test("Line takes no length frame that is larger than any of its services may answer, and finds the next one", async () => {
   const { told, ask } = await shared();
-  const { fault } = await ask("bank", replyOf(fiscalMax + 1));
+  // With 02 in it, the length itself might begin a fiscal frame.
+  const { fault } = await ask("bank", replyOf(fiscalMax + 0x10000));
   assert.match(fault?.message ?? "", /: the reply is larger than replyBytesMax allows\. Outcome unknown/);
   assert.equal(told.discards[0], "oversize");
   assert.equal((await ask("bank", replyOf(100))).text, replyOf(100));

@@ -10,7 +10,7 @@ import type { LineObserve } from "../../src/line/line.ts";
 import type { LineState } from "../../src/line/states.ts";
 import type { ServiceLiveness } from "../../src/recovery/liveness.ts";
 import type { LineService } from "../../src/recovery/probe-account.ts";
-import type { Framing } from "../../src/wire/decoded.ts";
+import type { Decoded, Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { frameOf } from "../../src/wire/framing.ts";
 import type { Timeline } from "./timeline.ts";
@@ -264,18 +264,19 @@ export class SimulatedLine {
 
   #write(bytes: Buffer): void {
     const { acceptance, device, time } = this.#options;
+    this.#reader.writes([bytes]);
     const { share, restMs } = acceptance?.() ?? { share: 1, restMs: 0 };
     const taken = Math.floor(bytes.length * share);
     if (taken > 0) device.take(bytes.subarray(0, taken));
     if (taken === bytes.length) {
-      this.#feed({ at: "wrote" });
+      this.#wrote();
       return;
     }
     this.#nothingWritten = taken === 0;
     this.#cancelRest = time.after(restMs, () => {
       this.#cancelRest = undefined;
       device.take(bytes.subarray(taken));
-      this.#feed({ at: "wrote" });
+      this.#wrote();
     });
   }
 
@@ -291,9 +292,9 @@ export class SimulatedLine {
 
   #due(): void {
     const { now } = this.#options.time;
-    if (this.#isOpen && now >= this.#reader.dueMs) this.#resetReader();
+    if (this.#isOpen && now >= this.#reader.dueMs) this.#received(this.#reader.overdue(now));
     if (this.#isOpen && this.#drainUntilMs !== undefined && now >= this.#drainUntilMs) {
-      this.#resetReader();
+      this.#feed({ at: "received", items: this.#reader.reset(), receiving: this.#reader.receiving });
       this.#drainUntilMs = undefined;
       this.#feed({ at: "drained" });
     }
@@ -301,8 +302,13 @@ export class SimulatedLine {
     else this.#schedule();
   }
 
-  #resetReader(): void {
-    const items = this.#reader.reset();
-    this.#feed({ at: "received", items, receiving: this.#reader.receiving });
+  #received(items: readonly Decoded[]): void {
+    if (items.length > 0 || this.#reader.between) this.#feed({ at: "received", items, receiving: this.#reader.receiving });
+  }
+
+  #wrote(): void {
+    const hidden = this.#reader.hidden(this.#options.time.now);
+    if (hidden.length > 0) this.#received(hidden);
+    this.#feed({ at: "wrote" });
   }
 }

@@ -10,6 +10,7 @@ import type { Ending, LineRequest } from "../../src/line/exchange.ts";
 import type { LineObserve } from "../../src/line/line.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { frame } from "../support/fake-device.ts";
+import { strayed, strayOf } from "../support/stray-bytes.ts";
 import { bothReplies, questionReply, type SecondKind, secondKinds } from "../support/terminal.ts";
 import { configOf, idOf, merchantId, requestFor } from "./lines.ts";
 import { SimulatedDevice, SimulatedLine } from "./simulated-line.ts";
@@ -24,7 +25,7 @@ const lateReplyMs = 30_000;
 
 /** What the terminal does with one request. */
 export interface Fate {
-  readonly kind: "answer" | "request lost" | "reply lost" | "corrupt" | "torn" | "error" | "noise first" | "in pieces";
+  readonly kind: "answer" | "request lost" | "reply lost" | "corrupt" | "torn" | "error" | "strays" | "in pieces";
   readonly delayMs: number;
 }
 
@@ -117,7 +118,7 @@ class FifoTerminal {
     });
   }
 
-  #answer({ framing, text, fate: { kind } }: { framing: Framing; text: string; fate: Fate }): void {
+  #answer({ framing, text, fate: { kind, delayMs } }: { framing: Framing; text: string; fate: Fate }): void {
     const id = idOf(text);
     const isOwn = id === "" || isOwnShaped(id);
     const isOdd = isOwn && this.#odd?.services.includes(serviceOf(framing, text)) === true;
@@ -129,8 +130,8 @@ class FifoTerminal {
     if (kind === "reply lost") return;
     if (kind === "corrupt") bytes.writeUInt8(bytes.readUInt8(bytes.length - 4) ^ 0x41, bytes.length - 4);
     const sent = kind === "torn" ? bytes.subarray(0, bytes.length >> 1) : bytes;
-    if (kind === "noise first") this.device.send(Buffer.from("AT\r\r"));
-    if (kind !== "in pieces") this.#send(sent, 0);
+    if (kind === "strays") for (const [piece, ms] of strayed(sent, strayOf(delayMs))) this.#send(piece, ms);
+    else if (kind !== "in pieces") this.#send(sent, 0);
     else for (let from = 0; from < sent.length; from += 20) this.#send(sent.subarray(from, from + 20), 40);
   }
 
@@ -169,7 +170,7 @@ const delayMs = fc.oneof(
 );
 const fateOf = (kinds: readonly Fate["kind"][]): fc.Arbitrary<Fate> =>
   fc.record({ kind: fc.oneof({ weight: 6, arbitrary: fc.constant("answer" as const) }, fc.constantFrom(...kinds)), delayMs });
-export const garbling = ["request lost", "reply lost", "corrupt", "torn", "noise first", "in pieces"] as const;
+export const garbling = ["request lost", "reply lost", "corrupt", "torn", "strays", "in pieces"] as const;
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   {

@@ -474,6 +474,7 @@ function watched(crc16: "arc" | "umts" = "arc", names: readonly ContractName[] =
   const liveness = new Liveness({ name: "till", config: { baudRate: 9_600, crc16 } }, services, {
     unheard: (service, { cause }) => told.push(`${service} unheard: ${cause}`),
     heardAgain: (service) => told.push(`${service} heard again`),
+    echoes: ({ cause }) => told.push(`the line echoes: ${cause}`),
   });
   const bankAt = (now: number) => liveness.view(now)[0];
   return { liveness, told, causeAt: (now: number) => bankAt(now)?.cause };
@@ -558,7 +559,7 @@ test("Liveness goes by the most telling of what came within evidenceMs", () => {
     ],
     [() => liveness.discarded(noise, 1_000), /wrong speed/],
     [() => liveness.discarded({ ...noise, checksum: { got: "01", arc: "02", umts: "01" } }, 1_000), /CRC-16\/UMTS/],
-    [() => liveness.strayed("echo", 1_000), /what was sent comes back/],
+    [() => liveness.echoed(1_000), /what was sent comes back/],
     [() => liveness.discarded({ ...noise, head: Buffer.from("box login:").toString("hex") }, 1_000), /login prompt/],
   ] as const;
   for (const [step, cause] of steps) {
@@ -566,6 +567,19 @@ test("Liveness goes by the most telling of what came within evidenceMs", () => {
     assert.match(causeAt(1_000 + evidenceMs - 1)?.cause ?? "", cause);
   }
   assert.match(causeAt(1_000 + evidenceMs)?.cause ?? "", /not one byte comes back/);
+});
+
+test("Liveness reports once an opening that the line echoes, and goes on knowing it", () => {
+  const { liveness, told } = watched();
+  liveness.echoed(1_000);
+  liveness.echoed(2_000);
+  const next = watched();
+  next.liveness.state = liveness.state;
+  next.liveness.echoed(3_000);
+  assert.deepEqual([told, next.told], [["the line echoes: what is sent comes back, and is ignored"], []]);
+  next.liveness.opened();
+  next.liveness.echoed(4_000);
+  assert.equal(next.told.length, 1);
 });
 
 test("Liveness knows nothing of the device before an opening, nor what came before an answer", () => {
@@ -612,7 +626,7 @@ test("Liveness goes on from another's state, whatever it knew before", () => {
   liveness.discarded(noise, 3_000);
   liveness.reportDue(1_000 + silentWarnMs);
   const used = watched();
-  used.liveness.strayed("echo", 3_000);
+  used.liveness.echoed(3_000);
   used.liveness.state = liveness.state;
   assert.deepEqual(used.liveness.state, liveness.state);
   assert.deepEqual(used.liveness.view(3_001), liveness.view(3_001));

@@ -204,3 +204,85 @@ test("decoder makes room for no more than can be missing: by the length of a fra
     assert.equal(decoder.space().length, bytes + 6 - 131_072);
   }
 });
+
+// --- answers among stray bytes
+
+test("decoder.find() takes an answer behind any number of zeros, of which empty frames have taken some of its header's", () => {
+  for (const mode of ["length", "dual"] as const)
+    for (let zeros = 0; zeros < 20; zeros++)
+      for (const bytes of [2, 40, 300])
+        for (const sizes of [[], [1]]) {
+          const payload = `{${" ".repeat(bytes - 2)}}`;
+          const feed = new Feed(decoderOf(mode, { answers: true }));
+          feed.feed(Buffer.concat([Buffer.alloc(zeros), length(payload)]), sizes).find();
+          const frames = feed.events.filter((event) => event.kind === "frame" && event.payloadBytes > 0);
+          assert.equal(frames.length, 1, `${mode}, ${zeros} zeros, ${bytes} bytes`);
+          assert.deepEqual([feed.decoder.phase, feed.decoder.pendingBytes], ["none", 0]);
+          feed.plain();
+        }
+});
+
+test("decoder.find() goes on behind an answer as ever, and leaves what is no answer as it was", () => {
+  const feed = new Feed(decoderOf("length", { answers: true }));
+  feed.feed(Buffer.concat([Buffer.from("x"), length("{}"), length('{"b":1}'), length("abc").subarray(0, 5)])).find();
+  assert.deepEqual(what(feed), ["noise", "length", "length"]);
+  assert.deepEqual([feed.decoder.phase, feed.decoder.pendingBytes, feed.decoder.missingBytes], ["body", 5, 4]);
+  feed.find().feed(length("abc").subarray(5));
+  assert.deepEqual(what(feed).slice(3), ["length"]);
+  const broken = Buffer.from(length('{"a":1}'));
+  broken[broken.length - 1] = (broken[broken.length - 1] ?? 0) ^ 1;
+  for (const bytes of [length("abc"), length("{}").subarray(0, 6), Buffer.concat([broken, length("{}")])]) {
+    const none = new Feed(decoderOf("length", { answers: true })).feed(Buffer.concat([Buffer.from("x"), bytes]));
+    const { phase, pendingBytes } = none.decoder;
+    none.find();
+    assert.deepEqual([what(none), none.decoder.phase, none.decoder.pendingBytes], [[], phase, pendingBytes]);
+    none.reset();
+    assert.deepEqual(what(none), ["noise"]);
+  }
+});
+
+test("decoder.find() of one that takes requests finds nothing", () => {
+  for (const mode of modeNames) {
+    const feed = new Feed(decoderOf(mode)).feed(Buffer.concat([Buffer.from("x"), length("{}")])).find();
+    assert.deepEqual([what(feed), feed.decoder.pendingBytes], [[], mode === "length" ? 9 : feed.decoder.pendingBytes]);
+  }
+});
+
+test("dual decoder.find() takes an STX answer whose beginning a stray 00 has made a length of", () => {
+  for (const zeros of [1, 2, 3]) {
+    const feed = new Feed(decoderOf("dual", { answers: true, payloadBytesMax: 1 << 20 }));
+    feed.feed(Buffer.concat([Buffer.alloc(zeros), stx('{"status":"success"}')])).find();
+    assert.deepEqual(what(feed), ["noise", "stx"], `${zeros} zeros`);
+    assert.equal(feed.decoder.phase, "none");
+  }
+});
+
+test("decoder says of a broken frame where answers are looked for once sync is back, or at its reset", () => {
+  const bad = Buffer.from(stx("{}"));
+  bad[bad.length - 2] = 0x7f;
+  const feed = new Feed(decoderOf("dual", { answers: true })).feed(bad);
+  assert.deepEqual([what(feed), feed.decoder.phase, feed.decoder.pendingBytes], [[], "lost", bad.length]);
+  assert.deepEqual(what(feed.feed(stx("{}"))), ["checksum", "stx"]);
+  assert.deepEqual(what(feed.feed(bad).reset()).slice(2), ["checksum"]);
+  // Without an end they take no memory.
+  const babble = new Feed(decoderOf("dual", { answers: true }));
+  for (let i = 0; i < 150; i++) babble.feed(bad);
+  assert.ok(babble.events.length >= 100, `${babble.events.length}`);
+});
+
+test("decoder that hears only what it drops holds no more of it than the largest answer has, and finds that", () => {
+  for (const mode of ["length", "dual"] as const) {
+    const { decoder } = new Feed(decoderOf(mode, { answers: true }));
+    const memories = new Set<ArrayBufferLike>();
+    for (let i = 0; i < 300; i++) {
+      decoder.push(Buffer.alloc(1000, "n"));
+      memories.add(decoder.space().buffer);
+    }
+    assert.ok(memories.size <= 300_000 / 65_536 + 1, `${memories.size} chunks`);
+    assert.equal(decoder.pendingBytes, 300_000);
+    decoder.push(length(`{${" ".repeat(298)}}`));
+    const [noise, frame] = decoder.find();
+    assert.deepEqual(noise, { kind: "discard", reason: "noise", wireBytes: 300_000, head: "6e".repeat(16) });
+    assert.deepEqual([frame?.kind, frame?.wireBytes, decoder.pendingBytes], ["frame", 306, 0]);
+  }
+});

@@ -62,6 +62,11 @@ export class Feed {
     return this;
   }
 
+  find(): this {
+    this.take(this.decoder.find());
+    return this;
+  }
+
   reset(): this {
     this.take(this.decoder.reset());
     assert.equal(this.decoder.pendingBytes, 0);
@@ -84,7 +89,10 @@ export class Feed {
           decoded.payload.reduce((sum, piece) => sum + piece.length, 0),
           decoded.payloadBytes,
         );
-        this.checkPieces(decoded.payload, this.bytesOut + framingBytes);
+        // Of a header's zeros, some may have been read as an empty frame.
+        const readBefore = framingBytes === 4 ? decoded.payloadBytes + 6 - decoded.wireBytes : 0;
+        assert.ok(readBefore >= 0 && readBefore < 4);
+        this.checkPieces(decoded.payload, this.bytesOut + framingBytes - readBefore);
       }
       this.bytesOut += decoded.wireBytes;
     }

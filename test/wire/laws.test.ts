@@ -44,8 +44,9 @@ function fill(bytes: number, name: ModeName): Buffer {
   return Buffer.concat(name === "stx" ? encodeStx([payload]) : encodeLength("arc", [payload]));
 }
 
-function run(name: ModeName, steps: readonly Step[], cut: readonly number[], fillBytes = 0): object[] {
-  const feed = new Feed(decoderOf(name, { payloadBytesMax: fillBytes > 0 ? 66_000 : 300 }));
+/** @param answers Whether answers are looked for where the line pauses. */
+function run(name: ModeName, steps: readonly Step[], cut: readonly number[], fillBytes = 0, answers = false): object[] {
+  const feed = new Feed(decoderOf(name, { payloadBytesMax: fillBytes > 0 ? 66_000 : 300, answers }));
   let waiting = fillBytes > 0 ? fill(fillBytes, name) : Buffer.alloc(0);
   const states: object[] = [];
   for (const { bytes, reset } of steps) {
@@ -55,6 +56,7 @@ function run(name: ModeName, steps: readonly Step[], cut: readonly number[], fil
     waiting = Buffer.alloc(0);
     const { pendingBytes, phase, missingBytes } = feed.decoder;
     states.push({ pendingBytes, phase, missingBytes });
+    if (answers) feed.find();
     feed.reset();
   }
   feed.feed(waiting, cut);
@@ -65,25 +67,28 @@ function run(name: ModeName, steps: readonly Step[], cut: readonly number[], fil
 
 test("decoder gives the same for any cut of the stream (split, conservation, thrift)", () => {
   fc.assert(
-    fc.property(mode, fc.array(step, { maxLength: 12 }), sizes, (name, steps, cut) => {
-      const whole = run(name, steps, []);
-      assert.deepEqual(run(name, steps, cut), whole);
-      assert.deepEqual(run(name, steps, [1]), whole);
+    fc.property(mode, fc.array(step, { maxLength: 12 }), sizes, fc.boolean(), (name, steps, cut, answers) => {
+      const whole = run(name, steps, [], 0, answers);
+      assert.deepEqual(run(name, steps, cut, 0, answers), whole);
+      assert.deepEqual(run(name, steps, [1], 0, answers), whole);
     }),
-    { numRuns: 300 },
+    { numRuns: 600 },
   );
 });
 
 test("decoder gives the same for any cut where frames lie over the end of a chunk", () => {
   const steps = fc.array(step, { minLength: 1, maxLength: 8 });
   fc.assert(
-    fc.property(mode, steps, sizes, fc.integer({ min: 64_800, max: 65_540 }), (name, traffic, cut, fillBytes) => {
-      const whole = run(name, traffic, [], fillBytes);
-      const coarse = cut.map((size) => size * 40 + 1);
-      assert.deepEqual(run(name, traffic, coarse, fillBytes), whole);
-      assert.deepEqual(run(name, traffic, [65_500, 1, 1, 1, 1, 2, 3, 30], fillBytes), whole);
-    }),
-    { numRuns: 150 },
+    fc.property(
+      ...[mode, steps, sizes, fc.integer({ min: 64_800, max: 65_540 }), fc.boolean()],
+      (name, traffic, cut, fillBytes, answers) => {
+        const whole = run(name, traffic, [], fillBytes, answers);
+        const coarse = cut.map((size) => size * 40 + 1);
+        assert.deepEqual(run(name, traffic, coarse, fillBytes, answers), whole);
+        assert.deepEqual(run(name, traffic, [65_500, 1, 1, 1, 1, 2, 3, 30], fillBytes, answers), whole);
+      },
+    ),
+    { numRuns: 300 },
   );
 });
 
@@ -114,6 +119,45 @@ test("decoder takes the next good frame, and nothing else, after any bytes and a
       feed.plain();
     }),
     { numRuns: 200 },
+  );
+});
+
+/** An answer, as JSON objects begin. */
+const answer = fc
+  .tuple(fc.constantFrom('{"a":', "{}", "{ ", "{\n", '{"'), text)
+  .map(([begin, rest]) => Buffer.concat([Buffer.from(begin), rest.subarray(0, 200)]));
+/** Whether an answer begins in it, or could with what follows: a length and a brace. */
+const beginsAnswer = (bytes: Buffer) =>
+  bytes.some((byte, i) => byte === 0x7b && i >= 1 && bytes.subarray(Math.max(0, i - 4), i).includes(0));
+
+test("decoder takes a whole answer among any bytes that begin no other, once the line is quiet (hidden answers)", () => {
+  fc.assert(
+    fc.property(
+      mode,
+      answer,
+      noise,
+      fc.option(noise),
+      sizes,
+      fc.integer({ min: 0, max: 8 }),
+      (name, payload, before, behind, cut, zeros) => {
+        const [framing, encoded] =
+          name === "stx" ? (["stx", encodeStx([payload])] as const) : (["length", encodeLength("arc", [payload])] as const);
+        const stray = Buffer.concat([before, Buffer.alloc(zeros)]);
+        fc.pre(!beginsAnswer(stray) && (name !== "stx" || !stray.includes(2)));
+        const feed = new Feed(decoderOf(name, { answers: true }));
+        feed.feed(Buffer.concat([stray, ...encoded, behind ?? Buffer.alloc(0)]), cut).find();
+        const frames = feed.events.filter((event) => event.kind === "frame" && event.payloadBytes > 0);
+        assert.deepEqual(
+          frames.map((frame) => [
+            frame.kind === "frame" && frame.framing,
+            frame.kind === "frame" && Buffer.concat(frame.payload).toString("hex"),
+          ]),
+          [[framing, payload.toString("hex")]],
+        );
+        feed.reset().plain();
+      },
+    ),
+    { numRuns: 2_000, endOnFailure: true },
   );
 });
 

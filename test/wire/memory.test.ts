@@ -293,3 +293,42 @@ test("Memory.has() says whether the few bytes of a read hold a byte, the first o
     [false, false, true],
   );
 });
+
+test("Memory.rewind() brings back the last of what was passed over, across chunks, and nothing once bytes were dropped", () => {
+  const held = 70_000;
+  for (const [before, passed] of [
+    [10, 30],
+    [60_000, 20_000],
+    [10, 200_000],
+  ] as const) {
+    const beside = new Beside();
+    beside.come(before, 7, 1_000);
+    beside.release(before);
+    beside.come(passed, 11, 200_000);
+    const all = beside.window;
+    // A byte stays, so that nothing begins anew.
+    for (let at = 0; at < passed - 1; at += 1_000) beside.memory.pass(Math.min(1_000, passed - 1 - at), held);
+    beside.window = all.subarray(passed - 1);
+    beside.come(50, 5, 1_000);
+    beside.look(0, 51);
+    const back = beside.memory.rewind();
+    assert.equal(back, Math.min(held, passed - 1));
+    beside.window = Buffer.concat([all.subarray(passed - 1 - back), beside.window.subarray(1)]);
+    beside.look(0, back + 51);
+    beside.drop(3);
+    assert.equal(beside.memory.rewind(), 0);
+    beside.look(0, back + 48);
+  }
+});
+
+test("Memory goes on behind what is held, though the window is empty", () => {
+  const beside = new Beside();
+  beside.come(100, 7, 1_000);
+  const all = beside.window;
+  beside.memory.pass(100, 40);
+  beside.window = Buffer.alloc(0);
+  beside.come(20, 3, 1_000);
+  assert.equal(beside.memory.rewind(), 40);
+  beside.window = Buffer.concat([all.subarray(60), beside.window]);
+  beside.look(0, 60);
+});

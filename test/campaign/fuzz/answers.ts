@@ -51,6 +51,7 @@ const probes: Target = {
     const liveness = new Liveness({ name: "till", config: { baudRate: 9_600, crc16: "arc" } }, services, {
       unheard: (service, { cause, cure }) => reports.push(`${service} ${cause} ${cure}`),
       heardAgain: (service) => reports.push(service),
+      echoes: ({ cause }) => reports.push(cause),
     });
     for (const [index, text] of all.entries()) {
       const at = index * random.pick([0, 1, 60_000]);
