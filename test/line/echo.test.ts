@@ -9,7 +9,7 @@ import { VirtualTime } from "../support/virtual-time.ts";
 import { configOf, ending, hasEnded, idOf, lineOver, merchantId, requestFor } from "./lines.ts";
 
 /**
- * Tests src/line/frame-reader.ts, src/line/engine.ts: what comes back as it was written is no answer, to a call as to posline's own
+ * Tests src/line/frame-reader.ts, src/line/engine.ts. What comes back as it was written is no answer, to a call as to posline's own
  * questions, and a line that gives it back works.
  */
 

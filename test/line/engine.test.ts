@@ -968,7 +968,7 @@ const beforePauses: readonly (readonly [what: string, before: (bench: Bench) => 
     "a question that is sent once more, behind a broken answer",
     (bench) => {
       bench.call("Q", { repeatable: true });
-      bench.hear({ kind: "discard", reason: "checksum", wireBytes: 9, head: "00" });
+      bench.hear({ kind: "discard", reason: "checksum", wireBytes: 9, head: "000000057b" });
       const heardMs = bench.now;
       assert.deepEqual(bench.tick().map(wordsOf), ["report state"]);
       assert.equal(bench.now, heardMs + corruptQuietMs);

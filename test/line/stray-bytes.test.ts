@@ -9,7 +9,7 @@ import { VirtualTime } from "../support/virtual-time.ts";
 import { ending, hasEnded, idOf, type LineSetup, lineOver, merchantId, requestFor } from "./lines.ts";
 
 /**
- * Tests src/wire/decoder.ts, src/line/frame-reader.ts, src/line/engine.ts: stray bytes around an answer don't take it away, from a call
+ * Tests src/wire/decoder.ts, src/line/frame-reader.ts, src/line/engine.ts. Stray bytes around an answer don't take it away, from a call
  * nor from posline's own questions, and no call gets another's for it.
  */
 
