@@ -47,9 +47,8 @@ const isSet = (env: Environment, name: string) => (env[name] ?? "") !== "";
  * on. To be called before anybody listens to signals.
  */
 export async function switchOffDebugging(): Promise<void> {
-  // Those that flags of Node's have listen: --heapsnapshot-signal.
-  for (const name of process.eventNames())
-    if (typeof name === "string" && name.startsWith("SIG")) process.removeAllListeners(name);
+  const given = [...process.execArgv, process.env["NODE_OPTIONS"] ?? ""].join(" ");
+  for (const [, signal = ""] of given.matchAll(/--heapsnapshot-signal[= ](\w+)/g)) process.removeAllListeners(signal);
   // Node opens its debugger on this signal unless somebody listens.
   process.on("SIGUSR1", () => {});
   process.report.reportOnSignal = false;
