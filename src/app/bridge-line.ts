@@ -1,5 +1,6 @@
 import { type LineConfig, secretsIn } from "../config/config.ts";
 import { contractOnLine } from "../contract/contracts.ts";
+import type { ContractName, ServiceName } from "../core/call.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import { type ContractService, lineService } from "../line/caller.ts";
 import { Line, type LineObserve, type LineReport } from "../line/line.ts";
@@ -55,7 +56,6 @@ export function bridgeLine(
     const { merchantId, replyBytesMax } = each;
     return lineService(contractOnLine(each), { service, crc16: config.crc16, quiet, merchantId, replyBytesMax });
   });
-  const contractOf = new Map(services.map(({ service, contract }) => [service, contract]));
   const secrets = served.flatMap(({ config: settings }) => secretsIn(settings));
   const report: LineReport = {
     ...told,
@@ -68,10 +68,7 @@ export function bridgeLine(
     config,
     services,
     open: place.open(transport.open),
-    inherited: () =>
-      place.known.flatMap((each) =>
-        services.flatMap(({ service, contract }) => (contract === each.contract ? { ...each, service } : [])),
-      ),
+    inherited: () => owingOf(services, place.owing),
     report,
     observe: observedBy(watchers, { name, config, services, secrets }),
   });
@@ -80,11 +77,12 @@ export function bridgeLine(
     get lastDevice() {
       return line.lastDevice;
     },
-    get known() {
-      return line.known?.flatMap((each) => {
-        const contract = contractOf.get(each.service);
-        return contract === undefined ? [] : { ...each, contract };
-      });
+    get owed() {
+      const { owing } = line;
+      if (owing === undefined) return undefined;
+      const isOwing = ({ service }: ContractService) => owing.includes(service);
+      const contractsOf = (those: typeof services) => those.map(({ contract }) => contract);
+      return { served: contractsOf(services), owing: contractsOf(services.filter(isOwing)) };
     },
     start: () => line.start(),
     stop: async (why, graceMs) => {
@@ -92,4 +90,10 @@ export function bridgeLine(
       await transport.end?.();
     },
   };
+}
+
+/** Who owes a call's answer. While one does that isn't on the line, none of those that are can be known by a short silence. */
+function owingOf(services: readonly ContractService[], owing: readonly ContractName[]): readonly ServiceName[] {
+  const isGone = owing.some((each) => services.every(({ contract }) => contract !== each));
+  return services.flatMap(({ service, contract }) => (isGone || owing.includes(contract) ? [service] : []));
 }

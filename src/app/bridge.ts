@@ -366,7 +366,7 @@ export class RunningBridge implements Bridge {
 
 /** A line as the summary shows it: a clean one may have a silent terminal. */
 function viewOf(line: Line): LineView {
-  const unheard = line.liveness(nowMs()).find(({ state }) => state === "unheard");
+  const unheard = line.liveness().find(({ state }) => state === "unheard");
   const { name, state, reason } = line;
   return { name, state, reason, unheard: unheard?.cause?.cause };
 }

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
+import type { ContractName } from "../core/call.ts";
 import { within } from "../core/clock.ts";
 import { OpenError, type OpenTransport } from "../device/transport.ts";
-import { type KnownService, KnownTerminals } from "./known-terminals.ts";
+import { type Owed, OwedCalls } from "./owed-calls.ts";
 import type { Served, SharedLine } from "./served.ts";
 
 /**
@@ -29,8 +30,8 @@ export interface OnLine {
   stop(why: string, graceMs: number): Promise<void>;
   /** The real node that it had open last. */
   readonly lastDevice?: string | undefined;
-  /** What the line that follows it on the same device must know; absent where there is nothing. */
-  readonly known?: readonly KnownService[] | undefined;
+  /** Who owes a call's answer, which the line that follows it on the same device must know; absent where it never had the device. */
+  readonly owed?: Owed | undefined;
 }
 
 /** What a line's maker is given by the set. */
@@ -42,8 +43,8 @@ export interface Place {
    * other one's state.
    */
   readonly isCurrent: boolean;
-  /** What the lines knew that had its device before, in this process. */
-  readonly known: readonly KnownService[];
+  /** Whose calls had no answer on the lines that had its device before, in this process. */
+  readonly owing: readonly ContractName[];
 }
 
 export interface LineSetOptions<L extends OnLine> {
@@ -67,7 +68,7 @@ export class LineSet<L extends OnLine> {
   #running: PreparedLines<L> = new Map();
   /** Lines whose place was taken, or that are to stop, until they have ended. */
   readonly #ending = new Map<string, { readonly all: readonly Running<L>[]; readonly ended: Promise<void> }>();
-  readonly #known = new KnownTerminals();
+  readonly #owed = new OwedCalls();
 
   constructor(options: LineSetOptions<L>) {
     this.#options = options;
@@ -119,7 +120,7 @@ export class LineSet<L extends OnLine> {
 
   #make(shared: SharedLine): Running<L> {
     const isCurrent = () => this.#running.get(shared.name) === running;
-    const known = () => this.#knownAt(placesOf(running));
+    const owing = () => this.#owingAt(placesOf(running));
     const place: Place = {
       open: (open) => async (handler) => {
         await this.#handedOver(shared.name);
@@ -132,19 +133,19 @@ export class LineSet<L extends OnLine> {
       get isCurrent() {
         return isCurrent();
       },
-      get known() {
-        return known();
+      get owing() {
+        return owing();
       },
     };
     const running: Running<L> = { shared, onLine: this.#options.make(shared, place), hasEnded: false };
     return running;
   }
 
-  /** Also what those know that have given their device back, and have not quite ended. */
-  #knownAt(places: readonly string[]): readonly KnownService[] {
+  /** Also of those lines that have given their device back, and have not quite ended. */
+  #owingAt(places: readonly string[]): readonly ContractName[] {
     const ending = [...this.#ending.values()].flatMap(({ all }) => all);
     const there = ending.filter((each) => placesOf(each).some((place) => places.includes(place)));
-    return [...this.#known.at(places), ...there.flatMap(({ onLine }) => onLine.known ?? [])];
+    return [...this.#owed.at(places), ...there.flatMap(({ onLine }) => onLine.owed?.owing ?? [])];
   }
 
   /** Waits until a line's predecessor has ended, for a moment at most. */
@@ -159,7 +160,7 @@ export class LineSet<L extends OnLine> {
     const before = this.#ending.get(name);
     const ended = Promise.all([before?.ended, line.stop(why, graceMs)]).then(() => {
       // One that never had the device knows nothing of it.
-      if (line.known !== undefined) this.#known.learn(placesOf(running), line.known);
+      if (line.owed !== undefined) this.#owed.learn(placesOf(running), line.owed);
       if (this.#ending.get(name)?.ended === ended) this.#ending.delete(name);
     });
     this.#ending.set(name, { all: [...(before?.all ?? []), running], ended });

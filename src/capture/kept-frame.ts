@@ -1,11 +1,10 @@
-import { contracts } from "../contract/contracts.ts";
 import type { Reply } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import { isObject, isTexts, type JsonObject } from "../core/json-object.ts";
 import { readReply } from "../envelope/reply.ts";
 import type { LineEffect } from "../line/events.ts";
-import { isConsole } from "../recovery/liveness.ts";
-import type { LineService } from "../recovery/probe-account.ts";
+import { isConsole } from "../recovery/byte-patterns.ts";
+import type { LineService } from "../recovery/standing.ts";
 import type { Discard, Frame, Framing } from "../wire/decoded.ts";
 import { codeClass, statusClass } from "./decision.ts";
 import { maskPayload, maskUnframed } from "./mask.ts";
@@ -28,16 +27,16 @@ interface Reading {
   readonly unread: string | undefined;
   readonly status: string;
   readonly code: number | string;
-  /** The services that it may answer a question of posline's own for, which one, and whether it offers the second. */
+  /** The services that it may answer a question of posline's own for, and which one. */
   readonly answers: string;
 }
 
 function readingOf(payload: readonly Buffer[], framing: Framing, services: readonly LineService[]): Reading {
   const read = readReply(payload);
   if (typeof read === "string") return { unread: read, status: "", code: "", answers: "" };
-  const answering = services.flatMap(({ service, framing: its, questionOf, offersSecond }) => {
+  const answering = services.flatMap(({ service, framing: its, questionOf }) => {
     const question = its === framing ? questionOf(read.json) : undefined;
-    return question === undefined ? [] : [`${service} ${question} ${offersSecond(read.json)}`];
+    return question === undefined ? [] : [`${service} ${question}`];
   });
   return {
     unread: undefined,
@@ -113,22 +112,17 @@ const longCode = 99_999;
 /** The fields by which the contracts know the answers to posline's own questions, with no more in them than is looked for. */
 function shapeOf({ operations, systems, terminals }: JsonObject): JsonObject {
   return {
-    ...(isTexts(operations) ? { operations: operations.filter((name) => offeredAs.has(name)) } : {}),
+    ...(isTexts(operations) ? { operations: [] } : {}),
     ...(Array.isArray(systems) ? { systems: [] } : {}),
     ...(Array.isArray(terminals) ? { terminals: [] } : {}),
   };
 }
-
-/** By these an answer to the probe says that the second question is answered too. */
-const offeredAs: ReadonlySet<string> = new Set(
-  Object.values(contracts).flatMap(({ secondProbe }) => (secondProbe === undefined ? [] : [secondProbe.route.slice(1)])),
-);
 
 /** What a computer's console says first, in place of what this one said. */
 const prompt = Buffer.from("Password:").toString("hex");
 
 /** Bytes that became no frame, masked; that it was a console's prompt stays known, since the engine goes by it. */
 export function shownDiscard(discard: Discard): Discard {
-  const head = isConsole(discard.head) ? prompt : maskUnframed(Buffer.from(discard.head, "hex")).toString("hex");
-  return { ...discard, head };
+  const head = Buffer.from(discard.head, "hex");
+  return { ...discard, head: isConsole(head) ? prompt : maskUnframed(head).toString("hex") };
 }

@@ -4,7 +4,7 @@ import { readReply } from "../envelope/reply.ts";
 import type { LineEffect, LineEvent } from "../line/events.ts";
 import type { LineObserve } from "../line/line.ts";
 import type { LineListenerReport } from "../line/listener.ts";
-import type { LineService } from "../recovery/probe-account.ts";
+import type { LineService } from "../recovery/standing.ts";
 import type { Decoded, Frame, Framing } from "../wire/decoded.ts";
 
 /**
@@ -91,14 +91,18 @@ function countReceived(counts: TrafficCounts, items: readonly Decoded[]): void {
 }
 
 /**
- * Whether a frame, which is no error, answers the probe of a service, by what the engine makes of it. In a recovery it says whose
- * probe was answered; an idle line's probe is answered as a call is. What answers nothing is reported as late.
+ * What a frame is to a question of posline's own, by what the engine makes of it; undefined where that goes on waiting. In a recovery the
+ * engine says whose question was answered, by an error too where that is the right answer; an idle line's is answered as a call is. What
+ * answers nothing is reported as late.
  */
-function isAnswerOf(probed: ServiceName, frame: Frame, effects: readonly LineEffect[]): boolean {
+function answerTo(probed: ServiceName, frame: Frame, effects: readonly LineEffect[]): "answered" | "refused" | undefined {
   const reports = effects.flatMap((effect) => (effect.do === "report" ? [effect.what] : []));
-  if (reports.some((what) => what.is === "late" && what.frame === frame)) return false;
   const answered = reports.flatMap((what) => (what.is === "probe answered" ? [what.service] : []));
-  return answered.length === 0 || answered.includes(probed);
+  if (answered.includes(probed)) return "answered";
+  const read = frame.payloadBytes > refusalBytesMax ? "too long" : readReply(frame.payload);
+  if (typeof read !== "string" && read.json["status"] === "error") return "refused";
+  const isLate = reports.some((what) => what.is === "late" && what.frame === frame);
+  return isLate || answered.length > 0 ? undefined : "answered";
 }
 
 /** Counts on one line that asks. */
@@ -135,9 +139,8 @@ class LineCounter {
       const probed = this.#probed;
       if (probed === undefined) return;
       if (item.kind === "discard" || item.isEcho === true || item.framing !== this.#framings.get(probed)) continue;
-      const read = item.payloadBytes > refusalBytesMax ? "too long" : readReply(item.payload);
-      if (typeof read !== "string" && read.json["status"] === "error") this.#probeOver("refused");
-      else if (isAnswerOf(probed, item, effects)) this.#probeOver("answered");
+      const how = answerTo(probed, item, effects);
+      if (how !== undefined) this.#probeOver(how);
     }
   }
 

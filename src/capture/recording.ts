@@ -5,8 +5,7 @@ import type { FaultKind, FaultReason } from "../core/fault.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import type { EngineRest } from "../line/engine.ts";
 import type { Receiving } from "../line/frame-reader.ts";
-import type { KnownAnswers } from "../recovery/probe-account.ts";
-import type { Question } from "../recovery/questions.ts";
+import type { Question } from "../recovery/standing.ts";
 import type { Discard, Framing } from "../wire/decoded.ts";
 import type { Decision } from "./decision.ts";
 
@@ -16,7 +15,7 @@ import type { Decision } from "./decision.ts";
  */
 
 /** The version of the form; another one is refused. */
-export const recordingForm = 1;
+export const recordingForm = 2;
 
 /** What the engine was made of. Of a probe only its length counts, and that it is there: a sign may be in it. */
 export interface RecordingHead {
@@ -29,8 +28,7 @@ export interface RecordingHead {
     readonly contract: ContractName;
     readonly replyBytesMax: number;
     readonly probeBytes: number | null;
-    /** Absent in recordings made before there was one. */
-    readonly secondBytes?: number | null;
+    readonly secondBytes: number | null;
   }[];
   /** When it was read, by both clocks: what `t` counts from is no date. */
   readonly readAt: { readonly t: number; readonly time: string };
@@ -81,7 +79,7 @@ export interface RecordedCall {
 /** An event without its moment. */
 export type RecordedInput =
   | RecordedCall
-  | { readonly at: "opened"; readonly known?: readonly KnownAnswers[] | undefined; readonly seed?: number | undefined }
+  | { readonly at: "opened"; readonly owing?: readonly ServiceName[] | undefined; readonly seed?: number | undefined }
   | { readonly at: "drained" | "wrote" | "tick" }
   | { readonly at: "open failed"; readonly reason: string }
   | { readonly at: "lost"; readonly reason: string; readonly nothingWritten: boolean; readonly discards: readonly Discard[] }

@@ -7,7 +7,7 @@ import { answersOf } from "../line/caller.ts";
 import { LineEngine, type LineEngineOptions } from "../line/engine.ts";
 import type { LineEvent } from "../line/events.ts";
 import { Exchange } from "../line/exchange.ts";
-import type { LineService } from "../recovery/probe-account.ts";
+import type { LineService } from "../recovery/standing.ts";
 import type { Decoded } from "../wire/decoded.ts";
 import { type Decision, decisionOf } from "./decision.ts";
 import {
@@ -77,7 +77,7 @@ class Player {
 
   constructor(head: RecordingHead, rest: LineEngineOptions["rest"]) {
     this.#head = head;
-    this.#services = head.services.map(({ service, contract, replyBytesMax, probeBytes, secondBytes = null }) => ({
+    this.#services = head.services.map(({ service, contract, replyBytesMax, probeBytes, secondBytes }) => ({
       service,
       framing: contracts[contract].framing,
       replyBytesMax,

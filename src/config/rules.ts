@@ -58,8 +58,8 @@ export function warningsOf(config: Config, played = false): string[] {
     const line = config.lines[service.line];
     if (service.contract === "fiscal" && service.merchantId === undefined && !played && line?.recovery === "barrier") {
       warnings.push(
-        `services.${name}.merchantId: not set, so posline can't verify signatures, and at each start and after each lost fiscal answer ` +
-          `its line takes no calls for ${line.lateReplyMs} ms: set merchantId or merchantIdFile`,
+        `services.${name}.merchantId: not set, so posline can't verify signatures, and its line takes no calls for ` +
+          `${line.lateReplyMs} ms at each start, and ten times as long after each lost fiscal answer: set merchantId or merchantIdFile`,
       );
     }
   }

@@ -49,17 +49,17 @@ export const line = {
     recovery: {
       enum: ["barrier", "quiet"],
       default: lineDefaults.recovery,
-      description: "How the line is proven clean after a lost answer: by a read-only request, or by silence alone.",
+      description: "How services are proven in step after a lost answer: by read-only questions, or by silence alone.",
     },
     lateReplyMs: bounded(
       bounds.lateReplyMs,
       lineDefaults.lateReplyMs,
-      "Silence after which a late answer is no longer expected.",
+      "Silence after which no late answer is expected, where it stands in for answers; ten times as long where a call had none.",
     ),
     idleProbeMs: bounded(
       bounds.idleProbeMs,
       lineDefaults.idleProbeMs,
-      "Idle time after which each service that has answered a probe before is probed again; 0 turns it off.",
+      "Idle time after which each service that answers its probe is probed again; 0 turns it off.",
     ),
     pauseMs: bounded(
       bounds.pauseMs,

@@ -49,9 +49,9 @@ const probe: Probe = {
 /** Only /terminals answers with `terminals` (Endpoints). */
 const secondProbe: SecondProbe = {
   route: "/terminals",
+  body: undefined,
   alikeRoutes: [],
   isAnswer: (reply) => reply["status"] === "success" && isObject(reply["data"]) && Array.isArray(reply["data"]["terminals"]),
-  isOffered: (answer) => operationsOf(answer)?.includes("terminals") === true,
 };
 
 function operationsOf({ operations, data }: Readonly<Record<string, unknown>>): readonly string[] | undefined {

@@ -75,12 +75,12 @@ export interface Probe {
   isAnswer(reply: Readonly<Record<string, unknown>>): boolean;
 }
 
-/** Another read-only request whose answer has a shape of its own, by which answers are told from older ones. */
+/** Another read-only request, whose answer never has the probe's shape, an error neither: by it answers are told from older ones. */
 export interface SecondProbe extends Probe {
+  /** What is sent with it, as JSON; undefined where it has no body. */
+  readonly body: string | undefined;
   /** Other routes whose replies may look like its answer. */
   readonly alikeRoutes: readonly string[];
-  /** Whether this answer to the probe lists it: a terminal may do without. */
-  isOffered(answer: Readonly<Record<string, unknown>>): boolean;
 }
 
 /** Where the final states of an operation stand in a reply of its polling route. */
@@ -121,7 +121,6 @@ export interface Contract {
   /** How the service says "in progress": its envelope's status, and its code where there is one. */
   readonly inProgress: { readonly status: "success" | "error"; readonly code: number | undefined };
   readonly probe: Probe;
-  /** Undefined where the contract has no other request of that kind. */
-  readonly secondProbe: SecondProbe | undefined;
+  readonly secondProbe: SecondProbe;
   readonly finals: Finals;
 }

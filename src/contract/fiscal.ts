@@ -82,9 +82,9 @@ const probe: Probe = {
  */
 const secondProbe: SecondProbe = {
   route: "/check_shift",
+  body: undefined,
   alikeRoutes: ["/open_shift", "/close_shift", "/x_report", "/dates_report", "/get_info"],
   isAnswer: (reply) => reply["status"] === "success" && reply["isShiftOpen"] !== undefined && reply["documentID"] === undefined,
-  isOffered: ({ operations }) => isTexts(operations) && operations.includes("check_shift"),
 };
 
 export const fiscal: Contract = {

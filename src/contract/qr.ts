@@ -1,5 +1,5 @@
 import { isObject } from "../core/json-object.ts";
-import type { Contract, Polling, Probe, Route } from "./contract.ts";
+import type { Contract, Polling, Probe, Route, SecondProbe } from "./contract.ts";
 import { posts } from "./post.ts";
 
 /** The QR and palm payment service: a payment is shown, then polled. Sections named here are those of the qr contract. */
@@ -43,6 +43,14 @@ const probe: Probe = {
   isAnswer: (reply) => reply["status"] === "success" && isObject(reply["data"]) && Array.isArray(reply["data"]["systems"]),
 };
 
+/** The status of a payment that nobody made: its answer is an error, as any call's may be, and never has the probe's shape. */
+const secondProbe: SecondProbe = {
+  route: "/check",
+  body: '{"pay_id":"posline","trans":"posline","pay_system":"posline"}',
+  alikeRoutes: [],
+  isAnswer: () => false,
+};
+
 export const qr: Contract = {
   service: "qr",
   port: 8887,
@@ -79,8 +87,7 @@ export const qr: Contract = {
   faultsInOk: [],
   inProgress: { status: "success", code: undefined },
   probe,
-  // No other route of it takes no body and answers in a shape of its own
-  secondProbe: undefined,
+  secondProbe,
   // States: data.rrn is success, status "error" is failure, success without data goes on
   finals: { field: ["data", "rrn"], values: [], pendingCodes: [], errorIsFinal: true, absentCodes: [] },
 };

@@ -4,10 +4,28 @@ import type { ServiceName } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import { isObject, isTexts, type JsonObject } from "../core/json-object.ts";
 import { quoted } from "../core/shell-text.ts";
-import { cannotOpen } from "../device/open-errors.ts";
+import { type Cause, cannotOpen } from "../device/open-errors.ts";
 import { OpenError } from "../device/transport.ts";
+import { type BytePattern, bytePatternOf } from "../recovery/byte-patterns.ts";
+import {
+  asksToLogIn,
+  commandsModem,
+  damages,
+  echoes,
+  garbles,
+  holdsDown,
+  late,
+  notServed,
+  onlyEchoes,
+  otherCrc16,
+  otherSpeed,
+  otherThanContract,
+  refusalWords,
+  refused,
+  silent,
+  speaksText,
+} from "../recovery/causes.ts";
 import { otherReading } from "../wire/crc16.ts";
-import { type BytePattern, bytePatternOf } from "./byte-patterns.ts";
 import { openErrorFinding } from "./device.ts";
 import { causeFinding, type Finding, type FindingDetails, finding } from "./finding.ts";
 import type { Host } from "./host.ts";
@@ -98,7 +116,7 @@ export function answerFindings(line: LineToProbe, probes: readonly ServiceProbe[
     if (!probe.pending && probe.answer === undefined) return [];
     const more = { line: line.name, service: probe.service, frames: probe.frames };
     if (probe.answer?.kind === "answer") return [answeredFinding(line, probe, probe.answer, more)];
-    if (probe.answer?.kind === "error") return [errorFinding(probe, probe.answer, more)];
+    if (probe.answer?.kind === "error") return [errorFinding(line, probe, probe.answer, more)];
     return [unansweredFinding(line, probe, { anyAnswer, isExplained }, more)];
   });
   const unclean = result.leftClean || result.lost !== undefined ? [] : [notCleanFinding(line)];
@@ -117,9 +135,8 @@ function answeredFinding(
   const fact = `${probe.service} answered ${route} in ${timeOf(ms)} at ${config.baudRate} baud: ${capabilitiesText(json)}`;
   if (usesOtherCrc16(probe, config)) return finding("answer", "note", `${fact}; with ${namesOfCrc16[crc16]}`, more);
   if (!probe.late) return finding("answer", "ok", fact, more);
-  const cause = `the answer took longer than ${probeAnswerMs / 1_000} s: the terminal was busy, or is still starting`;
-  const cure = "wait for the terminal's idle screen, and run this command again";
-  return finding("answer", "warn", `${fact}; that is late`, { ...more, cause, cure });
+  const cause = `the answer took longer than ${probeAnswerMs / 1_000} s`;
+  return finding("answer", "warn", `${fact}; that is late`, { ...more, cause, cure: late().cure });
 }
 
 /** The answer is whole only by the reading of CRC16 that isn't configured. */
@@ -148,32 +165,30 @@ function capabilitiesText(json: JsonObject): string {
 }
 
 /** The line works, and the service refuses the probe. */
-function errorFinding(probe: ServiceProbe, { json, ms }: ProbeAnswer, more: FindingDetails): Finding {
+function errorFinding(line: ProbedLine, probe: ServiceProbe, { json, ms }: ProbeAnswer, more: FindingDetails): Finding {
   const { contract, service } = probe;
   const code = typeof json["code"] === "number" ? json["code"] : undefined;
   const meaning = contract.codes.find((each) => each.code === code)?.meaning;
   const text = typeof json["message"] === "string" ? ` "${maskCardNumbers(json["message"]).slice(0, messageMax)}"` : "";
   const codeWords = code === undefined ? "without a code" : `with code ${code}${meaning === undefined ? "" : ` (${meaning})`}`;
   const fact = `${service} answered ${contract.probe.route} in ${timeOf(ms)} with an error, ${codeWords}${text}`;
-  if (contract.faultCodes.sign === code && contract.envelope === "form") {
-    const cause = "the line works, but merchantId isn't the one that the terminal has";
-    const cure =
-      "compare services.fiscal.merchantId (or the file that holds it) with the terminal's, also spaces and upper case";
-    return finding("answer", "bad", fact, { ...more, cause, cure });
-  }
-  const cause = "the line works, but this service can't prove that it is clean: posline waits for silence instead";
-  const cure = `ask the terminal's vendor to enable ${contract.probe.route}, or remove services.${service} from the configuration`;
-  return finding("answer", "warn", fact, { ...more, cause, cure });
+  const { cause, cure } = refused({ name: service, framing: contract.framing }, refusalWords(code), line.name);
+  const isSign = contract.faultCodes.sign === code && contract.envelope === "form";
+  return finding("answer", isSign ? "bad" : "warn", fact, { ...more, cause, cure });
 }
 
 /** The line works, and what comes isn't what the contract says. */
-function oddFinding({ service, contract }: ServiceProbe, level: "note" | "warn", more: FindingDetails): Finding {
-  const fact = `${service} answered ${contract.probe.route} with something that its contract doesn't have`;
+function oddFinding(
+  line: ProbedLine,
+  { service, contract }: ServiceProbe,
+  level: "note" | "warn",
+  more: FindingDetails,
+): Finding {
+  const fact = `${service} answered ${contract.probe.route} with ${otherThanContract}`;
   const cause =
     "the terminal's firmware is of another version or speaks another contract, unless this was the answer to an earlier request";
-  const cure =
-    "run this command again; if it says the same, ask the terminal's vendor whether its firmware is of the contract's version";
-  return finding("answer", level, fact, { ...more, cause, cure });
+  const { cure } = refused({ name: service, framing: contract.framing }, otherThanContract, line.name);
+  return finding("answer", level, fact, { ...more, cause, cure: `run this command again; if it says the same, ${cure}` });
 }
 
 interface LineOutcome {
@@ -199,18 +214,14 @@ function unansweredFinding(
   }
   if (waitResult === "lost") return finding("answer", "note", `${service}: the line was lost before an answer came`, more);
   const level = isExplained ? "note" : "bad";
-  if (probe.odd) return oddFinding(probe, isExplained ? "note" : "warn", more);
+  if (probe.odd) return oddFinding(line, probe, isExplained ? "note" : "warn", more);
   if (receivedBytes > 0) {
     const came = `${receivedBytes} ${receivedBytes === 1 ? "byte" : "bytes"} came`;
     return finding("answer", level, `${service}: ${came} after ${route}, and no answer among them`, more);
   }
+  if (anyAnswer) return causeFinding("answer", level, notServed(service), more);
   const readings = sent.length > 1 ? ", with either CRC16" : "";
-  const fact = `${service} did not answer ${route}${readings}`;
-  if (!anyAnswer) return finding("answer", level, fact, more);
-  const cause =
-    "another service on this line answers, so cable and speed are right: the terminal doesn't serve it on this line";
-  const cure = `switch ${service} on in the terminal, or remove services.${service} from the configuration`;
-  return finding("answer", level, fact, { ...more, cause, cure });
+  return finding("answer", level, `${service} did not answer ${route}${readings}`, more);
 }
 
 /** What concerns the whole line: the checksum it uses, its silence, and bytes that are not an answer. */
@@ -229,7 +240,7 @@ function lineFindings(line: LineToProbe, probes: readonly ServiceProbe[], result
     const sent = garbage === undefined ? [] : probes.flatMap((probe) => probe.sent.map(({ bytes }) => bytes));
     const isHarmless = anyAnswer && (garbage === undefined || findings.length > 0 || probes.every(({ pending }) => !pending));
     findings.push(bytesFinding(line, bytePatternOf(bytes, sent), bytes, isHarmless));
-  } else if (broken !== undefined) findings.push(brokenFinding(line, broken));
+  } else if (broken !== undefined) findings.push(causeFinding("checksum", "bad", damages(), more));
   const unexplained = findings.length === 0 && !anyAnswer;
   const silent = probes.filter(({ pending }) => pending);
   const nothingCame = silent.every(({ receivedBytes, waitResult }) => receivedBytes === 0 && waitResult === "silence");
@@ -238,114 +249,60 @@ function lineFindings(line: LineToProbe, probes: readonly ServiceProbe[], result
 }
 
 function otherCrc16Finding({ name, config }: ProbedLine): Finding {
-  const other = otherReading(config.crc16);
-  const cure = `set "crc16": "${other}" for line ${name} in the configuration`;
-  const what = `the terminal uses the ${namesOfCrc16[other]} checksum`;
-  return finding("checksum", "bad", what, { line: name, cause: `line ${name} has "crc16": "${config.crc16}"`, cure });
+  const cause = `line ${name} has "crc16": "${config.crc16}"`;
+  return causeFinding("checksum", "bad", otherCrc16(name, otherReading(config.crc16)), { line: name, cause });
 }
 
-/** Frames came whose checksum is wrong by any reading. */
-function brokenFinding({ name }: ProbedLine, { contract }: ServiceProbe): Finding {
-  const readings = contract.framing === "length" ? ", with either CRC16" : "";
-  return finding("checksum", "bad", `answers come with a wrong checksum${readings}`, { line: name, ...damaged });
-}
-
-const damaged = {
-  cause: "bytes are lost or changed on the way",
-  cure: "1. try another cable and adapter, away from mains wires; 2. compare parity, dataBits and stopBits with the terminal's",
-} as const;
-
-/** Not one byte came: what it may be, the likeliest first. */
+/** Not one byte came. */
 function silenceFinding({ config, name, services, scanned = false }: LineToProbe, probes: readonly ServiceProbe[]): Finding {
   const hasCrc16 = probes.some(({ contract }) => contract.framing === "length");
-  const isOff = ["the terminal is off, asleep or still starting", "switch it on and wait for its idle screen"];
-  const isCut = [
-    "the cable is not plugged in, or is of the wrong kind",
-    "check the cable, and try the other kind (straight or null modem)",
-  ];
-  const isUnset = ["it is not set up to be driven by a till", "choose the till (ECR) protocol for this port in its menu"];
-  const isOther = scanned
-    ? ["its parity, data bits or stop bits are different", "compare parity, dataBits and stopBits with its menu"]
-    : [
-        `its speed is not ${config.baudRate} baud`,
-        `posline doctor --line ${quoted(name)} --scan tries the usual speeds${hasCrc16 ? " and both CRC16" : ""}`,
-      ];
   // A terminal hears nothing in what is meant for one of another kind.
-  const others = new Set(Object.values(services).flatMap(({ line }) => (line === name ? [] : [line])));
-  const isSwapped = [
-    `the terminal of line ${[...others].join(" or ")} is at this cable`,
-    "follow the cable to its terminal, and swap the cables, or the lines' paths in the configuration",
-  ];
-  const pairs = [isOff, isCut, ...(others.size === 0 ? [] : [isSwapped]), isOther, isUnset];
-  const numbered = (at: 0 | 1) => pairs.map((pair, index) => `${index + 1}. ${pair[at]}`).join("; ");
-  const what = scanned ? "not one byte came back, at any speed" : "not one byte came back";
-  return finding("silence", "bad", what, { line: name, cause: numbered(0), cure: numbered(1) });
+  const others = [...new Set(Object.values(services).flatMap(({ line }) => (line === name ? [] : [line])))];
+  const swap = "follow the cable to its terminal, and swap the cables, or the lines' paths in the configuration";
+  const setting = scanned
+    ? "compare parity, dataBits and stopBits with the terminal's menu"
+    : `${scanOf(name)} tries the usual speeds beside ${config.baudRate} baud${hasCrc16 ? ", and both CRC16" : ""}`;
+  const { cause, cure } = silent([
+    ...(others.length === 0 ? [] : [`see whether the terminal of line ${others.join(" or ")} is at this cable: ${swap}`]),
+    setting,
+    "choose the till (ECR) protocol for this port in the terminal's menu",
+  ]);
+  return finding("silence", "bad", scanned ? `${cause}, at any speed` : cause, { line: name, cure });
 }
 
 /** What bytes are that are not an answer, and what to do about it. */
 function bytesFinding(line: ProbedLine, pattern: BytePattern, bytes: Buffer, isHarmless: boolean): Finding {
-  const { what, cause, cure } = patternTexts(pattern, line);
-  return finding("bytes", isHarmless ? "warn" : "bad", `${what}: ${headOf(bytes)}`, { line: line.name, cause, cure });
+  const { cause, cure } = pattern === "echo" && isHarmless ? echoes() : patternCause(pattern, line);
+  return finding("bytes", isHarmless ? "warn" : "bad", `${cause}: ${headOf(bytes)}`, { line: line.name, cure });
 }
 
-interface PatternTexts {
-  readonly what: string;
-  readonly cause: string;
-  readonly cure: string;
-}
-
-function patternTexts(pattern: BytePattern, { name, config, device, scanned = false }: ProbedLine): PatternTexts {
+function patternCause(pattern: BytePattern, { name, config, device, scanned = false }: ProbedLine): Cause {
   const tap = `posline tap --raw --line ${quoted(device)}`;
-  const scan = `posline doctor --line ${quoted(name)} --scan`;
   switch (pattern) {
     case "echo":
-      return {
-        what: "what was sent comes back",
-        cause:
-          "1. the line is looped: a test plug, or RX and TX joined; 2. a computer's console is at the other end; " +
-          "3. a two-wire adapter (RS-485) hears itself, which does no harm where the terminal answers",
-        cure: "1. and 2. check the plug and the cable, and that a terminal is at the other end; 3. nothing is to be done",
-      };
+      return onlyEchoes();
     case "at commands":
-      return {
-        what: "AT commands came (a modem's language)",
-        cause: "ModemManager, here or at the other end, takes the line for a modem",
-        cure: "sudo systemctl disable --now ModemManager, on each computer of this line",
-      };
+      return commandsModem();
     case "login prompt":
-      return {
-        what: "a login prompt comes",
-        cause: "the other end is a computer's console, not a terminal",
-        cure: "plug the cable into the terminal's port for a till (ECR), or switch the console off there",
-      };
+      return asksToLogIn();
     case "damaged answer":
-      return { what: "damaged answers came", ...damaged };
+      return damages();
     case "text":
-      return {
-        what: "text came that is not an answer",
-        cause:
-          "1. another device is at the other end (a scanner, a scale, a modem); 2. the terminal's port is set to another protocol",
-        cure: `1. ${tap} shows what it sends; 2. choose the till (ECR) protocol for this port in the terminal's menu`,
-      };
+      return speaksText(tap);
     case "other baud rate":
-      return {
-        what: "bytes came that were sent at another speed",
-        cause: `the terminal's speed is not ${config.baudRate} baud`,
-        cure: scanned ? "look its speed up in its menu, and set baudRate" : `${scan} finds the speed to set as baudRate`,
-      };
+      return otherSpeed(
+        config.baudRate,
+        scanned ? "look its speed up in its menu, and set baudRate" : `${scanOf(name)} finds the speed to set as baudRate`,
+      );
     case "break":
-      return {
-        what: "only zeros came",
-        cause: "the line is held down (a break): the terminal has no power, or the cable's RX wire is grounded",
-        cure: "1. switch the terminal on; 2. check the cable",
-      };
+      return holdsDown();
     default:
-      return {
-        what: "bytes came that are not an answer",
-        cause: "1. another speed, parity or protocol; 2. a bad cable; 3. another device",
-        cure:
-          (scanned ? "1. look the speed up in the terminal's menu" : `1. ${scan} tries the usual speeds`) +
-          `; 2. compare parity, dataBits and stopBits with the terminal's; 3. ${tap} shows what comes`,
-      };
+      return garbles([
+        scanned ? "look the speed up in the terminal's menu" : `${scanOf(name)} tries the usual speeds`,
+        "compare parity, dataBits and stopBits with the terminal's",
+        `${tap} shows what comes`,
+      ]);
   }
 }
+
+const scanOf = (line: string) => `posline doctor --line ${quoted(line)} --scan`;

@@ -9,7 +9,6 @@ import { textOf } from "../envelope/json.ts";
 import { readReply } from "../envelope/reply.ts";
 import { toLine } from "../envelope/request.ts";
 import { silenceMsMax } from "../line/limits.ts";
-import { drainMs } from "../recovery/limits.ts";
 import { type Crc16, otherReading } from "../wire/crc16.ts";
 import { frameOf } from "../wire/framing.ts";
 import type { RedactedBytes } from "./finding.ts";
@@ -25,6 +24,9 @@ export interface ProbePace {
   /** Milliseconds to wait for answers still missing before the line is left, by whether any service answered. */
   readonly lateMs: (anyAnswer: boolean) => number;
 }
+
+/** Milliseconds of silence that end what the device sent before: a terminal that works answers off pauses for less. */
+const drainMs = 200;
 
 /** Milliseconds that a probe's answer may take to begin; a later one is accepted too, and reported as late. */
 export const probeAnswerMs = 3_000;

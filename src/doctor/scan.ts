@@ -1,7 +1,7 @@
 import type { LineConfig } from "../config/config.ts";
 import { lineDefaults } from "../config/limits.ts";
 import { nowMs } from "../core/clock.ts";
-import { bytePatternOf } from "./byte-patterns.ts";
+import { bytePatternOf } from "../recovery/byte-patterns.ts";
 import { answerFindings, type LineToProbe, namesOfCrc16, openFailedFinding, probesOf } from "./diagnosis.ts";
 import { type Finding, finding } from "./finding.ts";
 import type { Host } from "./host.ts";

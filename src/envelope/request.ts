@@ -270,13 +270,17 @@ export function toLine(
   return body.length > 0 ? [headOf(`${head}\n`), ...body] : questionToLine(contract, route, merchantId);
 }
 
-/** Writes a request that says nothing but its route, as a line's payload. */
+/**
+ * Writes a request of posline's own as a line's payload.
+ * @param json Its body, of a contract that writes it as text; undefined where it says nothing but its route.
+ */
 export function questionToLine(
   { envelope, linePrefix }: Contract,
   route: string,
   merchantId: string | undefined,
+  json?: string,
 ): readonly Buffer[] {
-  if (envelope === "text") return [headOf(`${linePrefix}${route}`)];
+  if (envelope === "text") return [headOf(`${linePrefix}${route}${json === undefined ? "" : `\n${json}`}`)];
   return [Buffer.from(`command=${route}&data=${emptyObject}&sign=${signOf(emptyObject, merchantId ?? "")}`)];
 }
 

@@ -5,8 +5,7 @@ import type { OperationLog, OperationLogEntry } from "../contract/operation-log.
 import type { Call, ContractName, Handler, Reply, ServiceName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import { questionToLine, toLine } from "../envelope/request.ts";
-import type { LineService } from "../recovery/probe-account.ts";
-import type { Question } from "../recovery/questions.ts";
+import type { LineService, Question } from "../recovery/standing.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 import { frameOf } from "../wire/framing.ts";
 import type { LineRequest } from "./exchange.ts";
@@ -64,7 +63,6 @@ export function lineCaller(options: LineCallerOptions): Handler {
 /** Which of posline's own questions has an answer that the reply of this route may look like. */
 function questionAt({ probe, secondProbe }: Contract, route: string): Question | undefined {
   if (route === probe.route) return "probe";
-  if (secondProbe === undefined) return undefined;
   return route === secondProbe.route || secondProbe.alikeRoutes.includes(route) ? "second" : undefined;
 }
 
@@ -117,23 +115,22 @@ export function lineService(contract: Contract, rules: LineServiceRules): Contra
   const { framing, probe, secondProbe } = contract;
   const signable = contract.envelope !== "form" || rules.merchantId !== undefined;
   const asks = signable && !rules.quiet;
-  const frameOfQuestion = (route: string | undefined) =>
-    asks && route !== undefined ? frameOf(framing, questionToLine(contract, route, rules.merchantId), rules.crc16) : undefined;
+  const frameOfQuestion = (route: string, json?: string) =>
+    asks ? frameOf(framing, questionToLine(contract, route, rules.merchantId, json), rules.crc16) : undefined;
   return {
     service: rules.service ?? contract.service,
     contract: contract.service,
     framing,
     replyBytesMax: rules.replyBytesMax ?? serviceDefaults.replyBytesMax,
     probe: frameOfQuestion(probe.route),
-    second: frameOfQuestion(secondProbe?.route),
+    second: frameOfQuestion(secondProbe.route, secondProbe.body),
     ...answersOf(contract),
   };
 }
 
 /** How a service's answers to posline's own questions are known. */
-export function answersOf({ probe, secondProbe }: Contract): Pick<LineService, "questionOf" | "offersSecond"> {
+export function answersOf({ probe, secondProbe }: Contract): Pick<LineService, "questionOf"> {
   return {
-    questionOf: (reply) => (probe.isAnswer(reply) ? "probe" : secondProbe?.isAnswer(reply) ? "second" : undefined),
-    offersSecond: (reply) => secondProbe?.isOffered(reply) === true,
+    questionOf: (reply) => (probe.isAnswer(reply) ? "probe" : secondProbe.isAnswer(reply) ? "second" : undefined),
   };
 }

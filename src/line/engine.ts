@@ -4,18 +4,18 @@ import type { ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import type { Fault, FaultReason } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import { Presence } from "../core/presence.ts";
 import { type Cause, wordsOf } from "../device/open-errors.ts";
 import { msPerByte } from "../device/transport.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
 import { Liveness, type LivenessSnapshot, type ServiceLiveness } from "../recovery/liveness.ts";
-import type { KnownAnswers, LineService } from "../recovery/probe-account.ts";
 import { Recovery, type RecoveryState } from "../recovery/recovery.ts";
+import type { LineService } from "../recovery/standing.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import type { LineEffect, LineEvent, LineReported } from "./events.ts";
 import { type Ending, Exchange, type Failure, type LineRequest, tooLarge, unavailable } from "./exchange.ts";
 import type { Receiving } from "./frame-reader.ts";
-import { ambiguousMax, babbleMsMax, corruptQuietMs, probeReplyMs, silentAloneProbeMs } from "./limits.ts";
+import { idleQuestion, isIdleQuestion } from "./idle-question.ts";
+import { babbleMsMax, corruptQuietMs } from "./limits.ts";
 import { SendQueue } from "./send-queue.ts";
 import { type LineState, nextState, type StateEvent } from "./states.ts";
 
@@ -50,11 +50,8 @@ export interface EngineRest {
   readonly receiving: Receiving;
   readonly lastBusyMs: number;
   readonly babblesSinceMs?: number | undefined;
-  readonly idleProbedMs: readonly (readonly [ServiceName, number])[];
   /** Absent where the line never pauses, as in recordings made before it could. */
   readonly pausesUntilMs?: number | undefined;
-  /** Absent where none was, as in recordings made before it was noted. */
-  readonly ambiguous?: number | undefined;
   readonly recovery: RecoveryState;
   readonly liveness: LivenessSnapshot;
 }
@@ -90,10 +87,6 @@ export class LineEngine {
   #pausesUntilMs = 0;
   /** When a call, an opening or a recovery was last under way. */
   #lastBusyMs = 0;
-  /** When each service was last probed on an idle line, or one that can prove itself was given up. */
-  readonly #idleProbedMs = new Map<ServiceName, number>();
-  /** Replies in a row that may have been answers to earlier requests. */
-  #ambiguous = 0;
   #whyStopping: string | undefined;
   #stopDueMs = never;
 
@@ -124,9 +117,7 @@ export class LineEngine {
       receiving: this.#receiving,
       lastBusyMs: this.#lastBusyMs,
       babblesSinceMs: this.#babblesSinceMs,
-      idleProbedMs: [...this.#idleProbedMs],
       ...(this.#config.pauseMs === 0 ? {} : { pausesUntilMs: this.#pausesUntilMs }),
-      ...(this.#ambiguous === 0 ? {} : { ambiguous: this.#ambiguous }),
       recovery: this.#recovery.state,
       liveness: this.#liveness.state,
     };
@@ -141,9 +132,7 @@ export class LineEngine {
     this.#receiving = rest.receiving;
     this.#lastBusyMs = rest.lastBusyMs;
     this.#babblesSinceMs = rest.babblesSinceMs;
-    for (const [service, probedMs] of rest.idleProbedMs) this.#idleProbedMs.set(service, probedMs);
     this.#pausesUntilMs = rest.pausesUntilMs ?? 0;
-    this.#ambiguous = rest.ambiguous ?? 0;
     this.#recovery.state = rest.recovery;
     this.#liveness.state = rest.liveness;
   }
@@ -167,27 +156,27 @@ export class LineEngine {
   }
 
   /** Why it is in its state, for people; while a service is silent, or refuses to prove it clean, that, and what to do. */
-  reason(now: number): string {
+  reason(): string {
     const isOpen = this.#state !== "down" && this.#state !== "closed";
-    const trouble = isOpen ? this.#trouble(now) : undefined;
-    const refusal = this.#isRecovering ? this.#liveness.refusal(this.#recovery.owing) : undefined;
+    const trouble = isOpen ? this.#trouble() : undefined;
+    const refusal = this.#isRecovering ? this.#liveness.refusal(this.#recovery.out) : undefined;
     const cause = trouble ?? refusal;
     return cause === undefined ? this.#reason : wordsOf(cause);
   }
 
   /** Why a service is silent. Of a recovery those are the cause that it waits for. */
-  #trouble(now: number): Cause | undefined {
-    return this.#liveness.trouble(now, this.#isRecovering ? this.#recovery.owing : undefined);
+  #trouble(): Cause | undefined {
+    return this.#liveness.trouble(this.#isRecovering ? this.#recovery.out : undefined);
   }
 
   /** How each service of the line does. */
-  liveness(now: number): readonly ServiceLiveness[] {
-    return this.#liveness.view(now);
+  liveness(): readonly ServiceLiveness[] {
+    return this.#liveness.view();
   }
 
-  /** What the line that follows on the same device must know. */
-  get known(): readonly KnownAnswers[] {
-    return this.#recovery.known;
+  /** Who owes a call's answer: what the line that follows on the same device must know. */
+  get owing(): readonly ServiceName[] {
+    return this.#recovery.owing;
   }
 
   /** Takes an event, and says what is to be done before the next one is given. */
@@ -250,22 +239,19 @@ export class LineEngine {
 
   // --- the device
 
-  #opened({ known, seed }: LineEvent & { at: "opened" }, now: number): void {
-    if (seed !== undefined) this.#recovery.seed(seed);
-    if (known !== undefined) this.#recovery.inherit(known);
+  #opened({ owing, seed }: LineEvent & { at: "opened" }, now: number): void {
     this.#wasTried = true;
     this.#receiving = { phase: "idle", heardMs: now, burstUntilMs: 0 };
     this.#isDrained = false;
     this.#take("up", "the device opened");
-    this.#recovery.begin(now);
+    this.#recovery.opened(now, seed, owing);
     this.#liveness.opened();
-    this.#idleProbedMs.clear();
     this.#lastBusyMs = now;
   }
 
   #drained(now: number): void {
     this.#isDrained = true;
-    if (!this.#lookClean(now, "the line is silent, and no answer is outstanding")) this.#recovery.begin(now);
+    this.#recovery.heardBytes(now);
     this.#proceed(now);
   }
 
@@ -282,7 +268,7 @@ export class LineEngine {
     this.#current = undefined;
     this.#isDrained = false;
     this.#isWriting = false;
-    if (current !== undefined && !nothingWritten) this.#recovery.owe(current.request.service, current.request.shapedAs);
+    if (current !== undefined && !nothingWritten) this.#unanswered(current, now);
     this.#take("down", reason);
     for (const discard of discards) this.#report({ is: "discard", discard });
     const why = `it is down (${reason})`;
@@ -304,7 +290,7 @@ export class LineEngine {
     const left = exchange.request.caller.gone
       ? this.#unavailable("caller-left", "the client has disconnected, or shut down its side of the connection")
       : undefined;
-    const refusal = left ?? this.refusal(now, exchange);
+    const refusal = left ?? this.refusal(now, exchange) ?? this.hindered(exchange.request.service);
     if (refusal !== undefined) this.#settle(exchange, refusal);
     else if (this.#isFree(now)) this.#sendOrRecord(exchange, now);
     else this.#queue.add(exchange);
@@ -319,13 +305,21 @@ export class LineEngine {
   refusal(now: number, call: Pick<Exchange, "background"> = { background: false }): Fault | undefined {
     if (this.#whyStopping !== undefined) return this.#unavailable("stopping", this.#whyStopping);
     // Before the first attempt to open the device has ended, nobody knows whether there is one.
-    if (this.#wasTried && this.#state === "down") return this.#unavailable("line-down", `it is down (${this.reason(now)})`);
+    if (this.#wasTried && this.#state === "down") return this.#unavailable("line-down", `it is down (${this.reason()})`);
     if (this.#isFree(now) || !this.#queue.isFullFor(call)) return undefined;
     return this.#unavailable("queue-full", `${this.#config.queueCallsMax} calls are waiting, which is the limit`);
   }
 
   #unavailable(reason: FaultReason, state: string): Fault {
     return unavailable(this.#name, reason, state);
+  }
+
+  /** Why no call of a service is sent, nor waits: it was set aside, or another one of its framing was that owes a call. */
+  hindered(service: ServiceName): Fault | undefined {
+    const hindering = this.#recovery.hindering(service);
+    if (hindering === undefined) return undefined;
+    const cause = this.#liveness.trouble([hindering]);
+    return this.#unavailable("recovering", cause === undefined ? `${hindering} has not answered` : wordsOf(cause));
   }
 
   #sendOrRecord(exchange: Exchange, now: number): void {
@@ -357,14 +351,7 @@ export class LineEngine {
     const isHead = this.#queue.head === exchange;
     // One that is in flight runs to its end.
     if (!this.#queue.remove(exchange)) return;
-    this.#settle(
-      exchange,
-      exchange.refusal(
-        "caller-left",
-        `the client disconnected, or shut down its side of the connection, before ${isHead ? "the request was sent" : "its turn came"}`,
-        now,
-      ),
-    );
+    this.#settle(exchange, callerLeft(exchange, isHead ? "the request was sent" : "its turn came", now));
     this.#proceed(now);
   }
 
@@ -393,15 +380,9 @@ export class LineEngine {
       const isRecorded = this.#queue.isHeadReady;
       const next = this.#queue.next();
       if (next === undefined) return;
-      if (next.request.caller.gone)
-        this.#settle(
-          next,
-          next.refusal(
-            "caller-left",
-            "the client disconnected, or shut down its side of the connection, before its turn came",
-            now,
-          ),
-        );
+      const hindered = this.hindered(next.request.service);
+      if (next.request.caller.gone) this.#settle(next, callerLeft(next, "its turn came", now));
+      else if (hindered !== undefined) this.#settle(next, hindered);
       else if (isRecorded) this.#send(next, false, now);
       else this.#sendOrRecord(next, now);
     }
@@ -459,7 +440,6 @@ export class LineEngine {
     this.#babblesSinceMs ??= now;
     if (now < this.#babblesSinceMs + babbleMsMax) return;
     this.#take("stray", "bytes come without a pause, and none of them is an answer: wrong speed, or another device?");
-    this.#recovery.awaitPause(now);
   }
 
   /** Two replies in one read, and not the same one twice: which is the call's isn't known. Zeros behind one read as empty frames. */
@@ -493,22 +473,18 @@ export class LineEngine {
     const current = this.#current;
     if (this.#isRecovering) this.#framedInRecovery(frame, json, now);
     // Zeros read as empty frames: a terminal pads with them, and answers nothing by that.
-    else if (frame.payloadBytes === 0) this.#report({ is: "late", frame });
-    else if (current === undefined || this.#isStray(frame, json, current.request)) this.#strayed(frame, json, now);
+    else if (frame.payloadBytes === 0) {
+      this.#liveness.strayed("noise", now);
+      this.#report({ is: "late", frame });
+    } else if (current === undefined || this.#isStray(frame, json, current.request)) this.#strayed(frame, json, now);
     else if (this.#isWriting) {
       // Not the reply, so the next frame may not be it either.
       this.#report({ is: "late", frame });
       this.#fail(current, { reason: "reply-ambiguous", why: "a frame came before the whole request was sent" }, now);
-    } else if (frame.payloadBytes > this.#replyBytesMaxOf(current)) this.#fail(current, tooLarge, now);
+    } else if (this.#isIdleProbe) this.#repliedIdle(current, json, now);
+    else if (frame.payloadBytes > this.#replyBytesMaxOf(current)) this.#fail(current, tooLarge, now);
     else if (typeof read === "string") this.#fail(current, { reason: "reply-corrupt", why: `the reply is ${read}` }, now);
-    else if (this.#recovery.takeAmbiguous(frame.framing, current.request, read.json, now)) {
-      const isSuccess = read.status === "success";
-      const why = isSuccess
-        ? "a success came that may be the answer to an earlier request"
-        : "an error came that may be the answer to an earlier request";
-      this.#report({ is: "late", frame });
-      this.#fail(current, { reason: "reply-ambiguous", why }, now);
-    } else this.#replied(current, frame, read, now);
+    else this.#replied(current, frame, read, now);
   }
 
   /** On a shared line a reply may be larger than its own service allows. */
@@ -519,17 +495,23 @@ export class LineEngine {
   #replied(current: Exchange, frame: Frame, read: ReadReply, now: number): void {
     const { service } = current.request;
     this.#current = undefined;
-    this.#ambiguous = 0;
     this.#take("frame");
     this.#liveness.heard(service, now);
-    if (this.#isIdleProbe) this.#recovery.repliedIdle(service, read.json, now);
-    else {
-      this.#recovery.replied(service, this.#recovery.questionOf(service, read.json));
-      this.#lastBusyMs = now;
-    }
+    this.#lastBusyMs = now;
     this.#settle(current, current.reply(frame, read, now));
-    // An answer may be owed all the same, by a frame that strayed in before this one.
-    if (this.#recovery.owes) this.#outOfStep(now);
+    // A service may be out of step all the same, by a frame that strayed in before this one.
+    if (!this.#recovery.isClean) this.#outOfStep();
+  }
+
+  /** An idle line's question is answered, by whatever it is. */
+  #repliedIdle({ request: { service } }: Exchange, json: JsonObject | undefined, now: number): void {
+    this.#current = undefined;
+    this.#take("frame");
+    this.#liveness.heard(service, now);
+    const isRight = this.#recovery.answeredIdle(service, json, now);
+    if (isRight) this.#liveness.probed(service);
+    else this.#liveness.refused(service, json);
+    if (!this.#recovery.isClean) this.#take("stray", `${service} has answered posline's own question`);
   }
 
   /** Whether a frame that came while a request was out can't be its reply. */
@@ -537,18 +519,15 @@ export class LineEngine {
     return framing !== request.framing || (json !== undefined && this.#recovery.isProbeAnswer(framing, json, request));
   }
 
-  /** A whole frame for nobody, other than a stale probe answer, says that question and answer are out of step. */
+  /** A whole frame for nobody says that question and answer are out of step. */
   #strayed(frame: Frame, json: JsonObject | undefined, now: number): void {
     this.#report({ is: "late", frame });
     this.#liveness.strayed("late", now);
-    const stale = json === undefined ? undefined : this.#recovery.heardStale(frame.framing, json, now);
-    if (stale !== "left over") this.#recovery.suspectFraming(frame.framing);
-    if (stale === "out of step" && this.#current !== undefined) {
-      // The answer to a call before may come in place of this one's.
-      this.#fail(this.#current, { reason: "reply-ambiguous", why: "answers to older requests come" }, now);
-    } else if (this.#state === "awaiting") this.#take("stray");
-    else if (stale === "left over") this.#take("frame");
-    else this.#outOfStep(now);
+    this.#recovery.unasked(frame.framing, json, now);
+    // The call that is out goes on: what can't be its reply says nothing of it.
+    if (this.#current !== undefined) this.#take("stray");
+    else if (this.#recovery.isClean) this.#take("frame");
+    else this.#outOfStep();
   }
 
   #framedInRecovery(frame: Frame, json: JsonObject | undefined, now: number): void {
@@ -566,8 +545,8 @@ export class LineEngine {
     const { kind, service } = this.#recovery.heard(frame.framing, json, now);
     if (service === undefined) this.#liveness.strayed(json === undefined ? "noise" : "late", now);
     else this.#liveness.heard(service, now);
-    const code = json?.["code"];
-    if (kind !== "late") this.#liveness.probed(service, kind, typeof code === "number" ? code : undefined);
+    if (kind === "refusal") this.#liveness.refused(service, json);
+    else if (kind === "answer") this.#liveness.probed(service);
     if (kind !== "answer") this.#report({ is: "late", frame });
     else if (json !== undefined) this.#report({ is: "probe answered", service, answer: json });
     this.#take(kind === "answer" ? "frame" : "stray");
@@ -582,27 +561,30 @@ export class LineEngine {
     this.#recovery.heardBytes(now);
     if (discard.checksum === undefined) return;
     // As good a stray as a whole one: it answered something.
-    this.#recovery.suspectFraming(discard.checksum.crc32 === undefined ? "length" : "stx");
-    this.#outOfStep(now);
+    this.#recovery.unasked(discard.checksum.crc32 === undefined ? "length" : "stx", undefined, now);
+    if (!this.#recovery.isClean) this.#outOfStep();
   }
 
-  #outOfStep(now: number): void {
+  #outOfStep(): void {
     this.#take("stray", "a frame came that was not requested");
-    this.#recovery.begin(now);
+  }
+
+  /** What was asked has no whole answer. */
+  #unanswered({ request: { service } }: Exchange, now: number): void {
+    if (this.#isIdleProbe) this.#recovery.lostIdle(service, now);
+    else this.#recovery.lost(service, now);
   }
 
   /** Sent, and no good reply: its outcome is unknown, or it is sent once more where that does no harm. */
   #fail(exchange: Exchange, failure: Failure, now: number): void {
     const isTimeout = failure.reason === "no-reply";
-    const { service, shapedAs } = exchange.request;
+    const { service } = exchange.request;
     this.#current = undefined;
-    this.#recovery.owe(service, shapedAs);
+    this.#unanswered(exchange, now);
     const silence = isTimeout ? this.#liveness.silence(service, now) : undefined;
     if (isTimeout) this.#liveness.unanswered(service, now);
-    this.#take("fail", failure.why);
-    this.#ambiguous = failure.reason === "reply-ambiguous" ? this.#ambiguous + 1 : 0;
-    if (this.#ambiguous < ambiguousMax) this.#recovery.begin(now);
-    else this.#recovery.outlastStale(now);
+    // That a service which was set aside is silent still changes nothing.
+    this.#take(this.#recovery.isClean ? "clean" : "fail", failure.why);
     if (!isTimeout && exchange.isRepeatable && !this.isStopping) {
       exchange.waitsAgain(failure, now + this.#config.queueWaitMs);
       this.#queue.putFirst(exchange);
@@ -623,7 +605,11 @@ export class LineEngine {
     const { phase, heardMs, burstUntilMs } = this.#receiving;
     if (this.#current !== undefined) return this.#current.dueMs(phase, heardMs);
     // A frame that has begun has clocks of its own, which a probe's answer would only wind up again.
-    if (this.#isRecovering) return phase === "in-frame" ? never : Math.max(this.#recovery.dueMs(this.#isStill), this.#mayAskMs);
+    if (this.#isRecovering) {
+      if (phase === "in-frame") return never;
+      if (this.#recovery.isClean) return this.#isStill ? burstUntilMs : never;
+      return Math.max(this.#recovery.dueMs(this.#isStill), this.#mayAskMs);
+    }
     if (this.#state !== "idle" || !this.#isStill) return never;
     const quietMs = Math.max(burstUntilMs, this.#pausesUntilMs);
     if (this.#queue.hasReady) return quietMs;
@@ -641,7 +627,7 @@ export class LineEngine {
    */
   get #corruptOverMs(): number {
     const { phase, heardMs } = this.#receiving;
-    return phase === "garbage" ? Math.min(heardMs + corruptQuietMs, this.#recovery.probedMs + probeIntervalMs) : 0;
+    return phase === "garbage" ? Math.min(heardMs + corruptQuietMs, this.#recovery.askedMs + probeIntervalMs) : 0;
   }
 
   #tick(now: number): void {
@@ -659,7 +645,7 @@ export class LineEngine {
     const isBeingRecorded = this.#queue.head === exchange && !this.#queue.isHeadReady;
     const waiting: Failure = isBeingRecorded
       ? { reason: "not-recorded", why: "it was still being recorded in the journal" }
-      : this.#whyWaiting(now);
+      : this.#whyWaiting();
     const waitedMs = this.#queue.head === exchange ? now - exchange.cameMs : this.#config.queueWaitMs;
     this.#queue.remove(exchange);
     this.#settle(
@@ -669,20 +655,20 @@ export class LineEngine {
   }
 
   /** What holds up a call that waits. */
-  #whyWaiting(now: number): Failure {
+  #whyWaiting(): Failure {
     if (this.#state === "down") return { reason: "line-down", why: "its device is still being opened" };
     if (!this.#isRecovering) return { reason: "waited-too-long", why: "it is busy with other calls" };
-    const trouble = this.#trouble(now);
+    const trouble = this.#trouble();
     const why = trouble === undefined ? [this.#reason, ...this.#awaited()].join("; ") : wordsOf(trouble);
     return { reason: "recovering", why: `it is recovering (${why})` };
   }
 
   /** What a recovery waits for. */
   #awaited(): readonly string[] {
-    const { answered, owing } = this.#recovery;
-    const silent = owing.filter((service) => !answered.includes(service));
+    const { answering, out } = this.#recovery;
+    const silent = out.filter((service) => !answering.includes(service));
     if (silent.length > 0) return this.#liveness.whyUnproven(silent);
-    return answered.length > 0 ? [`left-over answers of ${answered.join(", ")} may still come`] : [];
+    return answering.length > 0 ? [`older answers of ${answering.join(", ")} may still come`] : [];
   }
 
   #replyDue(current: Exchange, phase: Receiving["phase"], now: number): void {
@@ -693,82 +679,56 @@ export class LineEngine {
   /** Settles by silence what can be; otherwise probes, if it is time for it. */
   #recoveryDue(now: number): void {
     if (this.#receiving.phase === "in-frame") return;
-    const { owing, silent } = this.#recovery;
-    if (this.#isStill && this.#recovery.settleBySilence(now)) {
-      // They were silent just now: asking them again at once would say no more.
-      for (const service of owing) if (this.#recovery.isProven(service)) this.#idleProbedMs.set(service, now);
-      this.#lookClean(now, this.#whyClean(silent, now));
+    if (this.#isStill && this.#recovery.settle(now).length > 0) {
+      this.#lookClean(now, this.#whyClean());
       return;
     }
     if (now < this.#mayAskMs) return;
-    const asked = this.#recovery.probeDue(now);
+    const asked = this.#recovery.askDue(now);
     if (asked === undefined) return;
     const { service } = asked.lineService;
     this.#liveness.unanswered(service, now);
     this.#write(asked.frame, service, undefined);
   }
 
-  /** Why calls are sent though these services did not prove the line clean. */
-  #whyClean(unproven: readonly ServiceName[], now: number): string {
-    if (unproven.length === 0) return "the terminal answered, and its left-over answers were waited for: the line is ready";
-    const refusals = this.#liveness
-      .view(now)
-      .filter(({ service, refusal }) => refusal !== undefined && unproven.includes(service));
-    const silent = unproven.filter((name) => !refusals.some(({ service }) => service === name)).join(" and ");
-    const waited = durationText(this.#config.lateReplyMs);
+  /** Why calls are sent, and of whom not. */
+  #whyClean(): string {
+    const { aside, vague } = this.#recovery;
+    const refusal = this.#liveness.refusal(vague);
+    const cause = this.#liveness.trouble(aside);
     const why = [
-      ...(silent === "" ? [] : [`no answer of ${silent} for ${waited} or longer: calls are sent, but ${silent} may be off`]),
-      ...refusals.map(({ refusal }) => (refusal === undefined ? "" : `${wordsOf(refusal)}; calls are sent`)),
+      ...(aside.length === 0
+        ? []
+        : [`${aside.join(" and ")} gets no calls until it answers${cause === undefined ? "" : `, since ${wordsOf(cause)}`}`]),
+      ...(refusal === undefined ? [] : [`${wordsOf(refusal)}; calls are sent`]),
     ];
-    return why.join(". ");
+    return why.length === 0 ? "the terminal was silent for long enough: the line is ready" : why.join(". ");
   }
 
-  /** Ends the recovery if nobody owes an answer any more; true when it did. */
-  #lookClean(now: number, why: string): boolean {
-    if (!this.#isStill || !this.#isRecovering || !this.#recovery.isClean(now)) return false;
-    this.#recovery.end(now);
+  /** Ends the recovery if each service is in step or set aside. */
+  #lookClean(now: number, why: string): void {
+    if (!this.#isRecovering || !this.#isPausing(now) || !this.#recovery.isClean) return;
     this.#take("clean", why);
     this.#lastBusyMs = now;
-    return true;
   }
 
   // --- an idle line
 
-  /**
-   * When to probe an idle line, so that a terminal that was switched off is known of before the next sale. Only a service that has
-   * answered a probe before is asked: the silence of another would hold up calls that come meanwhile, and prove nothing. After an opening
-   * it is asked at once, unless it was heard: it may be another terminal. One that was silent at the start is asked once it has
-   * replied to a call: who is known to answer is waited for when a customer takes long.
-   */
   get #idleProbeDueMs(): number {
-    let due = never;
-    if (this.#state !== "idle") return due;
-    for (const { service } of this.#recovery.idleProbed) due = Math.min(due, this.#idleProbeOf(service));
-    return due;
-  }
-
-  #idleProbeOf(service: ServiceName): number {
-    const probedMs = this.#idleProbedMs.get(service);
-    const { idleProbeMs, lateReplyMs } = this.#config;
-    const isProven = this.#recovery.isProven(service);
-    if (!isProven && idleProbeMs === 0) return never;
-    if (probedMs === undefined && !(isProven && this.#liveness.wasHeard(service))) return this.#lastBusyMs;
-    if (idleProbeMs === 0) return never;
-    const everyMs = this.#recovery.isSilentAlone(service) ? Math.max(idleProbeMs, silentAloneProbeMs) : idleProbeMs;
-    // An older answer that is still to come comes in the pause, and isn't taken for the next question's each time.
-    const pauseMs = this.#recovery.mayBeBehind(service) ? Math.max(idleProbeMs, lateReplyMs) : idleProbeMs;
-    return Math.max(this.#lastBusyMs + pauseMs, (probedMs ?? this.#lastBusyMs) + everyMs);
+    if (this.#state !== "idle") return never;
+    return this.#recovery.idleDue(this.#config.idleProbeMs, this.#lastBusyMs).dueMs;
   }
 
   /** Asks as any call does, so that an answer that stays out leads to the same proof. Calls that come meanwhile wait behind it. */
   #probeIdle(now: number): void {
-    if (now < this.#idleProbeDueMs) return;
-    const due = this.#recovery.idleProbed.filter(({ service }) => now >= this.#idleProbeOf(service));
-    // Who replies says of the others that they are silent alone.
-    const lineService = due.find(({ service }) => !this.#recovery.isSilent(service)) ?? due[0];
-    if (lineService?.probe === undefined) return;
-    this.#idleProbedMs.set(lineService.service, now);
-    this.#send(new Exchange(this.#name, probeOf(lineService), lineService.probe, { cameMs: now, waitUntilMs: now }), true, now);
+    const { lineService, dueMs } = this.#recovery.idleDue(this.#config.idleProbeMs, this.#lastBusyMs);
+    if (now < dueMs || lineService?.probe === undefined) return;
+    this.#recovery.askedIdle(lineService.service, now);
+    this.#send(
+      new Exchange(this.#name, idleQuestion(lineService), lineService.probe, { cameMs: now, waitUntilMs: now }),
+      true,
+      now,
+    );
   }
 
   // --- the end
@@ -787,7 +747,7 @@ export class LineEngine {
     this.#current = undefined;
     if (current !== undefined) {
       // The line that follows on the device has to know that its answer may come.
-      this.#recovery.owe(current.request.service, current.request.shapedAs);
+      this.#unanswered(current, now);
       this.#settle(current, current.failure({ reason: "stopping", why: `${why}, and the reply had not come` }, now));
     }
     this.#effects.push({ do: "close" });
@@ -803,7 +763,7 @@ export class LineEngine {
   #take(event: StateEvent, reason = ""): void {
     const before = this.#state;
     this.#state = nextState(before, event);
-    if (before === this.#state || event === "send" || (event === "frame" && before === "awaiting")) return;
+    if (before === this.#state || event === "send" || (before === "awaiting" && this.#state === "idle")) return;
     this.#reason = reason;
     this.#report({ is: "state", state: this.#state, reason });
   }
@@ -817,7 +777,7 @@ export class LineEngine {
 
   /** Nobody waits for an idle line's own probe, so its ending is dropped: what it proves was noted where the answer came, or stayed out. */
   #settle(exchange: Exchange, ending: Ending): void {
-    if (exchange.request.caller !== nobody) this.#effects.push({ do: "settle", exchange, ending });
+    if (!isIdleQuestion(exchange.request)) this.#effects.push({ do: "settle", exchange, ending });
   }
 
   #report(what: LineReported): void {
@@ -830,22 +790,7 @@ const isAnswer = (item: Decoded) => item.kind === "frame" || item.reason !== "no
 
 const jsonOf = (read: ReturnType<typeof readReply>) => (typeof read === "string" ? undefined : read.json);
 
-/** Who waits for an idle line's own question. */
-const nobody = new Presence();
-
-function probeOf({ service, framing }: LineService): LineRequest {
-  return {
-    service,
-    route: "",
-    requestId: "",
-    framing,
-    payload: [],
-    replyTimeoutMs: probeReplyMs,
-    urgent: false,
-    background: true,
-    repeatable: false,
-    shapedAs: "probe",
-    adviceWhenUnknown: "",
-    caller: nobody,
-  };
+function callerLeft(exchange: Exchange, before: string, now: number): Fault {
+  const why = `the client disconnected, or shut down its side of the connection, before ${before}`;
+  return exchange.refusal("caller-left", why, now);
 }

@@ -2,7 +2,6 @@ import type { ServiceName } from "../core/call.ts";
 import type { Fault } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { Cause } from "../device/open-errors.ts";
-import type { KnownAnswers } from "../recovery/probe-account.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import type { Ending, Exchange } from "./exchange.ts";
 import type { Receiving } from "./frame-reader.ts";
@@ -15,9 +14,9 @@ export type LineEvent =
   /** The device opened; what is received before `drained` may be older than the opening. */
   | {
       readonly at: "opened";
-      /** What the line knew that had the device before; absent where none had, or that is known already. */
-      readonly known?: readonly KnownAnswers[] | undefined;
-      /** What the draws of this opening's questions follow from, 32 bits; absent in recordings made before there were any. */
+      /** Who owed a call's answer on the line that had the device before; absent where none had, or that is known already. */
+      readonly owing?: readonly ServiceName[] | undefined;
+      /** What the draws of this opening's questions follow from, 32 bits; where absent, from the last one. */
       readonly seed?: number | undefined;
     }
   /** The silence came that an opening begins with: from now on the line may be written. */

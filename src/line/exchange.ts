@@ -4,7 +4,7 @@ import { Fault, type FaultDetails, type FaultReason, nothingSent } from "../core
 import { bytesOf } from "../core/pieces.ts";
 import type { Presence } from "../core/presence.ts";
 import type { ReadReply } from "../envelope/reply.ts";
-import type { Question } from "../recovery/questions.ts";
+import type { Question } from "../recovery/standing.ts";
 import type { Discard, DiscardReason, Frame, Framing } from "../wire/decoded.ts";
 import type { Receiving } from "./frame-reader.ts";
 import { babbleMsMax, corruptQuietMs } from "./limits.ts";

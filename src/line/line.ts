@@ -7,7 +7,7 @@ import type { JsonObject } from "../core/json-object.ts";
 import type { Cause } from "../device/open-errors.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import type { ServiceLiveness } from "../recovery/liveness.ts";
-import type { KnownAnswers, LineService } from "../recovery/probe-account.ts";
+import type { LineService } from "../recovery/standing.ts";
 import type { Discard, Frame } from "../wire/decoded.ts";
 import { frameOf } from "../wire/framing.ts";
 import { LineEngine } from "./engine.ts";
@@ -39,8 +39,8 @@ export interface LineOptions {
   /** The services on this line. */
   readonly services: readonly LineService[];
   readonly open: OpenTransport;
-  /** What the line knew that had the device before, asked for at the first opening; absent where none can have had it. */
-  readonly inherited?: (() => readonly KnownAnswers[] | undefined) | undefined;
+  /** Who owed a call's answer on the line that had the device before, asked for at the first opening; absent where none can have had it. */
+  readonly inherited?: (() => readonly ServiceName[]) | undefined;
   readonly report: LineReport;
   /** Sees all that happens on the line, for a recording, a tap or a page; absent where nobody does. */
   readonly observe?: LineObserve | undefined;
@@ -96,9 +96,9 @@ export class Line {
     this.#link = new FramedLink(config, traffic, open, {
       opened: () => {
         this.#lastDevice = this.#link.device;
-        const known = this.#hasOpened ? undefined : inherited?.();
+        const owing = this.#hasOpened ? undefined : inherited?.();
         this.#hasOpened = true;
-        this.#feed({ at: "opened", seed: randomInt(2 ** 32), ...(known === undefined ? {} : { known }) });
+        this.#feed({ at: "opened", seed: randomInt(2 ** 32), ...(owing === undefined ? {} : { owing }) });
       },
       drained: () => this.#feed({ at: "drained" }),
       received: (items, receiving) => this.#feed({ at: "received", items, receiving }),
@@ -114,17 +114,17 @@ export class Line {
 
   /** Why it is in its state, for people. */
   get reason(): string {
-    return this.#engine.reason(nowMs());
+    return this.#engine.reason();
   }
 
-  /** What the line that follows on the same device must know; undefined where this one never had it. */
-  get known(): readonly KnownAnswers[] | undefined {
-    return this.#hasOpened ? this.#engine.known : undefined;
+  /** Who owes a call's answer, which the line that follows on the same device must know; undefined where this one never had it. */
+  get owing(): readonly ServiceName[] | undefined {
+    return this.#hasOpened ? this.#engine.owing : undefined;
   }
 
   /** How each service of the line does: whether it was heard since the opening, and when. */
-  liveness(now: number): readonly ServiceLiveness[] {
-    return this.#engine.liveness(now);
+  liveness(): readonly ServiceLiveness[] {
+    return this.#engine.liveness();
   }
 
   get waiting(): number {

@@ -23,7 +23,7 @@ export const transitions: Readonly<Record<LineState, Readonly<Partial<Record<Sta
   recovering: { frame: "recovering", stray: "recovering", clean: "idle", down: "down", close: "closed" },
   // A stray frame while idle means that question and answer are out of step: the next reply would be the wrong one.
   idle: { send: "awaiting", frame: "idle", stray: "recovering", down: "down", close: "closed" },
-  awaiting: { frame: "idle", stray: "awaiting", fail: "recovering", down: "down", close: "closed" },
+  awaiting: { frame: "idle", stray: "awaiting", fail: "recovering", clean: "idle", down: "down", close: "closed" },
   closed: {},
 };
 

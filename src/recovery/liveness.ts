@@ -1,11 +1,14 @@
 import type { LineConfig } from "../config/config.ts";
 import type { ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import type { Cause } from "../device/open-errors.ts";
 import { otherReading } from "../wire/crc16.ts";
 import type { Discard, Framing } from "../wire/decoded.ts";
+import { isConsole } from "./byte-patterns.ts";
 import {
   asksToLogIn,
+  damages,
   doctorFor,
   echoes,
   garbles,
@@ -16,12 +19,12 @@ import {
   onlyEchoes,
   otherCrc16,
   otherThanContract,
+  refusalWords,
   refused,
   silent,
-  wrongChecksum,
 } from "./causes.ts";
 import { evidenceMs, silentWarnMs } from "./limits.ts";
-import type { LineService } from "./probe-account.ts";
+import type { LineService } from "./standing.ts";
 
 /**
  * Whether the terminal behind a line is there. A clean line does not prove it: silence proves that no late answer comes, and no
@@ -177,17 +180,19 @@ export class Liveness {
     this.#report.heardAgain(name);
   }
 
-  /**
-   * It answered the question by which its line is proven clean.
-   * @param kind Its answer, an error in place of it, or something that its contract doesn't have.
-   * @param code The error's, where it has one.
-   */
-  probed(name: ServiceName, kind: "answer" | "refusal" | "odd", code?: number): void {
+  /** It answered the question by which it is proven in step. */
+  probed(name: ServiceName): void {
+    const service = this.#serviceOf(name);
+    if (service !== undefined) service.refusedWith = undefined;
+  }
+
+  /** The same with something else: an error, or what its contract doesn't have; `reply` is undefined when that is not a JSON object. */
+  refused(name: ServiceName, reply: JsonObject | undefined): void {
     const service = this.#serviceOf(name);
     if (service === undefined) return;
-    if (kind === "answer") service.refusedWith = undefined;
-    else if (kind === "odd") service.refusedWith = otherThanContract;
-    else service.refusedWith = code === undefined ? "an error" : `code ${code}`;
+    const code = reply?.["code"];
+    const words = () => refusalWords(typeof code === "number" ? code : undefined);
+    service.refusedWith = reply?.["status"] === "error" ? words() : otherThanContract;
   }
 
   /** What the first of these services answers in place of what would prove its line clean; undefined where none does. */
@@ -217,15 +222,16 @@ export class Liveness {
     return this.#serviceOf(name)?.heardMs !== undefined;
   }
 
-  /** It was asked, and has not replied yet. */
+  /** It was asked, and has not replied yet. What came long before says nothing of that. */
   unanswered(name: ServiceName, sinceMs: number): void {
     const service = this.#serviceOf(name);
     if (service !== undefined) service.silentSinceMs ??= sinceMs;
+    for (const [kind, lastMs] of this.#evidence) if (sinceMs >= lastMs + evidenceMs) this.#evidence.delete(kind);
   }
 
   /** Bytes came that became no frame. */
   discarded({ reason, checksum, head }: Discard, now: number): void {
-    if (isConsole(head)) this.#evidence.set("login prompt", now);
+    if (isConsole(Buffer.from(head, "hex"))) this.#evidence.set("login prompt", now);
     const other = otherReading(this.#line.config.crc16);
     const fitsOther = checksum?.[other] !== undefined && checksum[other] === checksum.got;
     this.#evidence.set(fitsOther ? "other crc16" : reason === "checksum" ? "checksum" : "noise", now);
@@ -258,7 +264,7 @@ export class Liveness {
       const { name, isReported, silentSinceMs } = service;
       if (isReported || silentSinceMs === undefined || now < silentSinceMs + silentWarnMs) continue;
       service.isReported = true;
-      this.#report.unheard(name, this.#causeOf(service, now));
+      this.#report.unheard(name, this.#causeOf(service));
     }
   }
 
@@ -273,16 +279,16 @@ export class Liveness {
    * The cause that was reported of a service that is still silent, as it is now; undefined while there is none.
    * @param among Only of these; of all where absent.
    */
-  trouble(now: number, among?: readonly ServiceName[]): Cause | undefined {
+  trouble(among?: readonly ServiceName[]): Cause | undefined {
     const service = this.#services.find(({ isReported, name }) => isReported && (among?.includes(name) ?? true));
-    return service === undefined ? undefined : this.#causeOf(service, now);
+    return service === undefined ? undefined : this.#causeOf(service);
   }
 
   /** How each service of the line does. */
-  view(now: number): readonly ServiceLiveness[] {
+  view(): readonly ServiceLiveness[] {
     return this.#services.map((service) => {
       const state = stateOf(service);
-      const cause = state === "unheard" ? this.#causeOf(service, now) : undefined;
+      const cause = state === "unheard" ? this.#causeOf(service) : undefined;
       const { name, heardMs } = service;
       return { service: name, state, heardMs, cause, refusal: this.#refusalOf(service) };
     });
@@ -293,11 +299,12 @@ export class Liveness {
   }
 
   /** What is likeliest, by what came in the last moments. */
-  #causeOf(service: Service, now: number): Cause {
+  #causeOf(service: Service): Cause {
     const { name, config } = this.#line;
     const { silentSinceMs } = service;
+    const speed = `baudRate ${config.baudRate}`;
     if (silentSinceMs === undefined) return notAsked(service.name);
-    switch (evidences.find((kind) => now < (this.#evidence.get(kind) ?? Number.NEGATIVE_INFINITY) + evidenceMs)) {
+    switch (evidences.find((kind) => this.#evidence.has(kind))) {
       case "login prompt":
         return asksToLogIn();
       case "echo":
@@ -305,24 +312,25 @@ export class Liveness {
       case "other crc16":
         return otherCrc16(name, otherReading(config.crc16));
       case "checksum":
-        return wrongChecksum();
+        return damages();
       case "noise":
       case "babble":
-        return garbles(name, config.baudRate);
+        return garbles([
+          `compare baudRate ${config.baudRate}, parity and dataBits with the terminal's`,
+          `${doctorFor(name)} says how to see what comes`,
+        ]);
       case "late":
         return late();
       default:
         if (this.#services.some((other) => answersBeside(other, silentSinceMs))) return notServed(service.name);
         if (this.#services.some((other) => answersBeside(other, silentSinceMs - evidenceMs)))
           return maybeNotServed(service.name);
-        return silent(name, config.baudRate, service.framing === "length" ? config.crc16 : undefined);
+        return silent([
+          `compare ${service.framing === "length" ? `${speed} and crc16 "${config.crc16}"` : speed} with the terminal's settings`,
+          `${doctorFor(name)} says how to test the terminal itself`,
+        ]);
     }
   }
-}
-
-/** Whether discarded bytes begin as a console's do: with the name of its system, or with its prompt. */
-export function isConsole(head: string): boolean {
-  return /^[\r\n]*(?:Debian|Raspbian|Ubuntu|[\w.-]+ login:|Password:)/.test(Buffer.from(head, "hex").toString("latin1"));
 }
 
 /** Whether a service answers while another is silent. That it did before says nothing: the terminal may have been switched off since. */

@@ -40,7 +40,7 @@ test("Status shows a real line as it goes: its states, its operations, its queue
     assert.equal(ready, true);
     assert.equal(lines.till.state, "idle");
     assert.equal(lines.till.counters.openings, 1);
-    assert.deepEqual(services.bank.offer.operations, ["sale", "check"]);
+    assert.deepEqual(services.bank.offer.operations, ["sale", "check", "terminals"]);
     assert.deepEqual(services.qr.offer.systems, [{ name: "PALM", operations: ["showqrcode", "check"] }]);
     assert.deepEqual([...new Set(told.probes.map(({ service }) => service))], ["bank", "qr"]);
     const first = ending(line, requestFor("A-1"));

@@ -5,7 +5,7 @@ import { LineSet } from "../../src/app/line-set.ts";
 import type { Served, SharedLine } from "../../src/app/served.ts";
 import { serviceDefaults } from "../../src/config/limits.ts";
 import type { ContractName } from "../../src/core/call.ts";
-import { configOf, silentReport } from "../line/lines.ts";
+import { configOf, requestFor, silentReport } from "../line/lines.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -13,7 +13,7 @@ import { VirtualTime } from "../support/virtual-time.ts";
 const time = new VirtualTime();
 after(() => time.restore());
 
-test("bridgeLine() in a LineSet: a silence that a proven service had to keep is as long after a reload, where it has its contract yet", async () => {
+test("bridgeLine() in a LineSet: who owes a call is waited for as long after a reload, and all that are there where it is gone", async () => {
   const device = new FakeDevice((framing, text) => {
     const answer = isOn ? probeReply({ framing, text, number: 0 }) : undefined;
     if (answer !== undefined) device.reply(framing, answer);
@@ -38,14 +38,17 @@ test("bridgeLine() in a LineSet: a silence that a proven service had to keep is 
   reload(served("bank", 115_200));
   assert.equal(await stateAfter(5_000), "idle");
   isOn = false;
+  const timedOut = set.all[0]?.line.run({ ...requestFor("A", { replyTimeoutMs: 4_000 }), service: "till" });
+  timedOut?.catch(() => {});
+  assert.equal(await stateAfter(5_000), "recovering");
   reload(served("bank", 9_600));
   assert.equal(await stateAfter(5_000), "recovering");
   // Before it was proven again, too.
   reload(served("bank", 19_200));
-  assert.equal(await stateAfter(200_000), "recovering");
-  assert.equal(await stateAfter(110_000), "idle");
+  assert.equal(await stateAfter(290_000), "recovering");
+  assert.notEqual(await stateAfter(20_000), "recovering", "it is set aside");
   reload(served("qr", 19_200));
-  assert.equal(await stateAfter(20_000), "recovering");
-  assert.equal(await stateAfter(20_000), "idle", "what is known of bank says nothing of it");
+  assert.equal(await stateAfter(290_000), "recovering", "bank's answer may still come, and be taken for qr's");
+  assert.notEqual(await stateAfter(20_000), "recovering");
   await set.stop();
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KnownService } from "../../src/app/known-terminals.ts";
 import { LineSet, type OnLine, type Place } from "../../src/app/line-set.ts";
+import type { Owed } from "../../src/app/owed-calls.ts";
 import type { SharedLine } from "../../src/app/served.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
 import type { Connection, ConnectionHandler } from "../../src/device/transport.ts";
@@ -12,7 +12,7 @@ class Noted implements OnLine {
   readonly stops: [string, number][] = [];
   readonly place: Place;
   end = () => {};
-  known: readonly KnownService[] | undefined;
+  owed: Owed | undefined;
   lastDevice: string | undefined;
   readonly #ended = new Promise<void>((resolve) => {
     this.end = resolve;
@@ -163,41 +163,37 @@ test("LineSet.discard() ends a running line's successor while that line is the o
   assert.deepEqual([running?.stops, running?.place.isCurrent], [[], true]);
 });
 
-test("LineSet hands on what a line knew of its device to the next one there, whatever its name", async () => {
+test("LineSet hands on who owes a call to the next line on its device, whatever its name", async () => {
   const set = setOf();
   take(set, shared("a"));
   const [first] = set.all;
-  const told = { isProven: true, isOdd: false, answersProbes: false, answeredProbes: false, isGivenUp: false, stillOut: 3 };
-  const known = [{ service: "bank", contract: "bank", ...told }] as const;
-  if (first !== undefined) first.known = known;
+  if (first !== undefined) first.owed = { served: ["bank"], owing: ["bank"] };
   take(set, shared("a", 9_600));
   const [second] = set.all;
-  assert.deepEqual(second?.place.known, known, "it has the device no more, and has not quite ended");
+  assert.deepEqual(second?.place.owing, ["bank"], "the first has the device no more, and has not quite ended");
   first?.end();
   await ended();
-  assert.deepEqual(second?.place.known, known);
+  assert.deepEqual(second?.place.owing, ["bank"]);
   // One that was replaced before it had the device knows nothing.
   take(set, shared("a", 19_200), shared("c"), { ...shared("b"), config: shared("a").config });
   second?.end();
   await ended();
   assert.deepEqual(
-    set.all.map(({ place }) => place.known),
-    [known, [], known],
+    set.all.map(({ place }) => place.owing),
+    [["bank"], [], ["bank"]],
   );
 });
 
-test("LineSet hands on what a line knew of its device by the real node, too, where the path is another one", async () => {
+test("LineSet hands on who owes a call by the real node, too, where the path is another one", async () => {
   const set = setOf();
   take(set, shared("a"));
   const [first] = set.all;
-  const told = { isProven: true, isOdd: false, answersProbes: false, answeredProbes: false, isGivenUp: false, stillOut: 3 };
-  if (first !== undefined)
-    Object.assign(first, { lastDevice: "/dev/ttyUSB0", known: [{ service: "bank", contract: "bank", ...told }] });
+  if (first !== undefined) Object.assign(first, { lastDevice: "/dev/ttyUSB0", owed: { served: ["bank"], owing: ["bank"] } });
   take(set, shared("b"));
   const [second] = set.all;
   first?.end();
   await ended();
-  assert.deepEqual(second?.place.known, [], "it has another device, as far as is known");
+  assert.deepEqual(second?.place.owing, [], "it has another device, as far as is known");
   if (second !== undefined) second.lastDevice = "/dev/ttyUSB0";
-  assert.deepEqual(second?.place.known, first?.known);
+  assert.deepEqual(second?.place.owing, ["bank"]);
 });

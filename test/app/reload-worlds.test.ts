@@ -15,7 +15,7 @@ import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 
 /**
- * Tests src/app/line-set.ts, src/app/bridge-line.ts, src/app/known-terminals.ts.
+ * Tests src/app/line-set.ts, src/app/bridge-line.ts, src/app/owed-calls.ts.
  *
  * Random lives of two terminals whose configuration is loaded anew again and again, while customers take their time: speeds, names and
  * paths of lines change, two paths are swapped, services come, go, and are called otherwise, cables are drawn, terminals are switched
@@ -389,9 +389,20 @@ const hangOver = (probeMs: number, beforeMs: number): Life => ({
   lastTakesMs: 5,
 });
 
+/** A fiscal receipt is out when fiscal is taken away, bank is asked once, and then asked nothing any more. */
+const goneAndQuiet: Life = {
+  habits: { probeMs: 1_500, odd: '{"status":"success"}' },
+  steps: [
+    { step: { ...call(40_100), isFiscal: true, timeoutMs: 10_000 }, waitMs: 0 },
+    { step: reload({ hasFiscal: false, baudRate: 9_600 }), waitMs: 10_054 },
+    { step: reload({ hasFiscal: false, baudRate: 9_600, isQuiet: true }), waitMs: 0 },
+  ],
+  lastTakesMs: 5,
+};
+
 const hangs = [700, 1_500].flatMap((probeMs) => [1_000, 10_000, 29_000].map((beforeMs) => hangOver(probeMs, beforeMs)));
 
 test("LineSet gives no call another's answer, whatever reloads change meanwhile, in random lives", async () => {
-  const examples = [otherPath, quietMeanwhile, manyReloads, ...hangs].map((each): [Life] => [each]);
+  const examples = [otherPath, quietMeanwhile, manyReloads, goneAndQuiet, ...hangs].map((each): [Life] => [each]);
   await fc.assert(fc.asyncProperty(lives, live), { numRuns, ...seed, examples });
 });

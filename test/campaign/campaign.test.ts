@@ -6,7 +6,7 @@ import { replay } from "../../src/capture/replay.ts";
 import { beginnings, search } from "./exhaustive.ts";
 import { foundIn } from "./found.ts";
 import { shrunkFor } from "./line-batches.ts";
-import { emptyTally, LineLife, longWorldOf, type World, worldOf } from "./line-life.ts";
+import { emptyTally, LineLife, type World, worldOf } from "./line-life.ts";
 import { openEngine } from "./open-engine.ts";
 import { isKept } from "./part.ts";
 import { parts } from "./parts.ts";
@@ -41,7 +41,7 @@ test("LineLife finds a wrong answer where a terminal repeats itself after a paus
   }
   assert.ok(world !== undefined && world.steps.length <= 8, `${world?.steps.length} steps`);
   const { message, timeline, recording } = foundIn(world);
-  assert.match(message, /^[CD]\d+ was answered .*"id":"C\d+"/);
+  assert.match(message, /^[CD]\d+ was answered /);
   assert.ok(timeline.some((line) => line.endsWith("bytes") && line.includes("its copy")));
   let steps = 0;
   for (const each of parseRecordings(recording)) {
@@ -51,15 +51,6 @@ test("LineLife finds a wrong answer where a terminal repeats itself after a paus
     }
   }
   assert.ok(steps > 5);
-});
-
-test("LineLife finds a wrong answer where a terminal answers a call that it was asked before it hung for long", () => {
-  const live = (world: World) => new LineLife(world, emptyTally()).run();
-  const property = fc.property(longWorldOf(Number.POSITIVE_INFINITY), shrunkFor(0, live));
-  const { counterexample } = fc.check(property, { seed: 5, numRuns: 2_000 });
-  assert.ok(counterexample);
-  const { message } = foundIn(counterexample[0]);
-  assert.match(message, /^[CD]\d+ was answered .*"id":"C\d+"/);
 });
 
 test("shrunkFor() ends with the first world that broke, where there is no time to make it smaller", () => {

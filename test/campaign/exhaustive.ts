@@ -32,7 +32,7 @@ export const beginnings: readonly Beginning[] = [
     },
   },
   {
-    name: "a line whose terminal answers probes with something of its own, and has done so for a while",
+    name: "a line whose terminal answers one service's probes with something of its own, and the other's not",
     begin: (open) => {
       const rest = LineModel.answeredOddly(open);
       return () => new LineModel(open, rest);

@@ -12,7 +12,7 @@ import type { LineEffect } from "../../src/line/events.ts";
 import type { Ending, LineRequest } from "../../src/line/exchange.ts";
 import { corruptQuietMs, payloadMsMax } from "../../src/line/limits.ts";
 import type { LineObserve } from "../../src/line/line.ts";
-import type { Question } from "../../src/recovery/questions.ts";
+import type { Question } from "../../src/recovery/standing.ts";
 import { frameOf } from "../../src/wire/framing.ts";
 import { configOf, idOf, merchantId, requestFor } from "../line/lines.ts";
 import { type Acceptance, SimulatedLine } from "../line/simulated-line.ts";
@@ -292,11 +292,10 @@ const hangsFirst = fc.array(
 );
 
 /**
- * Worlds that last for days, in which terminals hang, some from the start, are switched off, and take their time. An answer that comes more
- * than ten times `lateReplyMs` after its call can't be told from the next call's, so the terminal has given it up by then; but for one behind
- * an answer to posline's own question, which shows that the terminal hung.
+ * Worlds that last for days, in which terminals hang, some from the start, are switched off, and take their time: what they were asked
+ * before they answer hours later.
  */
-export function longWorldOf(forgetsMs = 9 * lateReplyMs): fc.Arbitrary<World> {
+export function longWorldOf(): fc.Arbitrary<World> {
   const steps = fc.array(longStep, { minLength: 1, maxLength: 60, size: "max" });
   return fc.tuple(worldOf(detectable, false), steps, behind, hangsFirst).map(([world, days, endsWith, first]) => ({
     ...world,
@@ -306,7 +305,6 @@ export function longWorldOf(forgetsMs = 9 * lateReplyMs): fc.Arbitrary<World> {
       ...plan,
       fateEvery: Math.max(5, plan.fateEvery),
       odd: undefined,
-      forgetsMs,
       behind: endsWith,
       hangsFirst: first[index],
     })),
@@ -418,7 +416,7 @@ export class LineLife {
 
   #untilUsable(): void {
     const isIdle = () => this.#places.every(({ terminal }) => terminal.isIdle && !terminal.isAway);
-    const isStill = () => isIdle() && this.#places.every(({ line: { state } }) => state === "idle");
+    const isStill = () => isIdle() && this.#places.every(({ line }) => line.state === "idle" && line.takesCalls);
     assert.ok(this.#time.until(isIdle, 2 * awayMsMax), "the terminals work off what they were asked");
     const idleMs = this.#time.now;
     assert.ok(this.#time.until(isStill), "the lines are usable again");
@@ -490,10 +488,10 @@ export class LineLife {
         device.send(noises[this.#calls.size % noises.length] ?? Buffer.alloc(0));
         break;
       case "kill":
-        if (!place.terminal.isBehind) this.#kill(place);
+        this.#kill(place);
         break;
       case "sigterm":
-        if (!place.terminal.isBehind) this.#sigterm(place, each.graceMs);
+        this.#sigterm(place, each.graceMs);
         break;
     }
   }

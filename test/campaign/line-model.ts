@@ -6,15 +6,16 @@ import type { EngineRest } from "../../src/line/engine.ts";
 import type { LineEffect, LineEvent } from "../../src/line/events.ts";
 import type { Exchange } from "../../src/line/exchange.ts";
 import type { Receiving } from "../../src/line/frame-reader.ts";
+import type { Recovery } from "../../src/recovery/recovery.ts";
 import type { Decoded, Discard, DiscardReason, Framing } from "../../src/wire/decoded.ts";
 import { configOf, idOf, merchantId, requestFor } from "../line/lines.ts";
-import { probeReply } from "../support/terminal.ts";
+import { questionReplies } from "../support/terminal.ts";
 import { keyOf, type OpenEngine } from "./open-engine.ts";
 
 /**
  * One line with two services, as its engine's driver and its terminal may drive it: which events may come next, what each does, and
- * what must hold after it. The terminal answers in order, may lose what it has and may garble it; it isn't silent for `lateReplyMs` while
- * it owes an answer.
+ * what must hold after it. The terminal answers in order, as late as may be, may lose what it has and may garble it; where a silence is waited
+ * for, it isn't silent for `lateReplyMs` while it owes an answer.
  */
 
 const crc16 = "arc";
@@ -55,10 +56,12 @@ interface Call {
   hasLeft: boolean;
 }
 
-/** What the terminal owes an answer to: a call by its number, or a probe; -1 for a call of the process before. */
+/** What the terminal owes an answer to: a call by its number, -1 for one of the process before, or a question of posline's own. */
 interface Owed {
   readonly framing: Framing;
   readonly call: number | undefined;
+  /** The answer to the question. */
+  readonly answer: string | undefined;
 }
 
 /** A line at rest. */
@@ -85,7 +88,7 @@ export class LineModel {
   #heardMs = this.now;
   #isStopped = false;
   #isClosed = false;
-  /** When the terminal last sent something, or got its first request. */
+  /** When something went either way last. */
   #busyMs = this.now;
   #isOdd = false;
 
@@ -115,10 +118,10 @@ export class LineModel {
 
   /** A call of the process before may still be answered. */
   oweFormerCall(): void {
-    this.#owed.push({ framing: "length", call: -1 });
+    this.#owed.push({ framing: "length", call: -1, answer: undefined });
   }
 
-  /** A recovery that has lasted for a while, as the terminal answers bank's probes with something of its own, and fiscal's not. */
+  /** A line that lets calls out, though its terminal answers bank's probes with something of its own, and fiscal's not. */
   static answeredOddly(open: OpenEngine): Rest {
     const model = new LineModel(open);
     model.#isOdd = true;
@@ -145,10 +148,11 @@ export class LineModel {
     const calls = this.#calls.map(({ sendings, isRecording, wasRecorded, hasEnded, hasLeft, repeatable }) =>
       [sendings, +isRecording, +wasRecorded, +hasEnded, +hasLeft, +repeatable].join(""),
     );
-    const owed = this.#owed.map(({ framing, call }) => `${framing}${call ?? "p"}`);
+    const owed = this.#owed.map(({ framing, call, answer }) => `${framing}${call ?? answer}`);
     const own = [this.#isOpen, this.#isDrained, this.#isStopped, this.#isClosed, this.#phase, this.#current];
     const since = this.#owed.length === 0 ? 0 : Math.max(-config.lateReplyMs, this.#busyMs - this.now);
-    const writing = this.#writing === undefined ? "" : `${this.#writing.framing}${this.#writing.call}`;
+    const { framing, call, answer } = this.#writing ?? {};
+    const writing = framing === undefined ? "" : `${framing}${call ?? answer}`;
     return [keyOf(this.#engine, this.now), ...calls, "|", ...owed, "|", ...own, since, writing].join(" ");
   }
 
@@ -166,6 +170,7 @@ export class LineModel {
     add(isOpen && this.#writing !== undefined, "wrote", "lost unwritten");
     add(isOpen && this.#owed.length > 0, "answer", "answer with an error", "garbled answer");
     add(this.#owed.length > 0, "terminal forgets");
+    add(isOpen && this.#isDrained && this.#engine.state === "recovering", "terminal works all off");
     add(isOpen && this.#phase === "idle", "frame begins");
     add(this.#phase !== "idle", "frame ends in nothing");
     if (this.#calls.length < callsMax) for (const index of callKinds.keys()) whats.push(`call ${index}`);
@@ -184,6 +189,10 @@ export class LineModel {
   /** Lets it happen. @throws AssertionError when a promise is broken. */
   take({ what, timing }: Choice): void {
     this.#pass(timing);
+    if (what === "terminal works all off") {
+      this.#workOff();
+      return;
+    }
     const event = this.#eventOf(what);
     if (event !== undefined) this.#feed(event);
   }
@@ -201,12 +210,33 @@ export class LineModel {
     throw new Error("the line doesn't come to rest");
   }
 
+  /** It answers what it owes, and what it is asked then, each at once, until the line lets calls out: too many events to try others between. */
+  #workOff(): void {
+    for (let turn = 0; turn < 500 && this.#isOpen && this.#engine.state === "recovering"; turn++) {
+      if (this.#writing !== undefined) this.#soon("wrote");
+      else if (this.#owed.length > 0) this.#soon("answer");
+      else if (this.#engine.nextDueMs() < Number.POSITIVE_INFINITY) this.#atDue();
+      else return;
+    }
+  }
+
+  #atDue(): void {
+    this.#pass("at");
+    this.#feed({ at: "tick" });
+  }
+
   #pass(timing: Timing): void {
     const dueMs = this.#engine.nextDueMs();
     const aroundMs = timing === "before" ? -1 : timing === "at" ? 0 : 1;
     this.now = Math.max(this.now, dueMs < Number.POSITIVE_INFINITY ? dueMs + aroundMs : this.now + 1);
-    // While it owes an answer it isn't silent for so long: what it still has, it will never say.
-    if (this.now - this.#busyMs >= config.lateReplyMs) this.#owed.length = 0;
+    if (this.#isSilenceAwaited && this.now - this.#busyMs >= config.lateReplyMs) this.#owed.length = 0;
+  }
+
+  /** A silence is to put a service in step: what the terminal doesn't say within it, it will never say. */
+  get #isSilenceAwaited(): boolean {
+    // Private fields of the engine, readable as compiled.
+    const { p_recovery } = this.#engine as unknown as { readonly p_recovery: Recovery };
+    return p_recovery.state.services.some(({ standing }) => standing === "waits");
   }
 
   #eventOf(what: string): LineEvent | undefined {
@@ -278,7 +308,7 @@ export class LineModel {
     const written = this.#writing;
     this.#writing = undefined;
     if (written === undefined) return;
-    if (this.#owed.length === 0) this.#busyMs = this.now;
+    this.#busyMs = this.now;
     this.#owed.push(written);
     const call = written.call === undefined ? undefined : this.#calls[written.call];
     if (call === undefined) return;
@@ -313,12 +343,9 @@ export class LineModel {
       const reason = what === "noise" ? "noise" : what === "frame ends in nothing" ? "reset" : "checksum";
       return [discardOf(reason, answered?.framing ?? "length")];
     }
-    const { framing, call } = answered;
+    const { framing, call, answer } = answered;
     const isError = what === "answer with an error";
-    const probe = framing === "stx" ? "command=/supported_operations&" : "/supported_operations";
-    const shaped =
-      this.#isOdd && framing === "length" ? '{"status":"success"}' : probeReply({ framing, text: probe, number: 0 });
-    const text = call === undefined && !isError ? shaped : undefined;
+    const text = isError ? undefined : answer;
     const id = call === undefined ? "" : `C${call < 0 ? "former" : call}`;
     const payload = Buffer.from(text ?? `{"status":"${isError ? "error" : "success"}","id":"${id}"}`);
     return [{ kind: "frame", framing, payload: [payload], payloadBytes: payload.length, wireBytes: payload.length + 8 }];
@@ -355,7 +382,7 @@ export class LineModel {
     }
   }
 
-  #written({ service, exchange }: LineEffect & { do: "write" }): void {
+  #written({ service, frame, exchange }: LineEffect & { do: "write" }): void {
     const number = exchange === undefined ? undefined : exchange.recordedAs - 1;
     const what = number === undefined ? "a probe" : `call ${number}`;
     assert.ok(this.#isOpen && this.#isDrained, `${what} was written while the line was not ready`);
@@ -365,8 +392,16 @@ export class LineModel {
     assert.ok(exchange === undefined || (call !== undefined && !call.hasEnded), `${what} was written after its end`);
     assert.ok(exchange?.request.beforeSend === undefined || call?.wasRecorded, `${what} was written and not recorded`);
     assert.ok(!this.#isStopped, `${what} was written after the stop`);
-    this.#writing = { framing: service === "fiscal" ? "stx" : "length", call: number };
+    const answer = exchange === undefined ? this.#answerTo(service, frame) : undefined;
+    this.#writing = { framing: service === "fiscal" ? "stx" : "length", call: number, answer };
     this.#current = number;
+  }
+
+  #answerTo(service: string, frame: readonly Buffer[]): string {
+    const name = service === "fiscal" ? "fiscal" : "bank";
+    const isSecond = services.some(({ second }) => second === frame);
+    if (this.#isOdd && name === "bank" && !isSecond) return '{"status":"success"}';
+    return questionReplies[name][isSecond ? "second" : "probe"];
   }
 
   #settled({ exchange, ending }: LineEffect & { do: "settle" }): void {

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { type ContractName, contractNames } from "../../src/core/call.ts";
-import { staleProbesMax } from "../../src/recovery/limits.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { idOf } from "../line/lines.ts";
 import { SimulatedDevice } from "../line/simulated-line.ts";
@@ -84,8 +83,6 @@ interface Queued {
   readonly fate: Fate;
   readonly heardMs: number;
   readonly wasQueued: boolean;
-  /** Behind a question of posline's that is answered: then it is noticed that it hung, before this is answered. */
-  readonly isShown: boolean;
 }
 
 /** To probes of these services it answers something else than their contracts say, as soon as it has answered so many requests. */
@@ -122,8 +119,6 @@ export interface TerminalPlan {
   readonly odd: OddFirmware | undefined;
   /** What it does with the second question. */
   readonly second: SecondKind;
-  /** After so many milliseconds it has given up a call by itself, and won't answer it; but not where a question of posline's came before it. */
-  readonly forgetsMs?: number;
   /** It hangs for so long from the start, and then takes so long for each answer, in turns. */
   readonly hangsFirst?: { readonly ms: number; readonly paces: readonly number[] } | undefined;
   /** What comes right behind each answer, in hexadecimal. */
@@ -179,12 +174,6 @@ export class LineTerminal {
     return this.#isOff || this.#time.now < this.#hangsUntilMs;
   }
 
-  /** It hangs, is off, or works off more than the process that asked it would tell the next one. */
-  get isBehind(): boolean {
-    const queued = [...this.#queues.values()].reduce((sum, { length }) => sum + length, 0);
-    return this.isAway || (this.#paces.length > 0 && queued > staleProbesMax);
-  }
-
   /** It answers nothing for so long, and then what it was asked. */
   hang(ms: number): void {
     this.#hangsUntilMs = this.#time.now + ms;
@@ -234,8 +223,7 @@ export class LineTerminal {
     const key = apart ? serviceOf(framing, text) : "all";
     const queue = this.#queues.get(key) ?? [];
     this.#queues.set(key, queue);
-    const isShown = queue.some(({ text: before, fate: { kind } }) => kind === "answer" && isProbe(framing, before));
-    queue.push({ framing, text, fate, heardMs: this.#time.now, wasQueued: queue.length > 0, isShown });
+    queue.push({ framing, text, fate, heardMs: this.#time.now, wasQueued: queue.length > 0 });
     if (queue.length === 1) this.#work(queue);
   }
 
@@ -276,12 +264,10 @@ export class LineTerminal {
     return isQuick ? Math.min(delayMs, 100) : delayMs;
   }
 
-  #answer({ framing, text, heardMs, isShown, fate: { kind, at, pauseMs } }: Queued): void {
+  #answer({ framing, text, fate: { kind, at, pauseMs } }: Queued): void {
     if (kind === "reply lost") return;
     const id = idOf(text);
     const isOwn = id === "" || isOwnShaped(id);
-    const isForgotten = !isShown && this.#time.now - heardMs > (this.#plan.forgetsMs ?? Number.POSITIVE_INFINITY);
-    if (!isOwn && isForgotten) return;
     const odd = isOwn && this.#odd?.services.includes(serviceOf(framing, text)) ? this.#odd.answer : undefined;
     const own = id === "" ? questionReply({ framing, text, number: 0 }, this.#plan.second) : undefined;
     if (id === "" && own === undefined && odd === undefined && kind !== "error") return;
@@ -355,10 +341,6 @@ function serviceOf(framing: Framing, text: string): ContractName {
   if (framing === "stx") return "fiscal";
   return text.startsWith(":8887") ? "qr" : "bank";
 }
-
-/** Whether it is posline's own question that each terminal answers. */
-const isProbe = (framing: Framing, text: string) =>
-  idOf(text) === "" && questionReply({ framing, text, number: 0 }, "ignored") !== undefined;
 
 /** Milliseconds after which a recovery asks again, and an idle line's own question is given up. */
 const probeMs = 2_000;

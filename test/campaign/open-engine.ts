@@ -46,7 +46,7 @@ export async function openEngine(alter: (source: string) => string = (source) =>
 const momentMin = 500_000;
 
 /** What is longer ago than everything that the engine waits for makes no difference any more. */
-const agoMax = 60_000;
+const agoMax = 600_000;
 
 /** Words for people, times that only they read, and what never changes. */
 const skipped = new Set([
@@ -64,11 +64,12 @@ export function keyOf(value: unknown, now: number): string {
   if (value instanceof Map) return `{${[...value].map(([name, each]) => `${name}:${keyOf(each, now)}`).join()}}`;
   if (Array.isArray(value)) return `[${value.map((each) => keyOf(each, now)).join()}]`;
   // A service is known by its name.
-  if ("isProbeAnswer" in value && "service" in value) return String(value.service);
+  if ("questionOf" in value && "service" in value) return String(value.service);
   // Of a service's liveness, when it was heard is for people too.
   if ("isReported" in value && "silentSinceMs" in value && "heardMs" in value) {
     return `${value.heardMs !== undefined}${value.isReported}${keyOf(value.silentSinceMs, now)}`;
   }
   const fields = Object.entries(value).filter(([name]) => !skipped.has(name));
-  return `{${fields.map(([name, each]) => `${name}:${keyOf(each, now)}`).join()}}`;
+  // What was drawn is a number of any size, and never a moment.
+  return `{${fields.map(([name, each]) => `${name}:${name === "p_drawn" ? each : keyOf(each, now)}`).join()}}`;
 }

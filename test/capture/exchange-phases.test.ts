@@ -171,11 +171,11 @@ test("ExchangePhases.partsOf() has no parts of a call that no byte of went out",
 });
 
 test("ExchangePhases publishes sent again of what is sent once more after a corrupt reply, with the parts of the second sending", () => {
-  const { feed, call, bytes, parts, seen } = watched({ path: emulatedPath, lateReplyMs: 5_000 });
+  const { feed, call, bytes, parts, seen } = watched({ path: emulatedPath, lateReplyMs: 500 });
   call("A", 0, { repeatable: true });
   feed({ at: "wrote" }, 1);
   bytes(100, "idle", "no json");
-  // Clean by silence, which is when it goes out again.
+  // In step by silence, which is when it goes out again.
   feed({ at: "tick" }, 6_000);
   feed({ at: "wrote" }, 6_002);
   bytes(6_050, "idle", good);

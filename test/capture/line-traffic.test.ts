@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { LineTraffic } from "../../src/capture/line-traffic.ts";
 import { contracts } from "../../src/contract/contracts.ts";
+import type { ContractName } from "../../src/core/call.ts";
 import { bytesOf } from "../../src/core/pieces.ts";
 import { lineService } from "../../src/line/caller.ts";
 import { LineEngine } from "../../src/line/engine.ts";
@@ -18,7 +19,7 @@ after(() => time.restore());
 const good = '{"status":"success"}';
 
 /** A line with a device that answers probes and calls as it is told; what the device received and sent is known to the byte. */
-function counted(config: LineSetup["config"] = {}, traffic = new LineTraffic()) {
+function counted(config: LineSetup["config"] = {}, traffic = new LineTraffic(), contract: ContractName = "bank") {
   let repliedBytes = 0;
   const answers = { probe: probeReply, call: (): string | undefined => good };
   const reply = (text: string | undefined) => {
@@ -30,12 +31,12 @@ function counted(config: LineSetup["config"] = {}, traffic = new LineTraffic()) 
     const isProbe = probeReply({ framing, text, number: 0 }) !== undefined;
     reply(isProbe ? answers.probe({ framing, text, number: 0 }) : answers.call());
   });
-  const services = [lineService(contracts.bank, { crc16: "arc", quiet: false, merchantId: undefined })];
+  const services = [lineService(contracts[contract], { crc16: "arc", quiet: false, merchantId: undefined })];
   const observe = traffic.watch({ name: "till", services });
-  const { line } = lineOver(device.open, { config: { idleProbeMs: 0, ...config }, observe });
+  const { line } = lineOver(device.open, { config: { idleProbeMs: 0, ...config }, services: [contract], observe });
   line.start();
   const counts = traffic.of("till");
-  const probes = () => ({ ...counts.probes.get("bank") });
+  const probes = () => ({ ...counts.probes.get(contract) });
   const send = (bytes: Buffer) => {
     repliedBytes += bytes.length;
     device.send(bytes);
@@ -80,6 +81,12 @@ test("LineTraffic counts a probe that is answered with an error as refused, and 
   const end = ending(line, requestFor("SALE"));
   assert.ok(await time.until(() => hasEnded(end)));
   assert.equal(probes().refused, refused);
+});
+
+test("LineTraffic counts an error as answered where it is the right answer, to qr's second question", async () => {
+  const { line, probes, counts } = counted({}, new LineTraffic(), "qr");
+  assert.ok(await time.until(() => line.state === "idle"));
+  assert.deepEqual(probes(), { answered: counts.sentFrames, refused: 0, unanswered: 0 });
 });
 
 test("LineTraffic counts a probe as unanswered when the next frame goes out, or the device is lost", async () => {

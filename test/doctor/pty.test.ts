@@ -79,7 +79,7 @@ test("diagnoseLine() knows over a tty that the terminal reads CRC16 the other wa
   assert.deepEqual(
     findings.map(({ check, level, cure }) => [check, level, cure]),
     [
-      ["checksum", "bad", 'set "crc16": "umts" for line till in the configuration'],
+      ["checksum", "bad", 'set "crc16": "umts" for line till in the configuration, then sudo systemctl reload posline'],
       ["answer", "note", undefined],
     ],
   );

@@ -145,7 +145,10 @@ test("scanLine() tries every speed on a silent line within a minute, whatever is
       [...tried].sort((one, other) => one - other),
       speeds,
     );
-    assert.deepEqual([findings[0]?.level, findings[0]?.what], ["bad", "not one byte came back, at any speed"]);
+    assert.deepEqual(
+      [findings[0]?.level, findings[0]?.what],
+      ["bad", "the terminal does not answer, and not one byte comes back, at any speed"],
+    );
     assert.equal(findings.filter(({ level }) => level === "bad").length, 1);
     assert.doesNotMatch(findings[0]?.cure ?? "", /--scan/);
     assert.equal(findings.at(-1)?.what, "no setting was found: all 10 speeds were tried");

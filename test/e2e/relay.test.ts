@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
+import { fiscal } from "../../src/contract/fiscal.ts";
 import { contractNames } from "../../src/core/call.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import type { BridgeProcess } from "../support/bridge-process.ts";
-import { type Asked, answering, probeReplies, type Terminal } from "../support/terminal.ts";
+import { type Asked, answering, questionReplies, type Terminal } from "../support/terminal.ts";
 import { startedPair } from "../support/with-bridge.ts";
 
 const merchantId = "MERCHANT-1";
@@ -38,8 +39,9 @@ for (const service of contractNames) {
       const data = Buffer.from(oddJson).toString("base64");
       const sign = signOf(data, merchantId);
       const form = `data=${data}&sign=${sign}`;
-      // The scripted terminal takes it for posline's own probe.
-      const isFiscalBarrier = service === "fiscal" && route.path === contract.probe.route;
+      // The scripted terminal takes these two of fiscal for posline's own questions.
+      const { probe, second } = questionReplies.fiscal;
+      const own = { [fiscal.probe.route]: probe, [fiscal.secondProbe.route]: second }[route.path];
       const answer = await bridge.post(service, route.path, service === "fiscal" ? form : oddJson);
       const asked = lastAsked();
       assert.equal(answer.status, 200);
@@ -49,7 +51,7 @@ for (const service of contractNames) {
       assert.equal(asked.framing, service === "fiscal" ? "stx" : "length");
       const wanted = service === "fiscal" ? `command=${route.path}&${form}` : `${contract.linePrefix}${route.path}\n${oddJson}`;
       assert.equal(asked.text, wanted);
-      assert.equal(answer.text, isFiscalBarrier ? probeReplies.supported : oddReply);
+      assert.equal(answer.text, service === "fiscal" ? (own ?? oddReply) : oddReply);
     });
   }
 }
@@ -59,14 +61,14 @@ test("bridge relays requests without a body as the bare route", async () => {
   assert.equal(lastAsked().text, "/terminals");
   const connection = await bridge.post("qr", "/check_connection", "");
   assert.equal(lastAsked().text, ":8887/check_connection");
-  assert.equal(connection.text, probeReplies.connection);
+  assert.equal(connection.text, questionReplies.qr.probe);
   const operations = await bridge.get("bank", "/supported_operations");
-  assert.equal(operations.text, probeReplies.bankSupported);
+  assert.equal(operations.text, questionReplies.bank.probe);
 });
 
 test("bridge signs a fiscal GET /supported_operations itself", async () => {
   const answer = await bridge.get("fiscal", "/supported_operations");
-  assert.equal(answer.text, probeReplies.supported);
+  assert.equal(answer.text, questionReplies.fiscal.probe);
   assert.equal(lastAsked().text, `command=/supported_operations&data=e30=&sign=${signOf("e30=", merchantId)}`);
 });
 

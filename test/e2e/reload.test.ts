@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
-import { answering, type Behaviour, probeReplies, Terminal } from "../support/terminal.ts";
+import { answering, type Behaviour, probeReply, Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
 /** SIGHUP: the real bundle takes another configuration while it serves. */
@@ -381,11 +381,12 @@ test("SIGHUP is refused where it takes a service away of which a sale is on the 
   let answersSale = false;
   const sales: string[] = [];
   await withBench(
-    ({ framing, text }, terminal) => {
+    (asked, terminal) => {
+      const { framing, text } = asked;
       if (text.startsWith("/sale")) sales.push(text);
       if (text.startsWith("/sale") && !answersSale) return;
       const isOurs = text.startsWith("/sale") || text.startsWith("/check");
-      return terminal.reply(framing, isOurs ? '{"status":"success"}' : probeReplies.bankSupported);
+      return terminal.reply(framing, isOurs ? '{"status":"success"}' : (probeReply(asked) ?? good));
     },
     async ({ configOf, port, reload }) => {
       const renamed = { ...configOf(), services: { "bank-1": { contract: "bank", line: "till", port } } };

@@ -129,7 +129,7 @@ async function overGateway(service: ContractName, route: string, body: string): 
     service: name,
     config: serviceConfigOf({ contract: name, upstream: `http://127.0.0.1:${emulated.ports.get(name)}` }),
   }));
-  const place = { open: () => device.open, isCurrent: true, known: [] };
+  const place = { open: () => device.open, isCurrent: true, owing: [] };
   const told = { discard: () => {}, unaddressed: () => {}, state: () => {}, settingsChanged: () => {}, exchange: () => {} };
   const line = gatewayLine({ name: "till", config: configOf(), served }, place, told);
   line.start();

@@ -99,7 +99,7 @@ test("lineCaller() records a call before its first byte, and its outcome before 
   ]);
 });
 
-test("lineCaller() asks a service of which posline has one question alone", async () => {
+test("lineCaller() asks on the route of the second question as on any other", async () => {
   const device: FakeDevice = new FakeDevice((framing, text) =>
     device.reply(framing, probeReply({ framing, text, number: 0 }) ?? '{"status":"success","code":8}'),
   );
@@ -295,5 +295,6 @@ test("lineCaller() says which of posline's own questions a reply may look like: 
     "bank /supported_operations": "probe",
     "bank /terminals": "second",
     "qr /check_connection": "probe",
+    "qr /check": "second",
   });
 });

@@ -66,7 +66,7 @@ for (const service of ["bank", "fiscal", "qr"] as const) {
     assert.deepEqual([told.lates, told.discards, told.liveness], [0, [], []]);
     assert.equal(told.states.filter((state) => state === "recovering").length, 1, "in step all the time");
     assert.deepEqual(
-      line.liveness(time.nowMs).map(({ state }) => state),
+      line.liveness().map(({ state }) => state),
       ["heard"],
     );
     await line.stop(0);
@@ -79,7 +79,7 @@ test("Line that hears nothing but what it sends is never ready, and says why", a
   for (let n = 0; n < 20; n++) {
     await time.advance(30_000);
     assert.deepEqual(
-      line.liveness(time.nowMs).map(({ state }) => state),
+      line.liveness().map(({ state }) => state),
       ["unheard"],
     );
     const { refusal } = line;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Presence } from "../../src/core/presence.ts";
 import type { Line } from "../../src/line/line.ts";
+import { rowMin } from "../../src/recovery/limits.ts";
 import { until } from "../support/until.ts";
 import type { Bench, Script } from "./benches.ts";
 import { ending, hasEnded, idOf, type LineSetup, lineOver, requestFor, type Told } from "./lines.ts";
@@ -95,7 +96,9 @@ const exercises: readonly (readonly [string, Exercise, LineSetup?])[] = [
       assert.equal(second.text, good("B"));
       assert.deepEqual(told.states.slice(-2), ["recovering", "idle"]);
       const texts = bench.wire.asked.map(({ text }) => text.split("\n")[0]);
-      assert.deepEqual(texts.slice(-3), ["/sale", "/supported_operations", "/sale"]);
+      const between = texts.slice(texts.lastIndexOf("/sale", -2) + 1, -1);
+      assert.ok(between.length > rowMin, `${between.length} questions`);
+      assert.deepEqual([...new Set(between)].sort(), ["/supported_operations", "/terminals"]);
     },
   ],
   [

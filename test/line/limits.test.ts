@@ -12,7 +12,7 @@ import {
   restMsMax,
   silenceMsMax,
 } from "../../src/line/limits.ts";
-import { drainMs, evidenceMs, silentWarnMs } from "../../src/recovery/limits.ts";
+import { asideMs, copyMs, evidenceMs, lostMax, pauseMs, rowMin, silentWarnMs } from "../../src/recovery/limits.ts";
 import { configOf } from "./lines.ts";
 
 /** The fixed numbers, held against the reasons that stand beside them. */
@@ -41,5 +41,22 @@ test("limits of bytes that lie are shares of what the kernel and an adapter keep
 
 test("a replug on a line that babbles is served within three seconds: the next attempt, and the silence that is waited for", () => {
   assert.ok(reopenMs.longest + silenceMsMax <= 3_000);
-  assert.ok(drainMs > silenceMs && drainMs < probeIntervalMs && probeReplyMs > 2 * probeIntervalMs);
+});
+
+test("pauses of a row outlast an opening's silence and a copy's burst, and an idle line's question two of a recovery", () => {
+  assert.ok(pauseMs > silenceMs && pauseMs < probeIntervalMs);
+  assert.ok(copyMs.first > burstMsMax && copyMs.first < pauseMs);
+  assert.ok(probeReplyMs > 2 * probeIntervalMs);
+});
+
+test("a row of answers to older questions is right by chance once in a million, however many of them stayed out", () => {
+  assert.ok(2 ** rowMin >= 1_000_000);
+  assert.ok(lostMax < rowMin / 4);
+});
+
+test("a terminal that is switched on is asked and proven within forty seconds, and a night's questions are few", () => {
+  const answerMs = 200;
+  assert.ok(asideMs.least + (rowMin + 2) * answerMs <= 40_000);
+  assert.ok(((12 * 3_600_000) / asideMs.least) * answerMs <= 8 * 60_000);
+  assert.ok(asideMs.least < asideMs.most);
 });

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { after, mock, test } from "node:test";
-import { payloadMsMin, probeIntervalMs, silenceMs } from "../../src/config/limits.ts";
+import { payloadMsMin, silenceMs } from "../../src/config/limits.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { babbleMsMax, corruptQuietMs, silenceMsMax, writeMsMin } from "../../src/line/limits.ts";
 import type { Line } from "../../src/line/line.ts";
-import { drainMs } from "../../src/recovery/limits.ts";
+import { rowMin } from "../../src/recovery/limits.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
 import { probeReplies, probeReply } from "../support/terminal.ts";
@@ -81,14 +81,18 @@ test("Line waits silenceMsMax at most for the silence after an opening", async (
   assert.ok(set.asked.length > 0);
 });
 
-test("Line is idle right after the silence when nothing was owed before the unplug", async () => {
+/** What was asked behind the last call. */
+const askedSince = ({ asked }: Set, route = "/sale") => asked.slice(asked.lastIndexOf(route) + 1);
+
+const questions = ["/supported_operations", "/terminals"];
+
+test("Line proves itself after each opening, though nothing was owed before the unplug: another terminal may be there", async () => {
   const set = await clean(setOf(() => {}));
-  const { length } = set.asked;
   set.device.unplug();
   assert.equal(set.line.state, "down");
   set.device.plug();
-  assert.ok(await idle(set, 1_000));
-  assert.equal(set.asked.length, length, "no probe was needed");
+  assert.ok(await idle(set, 2_000));
+  assert.equal(askedSince(set).length, rowMin + 2);
 });
 
 test("Line whose call was in flight at the unplug says so at once, and proves itself after the replug", async () => {
@@ -103,20 +107,20 @@ test("Line whose call was in flight at the unplug says so at once, and proves it
   assert.equal(waiting.fault?.outcome, "not-sent");
   set.device.plug();
   assert.ok(await idle(set, 3_500));
-  assert.deepEqual(set.asked.slice(-2), ["/sale", "/supported_operations"]);
+  assert.deepEqual([...new Set(askedSince(set))].sort(), questions);
 });
 
-test("Line says not sent of a call of which no byte was taken over, and owes nothing", async () => {
+test("Line says not sent of a call of which no byte was taken over, and owes nobody's answer", async () => {
   const set = await clean(setOf(() => {}));
   set.device.takesBytes = 0;
   const end = ending(set.line, requestFor("A"));
   set.device.unplug();
   await time.settle();
   assert.equal(end.fault?.outcome, "not-sent");
-  const { length } = set.asked;
+  assert.deepEqual(set.line.owing, []);
+  set.device.takesBytes = Number.POSITIVE_INFINITY;
   set.device.plug();
   assert.ok(await idle(set, 3_500));
-  assert.equal(set.asked.length, length);
 });
 
 test("Line says unknown of a call of which a byte was taken over", async () => {
@@ -142,25 +146,34 @@ test("Line gives up a device that takes no bytes, by a clock of its own", async 
   assert.equal(set.device.openings, 2);
 });
 
-test("Line sends no call while a probe is still being written, though it is proven", async () => {
-  let probes = true;
-  const set = await clean(setOf(() => {}, { probes: () => probes }));
-  probes = false;
-  const end = ending(set.line, requestFor("A", { replyTimeoutMs: 3_001 }));
-  await time.until(() => hasEnded(end));
+test("Line sends no call while a probe is still being written, though its row is whole, and gives its answer to nobody", async () => {
+  let heard = Number.NEGATIVE_INFINITY;
+  const set = await clean(
+    setOf(() => {}, {
+      probes: () => {
+        // The last of the row stays in the system's buffer.
+        if (++heard === rowMin + 1) set.device.takesBytes = 5;
+        return true;
+      },
+    }),
+  );
+  heard = 0;
+  const lost = ending(set.line, requestFor("A", { replyTimeoutMs: 3_001 }));
+  await time.until(() => hasEnded(lost));
   const next = ending(set.line, requestFor("B"));
-  // The first probe is out; the second one stays in the system's buffer, and then the first one's answer comes.
-  await time.advance(1_000);
-  set.device.takesBytes = 5;
-  await time.advance(probeIntervalMs);
-  set.device.reply("length", probeReply({ framing: "length", text: "/supported_operations", number: 0 }) ?? "");
+  await time.until(() => set.device.takesBytes === 5);
+  await time.advance(10);
+  // A copy of an older answer has the shape that is due.
+  set.device.reply("length", probeReplies.bankSupported);
   await time.advance(1_000);
   assert.equal(set.line.state, "recovering");
   assert.equal(set.line.waiting, 1);
   set.device.takesBytes = Number.POSITIVE_INFINITY;
   set.device.takeRest();
-  await time.advance(drainMs + 10);
+  await time.settle();
   assert.equal(set.line.state, "awaiting");
+  await time.advance(10);
+  assert.equal(hasEnded(next), false, "the probe's own answer came");
   set.device.reply("length", good("B"));
   await time.settle();
   assert.equal(next.text, good("B"));
@@ -185,13 +198,14 @@ test("Line that hears a frame nobody asked for proves itself before it sends aga
   set.device.reply("length", good("STRAY"));
   assert.equal(set.line.state, "recovering");
   const end = ending(set.line, requestFor("A"));
-  await time.until(() => set.asked.at(-1) === "/sale" && set.asked.length > 2);
-  await time.until(() => set.line.state === "awaiting");
+  assert.ok(await time.until(() => set.line.state === "awaiting"));
   await time.advance(5);
   set.device.reply("length", good("A"));
   await time.settle();
   assert.equal(end.text, good("A"));
-  assert.deepEqual(set.asked.slice(-2), ["/supported_operations", "/sale"]);
+  const between = set.asked.slice(set.asked.indexOf("/sale") + 1, -1);
+  assert.ok(between.length > rowMin);
+  assert.deepEqual([...new Set(between)].sort(), questions);
 });
 
 test("Line that hears a whole frame with a wrong checksum while idle proves itself too, and not for noise", async () => {
@@ -222,59 +236,6 @@ test("Line that hears another framing's frame while a call awaits keeps waiting,
   assert.equal(set.line.state, "recovering");
   assert.ok(await idle(set));
   assert.equal(set.asked.at(-1), "command=/supported_operations");
-});
-
-/** A clean line that had to ask its probe twice, so that the answer to one of them may still come. */
-async function cleanInDoubt(): Promise<Set> {
-  let probes = true;
-  const set = await clean(setOf(() => {}, { probes: () => probes }));
-  probes = false;
-  set.device.reply("length", good("STRAY"));
-  await time.advance(probeIntervalMs - 100);
-  probes = true;
-  assert.ok(await idle(set));
-  assert.deepEqual(set.asked.slice(-2), ["/supported_operations", "/supported_operations"]);
-  return set;
-}
-
-const declined = '{"status":"error","code":-20}';
-
-test("Line tells a call's error as unknown while it may answer an unanswered probe, and the next one as the reply", async () => {
-  const set = await cleanInDoubt();
-  const [first, second] = [ending(set.line, requestFor("A")), ending(set.line, requestFor("B"))];
-  await time.advance(5);
-  set.device.reply("length", declined);
-  await time.settle();
-  assert.equal(first.fault?.outcome, "unknown");
-  assert.match(first.fault?.message ?? "", /an error came that may be the answer to an earlier request\. Outcome unknown/);
-  assert.equal(set.told.lates, 2);
-  assert.ok(await time.until(() => set.line.state === "awaiting"));
-  await time.advance(5);
-  set.device.reply("length", declined);
-  await time.settle();
-  assert.equal(second.text, declined);
-});
-
-test("Line asks once more what only reads when its error may answer an unanswered probe", async () => {
-  const set = await cleanInDoubt();
-  const end = ending(set.line, requestFor("A", { route: "/check", repeatable: true }));
-  await time.advance(5);
-  set.device.reply("length", declined);
-  assert.ok(await time.until(() => set.line.state === "awaiting"));
-  await time.advance(5);
-  assert.deepEqual(set.asked.slice(-3), ["/check", "/supported_operations", "/check"]);
-  set.device.reply("length", good("A"));
-  await time.settle();
-  assert.equal(end.text, good("A"));
-});
-
-test("Line gives a call's good reply at once though the answer to a probe may still come", async () => {
-  const set = await cleanInDoubt();
-  const end = ending(set.line, requestFor("A"));
-  await time.advance(5);
-  set.device.reply("length", good("A"));
-  await time.settle();
-  assert.equal(end.text, good("A"));
 });
 
 test("Line sends nothing while bytes of an unfinished frame are pending", async () => {
@@ -393,6 +354,50 @@ test("Line with recovery quiet asks nothing, and is clean after lateReplyMs of s
   assert.equal(set.line.state, "recovering");
   assert.ok(await idle(set, 300));
   assert.deepEqual(set.asked, []);
+});
+
+test("Line that asks nothing any more behind a reload gives no call the answer, 40 s late, of a sale that was out then", async () => {
+  const heard: string[] = [];
+  const device: FakeDevice = new FakeDevice((framing, text) => {
+    const probe = probeReply({ framing, text, number: 0 });
+    if (probe !== undefined) return device.reply(framing, probe);
+    heard.push(text);
+    time.after(40_000, () => device.reply(framing, good("OUT")));
+  });
+  const { line: before } = lineOver(device.open);
+  before.start();
+  assert.ok(await time.until(() => before.state === "idle"));
+  const out = ending(before, requestFor("OUT", { replyTimeoutMs: 30_000 }));
+  await time.advance(100);
+  await before.stop(0);
+  assert.equal(out.fault?.outcome, "unknown");
+  const inherited = () => before.owing ?? [];
+  const { line, told } = lineOver(device.open, { config: { recovery: "quiet" }, inherited });
+  line.start();
+  for (let calls = 0; calls < 20; calls++) {
+    const end = ending(line, requestFor(`B-${calls}`, { replyTimeoutMs: 30_000 }));
+    assert.ok(await time.until(() => hasEnded(end)));
+    assert.deepEqual([end.fault?.reason, end.text], ["recovering", undefined]);
+  }
+  assert.deepEqual([told.lates, heard.length], [1, 1]);
+  // Ten times lateReplyMs behind the answer that came.
+  assert.ok(await time.until(() => line.state === "idle", 60_000));
+  await line.stop(0);
+});
+
+test("Line tells of no change while its terminal stays off, and of its cause all the time", async () => {
+  const set = setOf(() => {}, { services: ["bank", "qr"], probes: () => false });
+  await time.advance(120_000);
+  assert.equal(set.line.state, "idle");
+  const { length } = set.told.states;
+  const asked = set.asked.length;
+  for (let seconds = 0; seconds < 600; seconds++) {
+    await time.advance(1_000);
+    assert.match(set.line.reason, /not one byte comes back/);
+  }
+  assert.equal(set.told.states.length, length, set.told.states.slice(length).join());
+  assert.ok(set.asked.length > asked + 20, "it is asked all the same");
+  await set.line.stop(0);
 });
 
 test("Line refuses a call that waits too long for the proof, and says who owes", async () => {

@@ -71,6 +71,8 @@ export interface LineSetup {
   /** Bytes of the largest reply, where not the default. */
   readonly replyBytesMax?: Readonly<Partial<Record<ContractName, number>>>;
   readonly observe?: LineObserve;
+  /** Who owes a call's answer on the device, as the line before this one knows. */
+  readonly inherited?: () => readonly string[];
 }
 
 export function lineOver(open: OpenTransport, setup: LineSetup = {}): { readonly line: Line; readonly told: Told } {
@@ -82,7 +84,8 @@ export function lineOver(open: OpenTransport, setup: LineSetup = {}): { readonly
     const replyBytesMax = setup.replyBytesMax?.[service];
     return lineService(contracts[service], { ...rules, ...(replyBytesMax === undefined ? {} : { replyBytesMax }) });
   });
-  return { line: new Line({ name: "till", config, services, open, report: told, observe: setup.observe }), told };
+  const { observe, inherited } = setup;
+  return { line: new Line({ name: "till", config, services, open, report: told, observe, inherited }), told };
 }
 
 /** A request for money, named by its id. */

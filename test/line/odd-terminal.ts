@@ -23,8 +23,8 @@ export class OddTerminal {
   isOn = true;
   /** What a call is answered; undefined: nothing. */
   onCall: (id: string) => string | undefined = (id) => `{"status":"error","code":-29,"id":"${id}"}`;
-  /** A question of posline's own came. */
-  onQuestion: () => unknown = () => {};
+  /** A question of posline's own came to this service. */
+  onQuestion: (service: ContractName) => unknown = () => {};
   answerMs = () => 5;
   /** How long the next answer takes, where not as long as others. */
   nextMs: number | undefined;
@@ -98,9 +98,9 @@ export class OddTerminal {
   #answerTo(framing: Framing, text: string): string | Buffer | undefined {
     const id = idOf(text);
     if (id !== "") return this.onCall(id);
-    this.probes++;
-    this.onQuestion();
     const service = framing === "stx" ? "fiscal" : text.startsWith(":8887") ? "qr" : "bank";
+    this.probes++;
+    this.onQuestion(service);
     return this.odd.has(service) ? this.odd.get(service) : questionReply({ framing, text, number: 0 }, this.second);
   }
 
@@ -128,7 +128,7 @@ export class OddTerminal {
   cleanAfterS(): number {
     const beganMs = this.time.now;
     assert.ok(
-      this.time.until(() => this.line.state === "idle", 3_600_000),
+      this.time.until(() => this.line.state === "idle" && this.line.takesCalls, 3_600_000),
       "clean within an hour",
     );
     return (this.time.now - beganMs) / 1_000;

@@ -9,7 +9,7 @@ import { reopenMs, silenceMsMax } from "../../src/line/limits.ts";
 import type { LineObserve } from "../../src/line/line.ts";
 import type { LineState } from "../../src/line/states.ts";
 import type { ServiceLiveness } from "../../src/recovery/liveness.ts";
-import type { LineService } from "../../src/recovery/probe-account.ts";
+import type { LineService } from "../../src/recovery/standing.ts";
 import type { Decoded, Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { frameOf } from "../../src/wire/framing.ts";
@@ -121,22 +121,28 @@ export class SimulatedLine {
 
   /** Why it is in its state, for people. */
   get reason(): string {
-    return this.#engine.reason(this.#options.time.now);
+    return this.#engine.reason();
+  }
+
+  /** Whether each of its services replied, and to all that was asked since. */
+  get isHeard(): boolean {
+    return this.#engine.liveness().every(({ state }) => state === "heard");
+  }
+
+  /** Whether calls of each of its services are sent, or wait. */
+  get takesCalls(): boolean {
+    const { services } = this.#options;
+    return services.every(({ service }) => this.#engine.hindered(service) === undefined);
   }
 
   /** How many calls wait. */
-  /** Whether each of its services replied, and to all that was asked since. */
-  get isHeard(): boolean {
-    return this.#engine.liveness(this.#options.time.now).every(({ state }) => state === "heard");
-  }
-
   get waiting(): number {
     return this.#engine.waiting;
   }
 
   /** How each of its services does. */
-  liveness(now: number): readonly ServiceLiveness[] {
-    return this.#engine.liveness(now);
+  liveness(): readonly ServiceLiveness[] {
+    return this.#engine.liveness();
   }
 
   /** It has stopped, and given its device back. */

@@ -7,7 +7,7 @@ const byHand: Readonly<Record<LineState, string>> = {
   down: "recovering - - - - - - closed",
   recovering: "- - recovering recovering - idle down closed",
   idle: "- awaiting idle recovering - - down closed",
-  awaiting: "- - idle awaiting recovering - down closed",
+  awaiting: "- - idle awaiting recovering idle down closed",
   closed: "- - - - - - - -",
 };
 

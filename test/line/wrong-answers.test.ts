@@ -86,18 +86,16 @@ for (const [name, odd] of [
         terminal.cleanAfterS();
         terminal.isOn = false;
         terminal.sell("OFF");
-        terminal.cleanAfterS();
+        terminal.time.advance(400_000);
         terminal.isOn = true;
-        terminal.sell("ON", 60_000);
       },
     ],
     [
       " that was switched on after posline",
       (terminal: OddTerminal) => {
         terminal.isOn = false;
-        terminal.cleanAfterS();
+        terminal.time.advance(60_000);
         terminal.isOn = true;
-        terminal.sell("ON", 60_000);
       },
     ],
     [
@@ -125,30 +123,32 @@ for (const [name, odd] of [
   }
 }
 
-test("Line waits for one that answered its probes wrongly as for a proven one, until a silence has settled it", () => {
-  const terminal = new OddTerminal(["bank"]);
-  terminal.odd.set("bank", success);
-  terminal.cleanAfterS();
-  terminal.answerMs = () => Number.MAX_SAFE_INTEGER;
-  for (const [leastS, mostS] of [
-    [300, 330],
-    [30, 60],
-  ] as const) {
-    terminal.line.call(requestFor("LOST", { replyTimeoutMs: 4_000 }), () => {});
-    assert.ok(terminal.time.until(() => terminal.line.state === "recovering"));
-    const seconds = terminal.cleanAfterS();
-    assert.ok(seconds >= leastS && seconds <= mostS, `${seconds} s`);
-  }
-});
-
-test("Line settles services that are wholly silent as before, after lateReplyMs, or ten times that where they have answered before", () => {
-  const silent = new OddTerminal(["bank"]);
-  silent.answerMs = () => Number.MAX_SAFE_INTEGER;
-  assert.equal(Math.round(silent.cleanAfterS()), 30);
-  const proven = new OddTerminal(["bank", "qr"]).loseCall("qr", success);
-  proven.answerMs = () => Number.MAX_SAFE_INTEGER;
-  assert.equal(Math.round(proven.cleanAfterS()), 300);
-});
+for (const [name, odd] of [
+  ["in shape", undefined],
+  ["with a success of another shape", success],
+  ["with errors", error],
+] as const) {
+  test(`Line sets services aside that hang after lateReplyMs, and ten times that later one that owes a call and answered probes ${name}`, () => {
+    const silent = new OddTerminal(["bank"]);
+    silent.answerMs = () => Number.MAX_SAFE_INTEGER;
+    const asideAfterS = (terminal: OddTerminal) => {
+      const beganMs = terminal.time.now;
+      assert.ok(terminal.time.until(() => terminal.line.state === "idle"));
+      assert.equal(terminal.line.takesCalls, false);
+      return Math.round((terminal.time.now - beganMs) / 1_000);
+    };
+    assert.equal(asideAfterS(silent), 30);
+    assert.equal(silent.sell("A", 1), "recovering");
+    const owing = new OddTerminal(["bank"]);
+    if (odd !== undefined) owing.odd.set("bank", odd);
+    owing.cleanAfterS();
+    owing.answerMs = () => Number.MAX_SAFE_INTEGER;
+    owing.line.call(requestFor("LOST", { replyTimeoutMs: 4_000 }), () => {});
+    assert.ok(owing.time.until(() => owing.line.state === "recovering"));
+    assert.equal(asideAfterS(owing), 300);
+    assert.equal(owing.sell("A", 1), "recovering");
+  });
+}
 
 test("Line asks no idle probes of a service whose firmware answers them with text, and is not busy recovering for it", () => {
   const terminal = new OddTerminal(["bank", "qr"]).loseCall("qr", "BUSY");
@@ -173,20 +173,13 @@ test("Line is clean at once, and gives each sale its answer, over a terminal tha
   for (const id of ["A", "B"]) assert.equal(terminal.sell(id), `{"status":"success","id":"${id}"}`);
 });
 
-test("Line sells to two tills at once over a terminal whose zeros come in reads of their own, and one that ignores probes", () => {
-  for (const [odd, behindMs] of [
-    [undefined, 0],
-    [undefined, 3],
-    [probeReplies.bankSupported, 3],
-  ] as const) {
+test("Line sells to two tills at once over a terminal whose zeros come in reads of their own", () => {
+  for (const behindMs of [0, 3]) {
     const terminal = new OddTerminal(["bank"]);
-    terminal.odd.set("bank", odd);
     terminal.behind = Buffer.alloc(6);
     terminal.behindMs = behindMs;
     terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
     terminal.cleanAfterS();
-    // The first reply has one that ignores probes asked once more.
-    terminal.sell("FIRST", 90_000);
     for (let n = 0; n < 20; n++) {
       terminal.sell(`A-${n}`, 0);
       assert.equal(terminal.sell(`B-${n}`, 5_000), `{"status":"success","id":"B-${n}"}`);
@@ -195,7 +188,7 @@ test("Line sells to two tills at once over a terminal whose zeros come in reads 
   }
 });
 
-test("Line proves itself, and sends nothing meanwhile, where nothing but zeros comes any more", () => {
+test("Line sends nothing where nothing but zeros comes any more, and says what that may be", () => {
   const terminal = new OddTerminal(["bank"]);
   terminal.cleanAfterS();
   terminal.isOn = false;
@@ -207,24 +200,32 @@ test("Line proves itself, and sends nothing meanwhile, where nothing but zeros c
   terminal.time.advance(70_000);
   assert.equal(terminal.line.state, "recovering", "the idle line's own question had no answer");
   terminal.time.advance(900_000);
-  assert.equal(terminal.line.state, "recovering");
+  assert.equal(terminal.line.takesCalls, false);
+  assert.match(terminal.line.reason, /wrong speed/);
   assert.equal(terminal.sell("A"), "recovering");
 });
 
-test("Line goes on recovering over a terminal that answers probes with what is no frame: it may hear calls, and never be heard", () => {
+test("Line sends no call over a terminal that answers probes with what is no frame: it may hear calls, and never be heard", () => {
   const broken = frame("length", success);
   broken[broken.length - 1] = (broken.at(-1) ?? 0) ^ 0x41;
-  for (const answer of [broken, Buffer.from([0x15]), Buffer.from("ERR\r\n")]) {
+  for (const [answer, cause] of [
+    [broken, /wrong checksum/],
+    [Buffer.from([0x15]), /wrong speed/],
+    [Buffer.from("ERR\r\n"), /wrong speed/],
+  ] as const) {
     const terminal = new OddTerminal(["bank"]);
     terminal.odd.set("bank", answer);
-    terminal.time.advance(3_600_000);
-    assert.equal(terminal.line.state, "recovering");
+    for (let minutes = 0; minutes < 60; minutes++) {
+      terminal.time.advance(60_000);
+      assert.equal(terminal.line.takesCalls, false);
+      assert.match(terminal.line.reason, cause);
+      assert.equal(terminal.sell(`S-${minutes}`, 20_000), "recovering");
+    }
   }
 });
 
-test("Line takes late answers that come twice for no answers to probes, over a terminal that ignores those", () => {
-  const terminal = new OddTerminal(["bank"]);
-  terminal.odd.set("bank", undefined);
+test("Line that asks nothing waits for late answers that come twice, and gives them to nobody", () => {
+  const terminal = new OddTerminal(["bank"], 30_000, true, true);
   terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
   terminal.cleanAfterS();
   terminal.sell("FIRST", 120_000);
@@ -233,25 +234,11 @@ test("Line takes late answers that come twice for no answers to probes, over a t
     terminal.behind = frame("length", `{"status":"success","id":"${id}"}`);
     assert.equal(terminal.sell(id), "no-reply");
     const seconds = terminal.cleanAfterS();
-    assert.ok(seconds < 80, `${seconds} s`);
+    // The answer comes after 15 s, and a silence of ten times lateReplyMs begins.
+    assert.ok(seconds >= 314 && seconds < 317, `${seconds} s`);
     terminal.behind = Buffer.alloc(0);
     assert.equal(terminal.sell("NEXT"), '{"status":"success","id":"NEXT"}');
   }
-});
-
-test("Line asks one that was silent at the start once more, behind its first reply, and one that ignores probes never again", () => {
-  const terminal = new OddTerminal(["bank"]);
-  terminal.odd.set("bank", undefined);
-  terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
-  terminal.cleanAfterS();
-  terminal.time.advance(600_000);
-  const atStart = terminal.probes;
-  terminal.sell("FIRST", 60_000);
-  const { probes } = terminal;
-  assert.ok(probes > atStart);
-  assert.equal(terminal.line.state, "idle");
-  for (let n = 0; n < 10; n++) assert.equal(terminal.sell(`S-${n}`, 60_000), `{"status":"success","id":"S-${n}"}`);
-  assert.equal(terminal.probes, probes);
 });
 
 test("Line sends no call right behind a probe that the kernel accepted late, whose answer has another shape than those before", () => {
@@ -271,22 +258,19 @@ test("Line sends no call right behind a probe that the kernel accepted late, who
   assert.equal(terminal.sell("NEXT", 100_000), "recovering");
 });
 
-for (const isQuiet of [true, false]) {
-  test(`Line waits for the late answer of a call that failed while it was written from its last byte on, ${isQuiet ? "where nothing may be asked" : "of a terminal that answers no probe"}`, () => {
-    const terminal = new OddTerminal(["bank"], 30_000, true, isQuiet);
-    terminal.odd.set("bank", undefined);
-    terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
-    terminal.cleanAfterS();
-    terminal.acceptsMs = 4_000;
-    terminal.nextMs = 29_000;
-    terminal.line.call(requestFor("FIRST", { replyTimeoutMs: 30_000 }), () => {});
-    terminal.time.advance(100);
-    // A copy of an answer from before: whose is what comes now isn't known.
-    terminal.send(frame("length", '{"status":"success","id":"OLD"}'));
-    terminal.time.advance(20_000);
-    assert.equal(terminal.sell("SECOND", 100_000), "recovering");
-  });
-}
+test("Line waits for the late answer of a call that failed while it was written from its last byte on, where nothing may be asked", () => {
+  const terminal = new OddTerminal(["bank"], 30_000, true, true);
+  terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+  terminal.cleanAfterS();
+  terminal.acceptsMs = 4_000;
+  terminal.nextMs = 29_000;
+  terminal.line.call(requestFor("FIRST", { replyTimeoutMs: 30_000 }), () => {});
+  terminal.time.advance(100);
+  // A copy of an answer from before: whose is what comes now isn't known.
+  terminal.send(frame("length", '{"status":"success","id":"OLD"}'));
+  terminal.time.advance(20_000);
+  assert.equal(terminal.sell("SECOND", 100_000), "recovering");
+});
 
 test("Line of a terminal that hung for ten minutes, and works off all that it was asked, gives no call the answer of another", () => {
   const hangs = [310, 450, 600, 900].flatMap((hangS) => [1, 10, 29].map((beforeS) => [hangS, beforeS] as const));
@@ -320,7 +304,7 @@ test("Line is held up half a minute an hour by a service that answers no more, s
   }
   // Each time for the five seconds of a probe, and for a silence.
   assert.ok(heldUpS <= 3 * 36, `${heldUpS} s`);
-  const stateOf = () => terminal.line.liveness(terminal.time.now).find(({ service }) => service === "bank")?.state;
+  const stateOf = () => terminal.line.liveness().find(({ service }) => service === "bank")?.state;
   assert.equal(stateOf(), "unheard");
   terminal.odd.delete("bank");
   terminal.time.advance(3_700_000);
@@ -335,7 +319,7 @@ test("Line whose terminal is off at night finds both of its services again in th
   terminal.cleanAfterS();
   terminal.spendNight();
   assert.deepEqual(
-    terminal.line.liveness(terminal.time.now).map(({ state }) => state),
+    terminal.line.liveness().map(({ state }) => state),
     ["heard", "heard"],
   );
 });
@@ -373,7 +357,7 @@ test("Line whose other service can't be asked finds the one that was off at nigh
   terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
   terminal.cleanAfterS();
   terminal.spendNight();
-  assert.equal(terminal.line.liveness(terminal.time.now)[0]?.state, "heard");
+  assert.equal(terminal.line.liveness()[0]?.state, "heard");
 });
 
 test("Line names the service that it waits for as the cause, not one beside it that has been silent for long", () => {

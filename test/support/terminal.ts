@@ -1,3 +1,5 @@
+import type { ContractName } from "../../src/core/call.ts";
+import type { Question } from "../../src/recovery/standing.ts";
 import type { Crc16 } from "../../src/wire/crc16.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
@@ -22,8 +24,11 @@ export const probeReplies = {
   connection: '{"status":"success","data":{"systems":[{"name":"PALM","operations":["showqrcode","check"]}]}}',
 };
 
-/** The answer to a probe, or undefined when the request is none. */
-export function probeReply({ framing, text }: Asked): string | undefined {
+/** The answer to either of posline's own questions, or undefined when the request is neither. */
+export const probeReply = (asked: Asked): string | undefined => questionReply(asked, "answered");
+
+/** The answer to a probe, of a terminal that doesn't list the second question. */
+function firstReply({ framing, text }: Asked): string | undefined {
   if (framing === "stx") return text.startsWith("command=/supported_operations&") ? probeReplies.supported : undefined;
   if (text === "/supported_operations") return probeReplies.bankSupported;
   return text === ":8887/check_connection" ? probeReplies.connection : undefined;
@@ -40,6 +45,14 @@ export const bothReplies = {
   bankSupported: '{"status":"success","data":{"operations":["sale","check","terminals"]}}',
   shift: '{"status":"success","code":0,"shiftID":7,"isShiftOpen":"true","shiftStatus":1}',
   terminals: '{"status":"success","data":{"terminals":[{"terminal":1,"merchant":1}]}}',
+  noPayment: '{"status":"error","code":1,"message":"no such payment"}',
+};
+
+/** What such a terminal answers to each of a service's two questions. */
+export const questionReplies: Readonly<Record<ContractName, Readonly<Record<Question, string>>>> = {
+  bank: { probe: bothReplies.bankSupported, second: bothReplies.terminals },
+  fiscal: { probe: bothReplies.supported, second: bothReplies.shift },
+  qr: { probe: probeReplies.connection, second: bothReplies.noPayment },
 };
 
 /** The answer to either of posline's own questions; undefined when it has none, or the request is neither. */
@@ -47,15 +60,17 @@ export function questionReply(asked: Asked, second: SecondKind): string | undefi
   if (isSecond(asked)) {
     if (second === "ignored") return undefined;
     if (second !== "answered") return '{"status":"error","code":-80}';
+    if (asked.text.startsWith(":8887/check\n")) return bothReplies.noPayment;
     return asked.framing === "stx" ? bothReplies.shift : bothReplies.terminals;
   }
-  const reply = probeReply(asked);
+  const reply = firstReply(asked);
   if (reply === undefined || second === "not offered" || reply === probeReplies.connection) return reply;
   return asked.framing === "stx" ? bothReplies.supported : bothReplies.bankSupported;
 }
 
 function isSecond({ framing, text }: Pick<Asked, "framing" | "text">): boolean {
-  return framing === "stx" ? text.startsWith("command=/check_shift&") : text === "/terminals";
+  if (framing === "stx") return text.startsWith("command=/check_shift&");
+  return text === "/terminals" || text.startsWith(':8887/check\n{"pay_id":"posline",');
 }
 
 /**

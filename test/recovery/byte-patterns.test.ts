@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type BytePattern, bytePatternOf } from "../../src/doctor/byte-patterns.ts";
+import { type BytePattern, bytePatternOf } from "../../src/recovery/byte-patterns.ts";
 import { frame } from "../support/fake-device.ts";
 import { sampledAt } from "../support/wrong-speed.ts";
 

@@ -22,14 +22,19 @@ const echoBytes = 6;
 export function bytePatternOf(bytes: Buffer, sent: readonly Buffer[]): BytePattern {
   const text = bytes.toString("latin1");
   // A console echoes what is typed, so its prompt stands beside an echo.
-  if (/(?:login|password): ?(?:[\r\n]|$)/i.test(text)) return "login prompt";
+  if (isConsole(bytes)) return "login prompt";
   if (sent.some((frame) => frame.length >= echoBytes && isEcho(bytes, frame))) return "echo";
   if (/(?:^|[\r\n\0])\s*AT(?:[+&%EZHIQDSV^][\w+?=&;,"^]*)?[\r\n]/i.test(text) || /^AT[+&]/.test(text)) return "at commands";
-  if (/login:|password:|\bDebian\b|Raspbian|Ubuntu|[#$] $/im.test(text) && mostlyText(bytes)) return "login prompt";
   if (/"status"\s*:/.test(text)) return "damaged answer";
   if (mostlyText(bytes)) return "text";
   if (bytes.every((byte) => byte === 0)) return "break";
   return looksSampled(bytes) ? "other baud rate" : "unknown";
+}
+
+/** Whether a line of text in them is what a computer's console begins with: its system's name, a prompt for a login, or a shell's. */
+export function isConsole(bytes: Buffer): boolean {
+  const text = bytes.toString("latin1");
+  return /(?:^|[\r\n])(?:Debian|Raspbian|Ubuntu|[\w.-]+ login:|Password:|\[?[\w-]+@[\w.-]+[: ].*[#$] $)/.test(text);
 }
 
 /** The line gives back what is sent into it: whole, or the beginning of it where its other end swallows some bytes. */

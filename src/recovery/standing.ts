@@ -1,0 +1,284 @@
+import type { ServiceName } from "../core/call.ts";
+import type { Framing } from "../wire/decoded.ts";
+import { copyMs, lostMax, owingPatience, pauseMs, rowMin, vagueMin } from "./limits.ts";
+
+/**
+ * How one service stands: whether it answers what it is asked now. It owns the row of right answers by which that is proven; it knows no
+ * other service, sends nothing, and has no clock: moments come in as milliseconds.
+ */
+
+/** Which of a service's two questions: its probe, or another read-only request whose answer never has the probe's shape. */
+export type Question = "probe" | "second";
+
+/** A service on a line, as far as recovery needs it. */
+export interface LineService {
+  readonly service: ServiceName;
+  readonly framing: Framing;
+  /** Bytes of the largest reply that is taken for one of its requests. */
+  readonly replyBytesMax: number;
+  /** The probe, framed and ready to send; undefined where the service isn't asked, and only silence puts it in step. */
+  readonly probe: readonly Buffer[] | undefined;
+  /** The second question; undefined where there is no probe. */
+  readonly second: readonly Buffer[] | undefined;
+  /** Which of the two a reply can only be the answer to. */
+  questionOf(reply: Readonly<Record<string, unknown>>): Question | undefined;
+}
+
+export interface RecoveryLimits {
+  /** Milliseconds without a byte after which no late answer comes any more. */
+  readonly lateReplyMs: number;
+  /** Milliseconds between two probes, at least. */
+  readonly probeIntervalMs: number;
+}
+
+/**
+ * `silent`: out of step, and asked its probe until it answers. `row`: it answers, and right answers are counted. `waits`: it can't be
+ * told apart, or isn't asked, so a silence is waited for. `in step`: it gets calls. `aside`: it answers nothing, gets no calls, and
+ * holds up nobody.
+ */
+export type Standing = "silent" | "row" | "waits" | "in step" | "aside";
+
+/**
+ * What may happen to a service. `out`: an answer of it may be left over. `out unasked`: the same of one that isn't asked. `answers`: its
+ * probe is answered. `vague`: it answers, and can't be told apart. `hushed`: more answers of its row stayed out than may. `proven`: its
+ * row is whole, or the silence was. `absent`: it has answered nothing for too long.
+ */
+export type StandingEvent = "out" | "out unasked" | "answers" | "vague" | "hushed" | "proven" | "absent";
+
+const outOf = { out: "silent", "out unasked": "waits" } as const;
+
+/** The only place where a standing changes. An event that has no cell can't happen. */
+export const standings: Readonly<Record<Standing, Partial<Record<StandingEvent, Standing>>>> = {
+  silent: { ...outOf, answers: "row", vague: "waits", absent: "aside" },
+  row: { ...outOf, vague: "waits", hushed: "silent", proven: "in step" },
+  waits: { ...outOf, proven: "in step" },
+  "in step": outOf,
+  aside: outOf,
+};
+
+/** What is known of a service, as data: a recording begins with it. */
+export interface ServiceState {
+  readonly service: ServiceName;
+  readonly standing: Standing;
+  readonly open: Question | undefined;
+  readonly askedMs: number;
+  readonly sinceMs: number;
+  readonly isWrong: boolean;
+  readonly row: number;
+  readonly lost: number;
+  readonly misfits: number;
+  readonly refusals: number;
+  readonly leftOut: number;
+  readonly owesCall: boolean;
+}
+
+/** What an answer was to the question that is out. */
+export type Fit = "right" | "wrong";
+
+export class ServiceStanding implements ServiceState {
+  readonly lineService: LineService;
+  standing: Standing;
+  /** The question that is out. */
+  open: Question | undefined;
+  /** When it was asked last: its last byte, or where that isn't out yet, its first. */
+  askedMs = 0;
+  /** Since when it has answered nothing. */
+  sinceMs = 0;
+  /** The probe that is out was answered with something else. */
+  isWrong = false;
+  /** Right answers in a row. */
+  row = 0;
+  /** Questions of this row that had no answer. */
+  lost = 0;
+  /** Contradictions since it went out of step: each doubles the waits and pauses. */
+  misfits = 0;
+  /** Probes in a row that were answered with something else, since it went out of step. */
+  refusals = 0;
+  /** Second questions in a row that had no answer, or the probe's, while the probe is answered. */
+  leftOut = 0;
+  /** A call of it had no whole answer, and nothing has proven since that none comes. */
+  owesCall = false;
+
+  constructor(lineService: LineService) {
+    this.lineService = lineService;
+    this.standing = lineService.probe === undefined ? "waits" : "silent";
+  }
+
+  get service(): ServiceName {
+    return this.lineService.service;
+  }
+
+  get framing(): Framing {
+    return this.lineService.framing;
+  }
+
+  /** Neither in step nor aside: the line recovers. */
+  get isOut(): boolean {
+    return this.standing !== "in step" && this.standing !== "aside";
+  }
+
+  /** It is asked again and again. */
+  get isAsked(): boolean {
+    return this.standing === "silent" || this.standing === "row";
+  }
+
+  /** Its row is whole, and only a silence is waited for, since answers stayed out. */
+  get isWhole(): boolean {
+    return this.standing === "row" && this.row > rowMin + this.lost;
+  }
+
+  /** It answers its probe with something else. */
+  get isRefusing(): boolean {
+    return this.refusals >= vagueMin;
+  }
+
+  /** Its answers say nothing of what was asked. */
+  get isVague(): boolean {
+    return this.isRefusing || this.leftOut >= vagueMin;
+  }
+
+  /** An answer of it may be left over. */
+  out(now: number): void {
+    this.#take(this.lineService.probe === undefined ? "out unasked" : "out");
+    this.sinceMs = now;
+    this.misfits = 0;
+    this.refusals = 0;
+    this.leftOut = 0;
+    this.#anew();
+  }
+
+  #anew(): void {
+    this.open = undefined;
+    this.isWrong = false;
+    this.row = 0;
+    this.lost = 0;
+  }
+
+  /** Which question is next. Those that end a row are probes, whose answers are known by their shape whenever they come. */
+  next(draw: () => boolean): Question {
+    return this.standing === "row" && this.row < rowMin && draw() ? "second" : "probe";
+  }
+
+  /** A question goes out. */
+  ask(question: Question, now: number): void {
+    this.open = question;
+    this.askedMs = now;
+  }
+
+  /** What is out had its time. In a row that says nothing either way: its answer is lost, or late. */
+  giveUp(now: number): void {
+    const { open, standing, isWrong } = this;
+    this.open = undefined;
+    this.isWrong = false;
+    if (standing === "row") {
+      this.lost++;
+      if (open === "second") this.leftOut++;
+    } else if (isWrong) this.refusals++;
+    else return;
+    if (this.isRefusing) this.#take("vague");
+    else if (this.lost > lostMax) this.#take("hushed");
+    else return;
+    this.sinceMs = now;
+    this.#anew();
+  }
+
+  /** A frame came, taken for the answer to the question that is out. */
+  answered(isProbeShaped: boolean, now: number): Fit {
+    const question = this.open;
+    if (question === undefined) return "wrong";
+    const fit = isProbeShaped === (question === "probe") ? "right" : "wrong";
+    this.sinceMs = now;
+    if (fit === "right") this.#right(question);
+    else if (this.standing === "row") this.#contradicted(question);
+    else this.isWrong = true;
+    return fit;
+  }
+
+  #right(question: Question): void {
+    this.open = undefined;
+    if (question === "probe") this.refusals = 0;
+    else this.leftOut = 0;
+    // Only here: that the second question stays out says something only where the probe is answered.
+    if (this.standing === "row" && !this.isVague) {
+      this.row++;
+      if (this.isWhole && this.lost === 0) this.#proven();
+      return;
+    }
+    this.#anew();
+    this.#take(this.isVague ? "vague" : "answers");
+  }
+
+  #contradicted(question: Question): void {
+    if (question === "probe") this.refusals++;
+    else this.leftOut++;
+    if (this.isVague) this.#take("vague");
+    this.misfit();
+  }
+
+  /** Its row begins anew. */
+  misfit(): void {
+    this.misfits++;
+    this.#anew();
+  }
+
+  /** The silence was long enough. */
+  #proven(): void {
+    this.#take("proven");
+    this.owesCall = false;
+    this.#anew();
+  }
+
+  /** When a silence says enough, of one that waits for it or answers nothing; Infinity of another. */
+  settlesAtMs(silentSinceMs: number, limits: RecoveryLimits): number {
+    const { lateReplyMs } = limits;
+    if (this.isWhole) return silentSinceMs + this.#answerMs(limits);
+    if (this.standing === "waits") {
+      const isUnasked = this.lineService.probe === undefined;
+      return silentSinceMs + lateReplyMs * (isUnasked && this.owesCall ? owingPatience : 1);
+    }
+    if (this.standing === "silent") return this.sinceMs + lateReplyMs * (this.owesCall ? owingPatience : 1);
+    return Number.POSITIVE_INFINITY;
+  }
+
+  settle(): void {
+    if (this.standing === "waits" || this.isWhole) this.#proven();
+    else {
+      this.#take("absent");
+      this.#anew();
+    }
+  }
+
+  /** When it is to be asked next, where it is asked. */
+  askAtMs(silentSinceMs: number, limits: RecoveryLimits): number {
+    if (this.open !== undefined) return this.askedMs + this.#answerMs(limits);
+    if (this.isWhole) return Number.POSITIVE_INFINITY;
+    return silentSinceMs + this.#pauseMs(limits);
+  }
+
+  #answerMs({ probeIntervalMs, lateReplyMs }: RecoveryLimits): number {
+    const ms = this.standing === "row" ? probeIntervalMs * 2 ** this.misfits : (this.askedMs - this.sinceMs) / 2;
+    return Math.min(Math.max(ms, probeIntervalMs), lateReplyMs);
+  }
+
+  /** None before the first question, nor behind a right answer where none was wrong. */
+  #pauseMs({ lateReplyMs }: RecoveryLimits): number {
+    if (this.misfits === 0 && (this.standing === "silent" || this.row > 0)) return 0;
+    if (this.row === 0) return Math.min(pauseMs * 2 ** this.misfits, lateReplyMs);
+    return Math.min(copyMs.first * 2 ** (this.misfits - 1), copyMs.most);
+  }
+
+  get state(): ServiceState {
+    const { lineService, ...state } = this;
+    return { service: lineService.service, ...state };
+  }
+
+  set state({ service, ...state }: ServiceState) {
+    Object.assign(this, state);
+  }
+
+  #take(event: StandingEvent): void {
+    const next = standings[this.standing][event];
+    if (next === undefined) throw new Error(`${this.service} is ${this.standing}, where "${event}" can't happen`);
+    this.standing = next;
+  }
+}
