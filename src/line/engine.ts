@@ -699,7 +699,7 @@ export class LineEngine {
     const why = [
       ...(aside.length === 0
         ? []
-        : [`${aside.join(" and ")} gets no calls until it answers${cause === undefined ? "" : `, since ${wordsOf(cause)}`}`]),
+        : [`no calls until an answer comes: of ${aside.join(", ")}${cause === undefined ? "" : `, since ${wordsOf(cause)}`}`]),
       ...(refusal === undefined ? [] : [`${wordsOf(refusal)}; calls are sent`]),
     ];
     return why.length === 0 ? "the terminal was silent for long enough: the line is ready" : why.join(". ");
