@@ -6,7 +6,6 @@ import { FlightRecorder } from "../capture/recorder.ts";
 import { type Config, secretsIn } from "../config/config.ts";
 import { refuseUnrecorded } from "../config/rules.ts";
 import { contractOnLine, contracts } from "../contract/contracts.ts";
-import type { Handler, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { deviceMark } from "../core/device-mark.ts";
 import type { Log } from "../core/log.ts";
@@ -14,25 +13,24 @@ import { version } from "../core/version.ts";
 import type { ValidateBody } from "../envelope/request.ts";
 import type { AdminAnswer, AdminRoute } from "../http/admin-listener.ts";
 import type { HttpListenerOptions } from "../http/listener.ts";
-import type { Journal } from "../journal/journal.ts";
 import { lineCaller } from "../line/caller.ts";
 import type { Line, LineReport } from "../line/line.ts";
+import { Operations } from "../operations/operations.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import { type Admin, openAdmin } from "./admin.ts";
 import { type BridgeLine, bridgeLine, type LineWatcher } from "./bridge-line.ts";
 import { BridgePorts, type PreparedPorts, socketsForAdmin, type WantedPort } from "./bridge-ports.ts";
 import { reportBug } from "./bug.ts";
 import type { EmulationFlags } from "./emulation.ts";
-import { Followers } from "./followers.ts";
 import { setHeapFlagsOnce } from "./heap.ts";
 import { openMoneyJournal } from "./journal.ts";
-import { JournalSettling } from "./journal-settling.ts";
 import { leavingsFirst } from "./leavings-first.ts";
 import { lineReport, publishedLine, tee } from "./line-report.ts";
 import { LineSet, type PreparedLines } from "./line-set.ts";
 import { listeningServices, openApiRoutes } from "./openapi.ts";
 import { refuseForgotten, refuseRestarts } from "./restarts.ts";
 import { type Listening, type Served, servedBy, sharedLines } from "./served.ts";
+import { Settling } from "./settling.ts";
 import { type LineView, summaryOf } from "./summary.ts";
 import type { Supervised } from "./supervision.ts";
 import { Taps } from "./taps.ts";
@@ -81,13 +79,12 @@ export async function startBridge({ config, log, emulated, sockets, tap }: Bridg
   const status = new Status(version);
   const error = (reason: unknown) => reportBug(log, reason);
   const events = new Events({ version, notReady: () => status.notReady(), error });
-  const journal = await journalOf(config, log, events);
-  const followers = new Followers(journal);
-  const settling = settlingOf(journal, config, followers, error);
+  const operations = await operationsOf(config, log, events);
+  const settling = settlingOf(operations, config, error);
   const forServices = sockets.filter((each) => !adminSockets.includes(each));
   const control = emulation?.routes ?? {};
   const hasAdmin = config.admin !== undefined || adminSockets.length > 0 || emulation !== undefined;
-  const parts = { log, status, events, transportOf, journal, followers, settling, control };
+  const parts = { log, status, events, transportOf, operations, settling, control };
   const bridge = new RunningBridge({ ...parts, sockets: forServices, isWatched: hasAdmin || tap !== undefined });
   try {
     await bridge.reload(config);
@@ -111,11 +108,10 @@ interface RunningOptions {
   readonly transportOf: TransportOf;
   /** For the services. */
   readonly sockets: readonly ListeningSocket[];
-  readonly journal: Journal | undefined;
+  readonly operations: Operations;
   /** The emulator's routes on the admin port. */
   readonly control: Readonly<Record<string, AdminRoute>>;
-  readonly followers: Followers;
-  readonly settling: JournalSettling | undefined;
+  readonly settling: Settling;
   /** What is seen on the lines can be had: without an admin port and a tap's socket nobody would ever look. */
   readonly isWatched: boolean;
 }
@@ -127,22 +123,21 @@ export class RunningBridge implements Bridge {
   readonly #events: Events;
   readonly #phases: ExchangePhases;
   readonly #taps: Taps;
-  readonly #journal: Journal | undefined;
+  readonly #operations: Operations;
   readonly #control: Readonly<Record<string, AdminRoute>>;
-  readonly #settling: JournalSettling | undefined;
+  readonly #settling: Settling;
   readonly #lines: LineSet<BridgeLine>;
   readonly #ports: BridgePorts;
   readonly #isWatched: boolean;
   readonly #recorder = new FlightRecorder();
   /** Who sees what happens on the lines, beside log and status. */
   readonly #watchers: readonly LineWatcher[];
-  readonly #followers: Followers;
   readonly #traffic = new LineTraffic();
   admin: Admin | undefined;
   #config: Config | undefined;
   #changed = () => {};
 
-  constructor({ log, status, events, transportOf, sockets, journal, followers, settling, control, isWatched }: RunningOptions) {
+  constructor({ log, status, events, transportOf, sockets, operations, settling, control, isWatched }: RunningOptions) {
     this.#log = log;
     this.#control = control;
     this.#status = status;
@@ -153,8 +148,7 @@ export class RunningBridge implements Bridge {
       questionEnded: (end) => events.publish({ event: "exchange", phase: "ended", background: true, ...end }),
     });
     this.#taps = new Taps(log);
-    this.#journal = journal;
-    this.#followers = followers;
+    this.#operations = operations;
     this.#settling = settling;
     this.#watchers = isWatched ? [this.#traffic, this.#phases, this.#taps, this.#recorder] : [];
     this.#isWatched = isWatched;
@@ -186,7 +180,7 @@ export class RunningBridge implements Bridge {
       ...this.#events.routes,
       ...this.#taps.routes,
       "GET /recording": () => this.#recording(),
-      ...this.#settling?.routes,
+      ...this.#settling.routes,
       ...this.#control,
     };
     if (this.#config === undefined) return others;
@@ -226,30 +220,24 @@ export class RunningBridge implements Bridge {
     const served = servedBy(config);
     const validate = await validatorFor(served);
     const lines = this.#lines.prepare(sharedLines(config));
-    const handlers = new Map<ServiceName, Handler>();
     let ports: PreparedPorts = new Map();
     try {
-      ports = await this.#ports.prepare(served.map((each) => this.#wanted(each, lines, validate, handlers)));
+      ports = await this.#ports.prepare(served.map((each) => this.#wanted(each, lines, validate)));
       // At the last moment: a sale may have come while the ports were opened.
       const before = Object.keys(this.#config?.services ?? {});
-      refuseForgotten(before, Object.keys(config.services), this.#journal?.unended() ?? []);
+      refuseForgotten(before, Object.keys(config.services), config.journal === false ? [] : this.#operations.unended());
     } catch (error) {
-      this.#followers.drop();
+      this.#settling.drop();
       const why = this.#config === undefined ? "start failed" : "the new configuration was refused";
       await Promise.all([this.#ports.discard(ports), this.#lines.discard(lines, why)]);
       throw error;
     }
     this.#ports.take(ports);
     this.#lines.take(lines);
-    this.#followers.take();
+    this.#settling.take(config, this.lines);
     this.#log.setLevel(config.log.level);
     for (const warning of this.#ports.warnings) this.#log.process("warn", warning);
     this.#config = config;
-    this.#settling?.use(
-      config,
-      this.lines.map((line) => ({ line, turn: (work) => this.#followers.turnsOf(line.name).take(work) })),
-      handlers,
-    );
     this.#show(config);
     this.admin?.replace(this.routes);
     // Who is told that it is over finds no port any more that was taken away.
@@ -258,8 +246,7 @@ export class RunningBridge implements Bridge {
 
   async stop(): Promise<void> {
     this.#status.stopping();
-    this.#followers.stop();
-    this.#settling?.stop();
+    this.#settling.stop();
     const answered = this.#ports.close();
     // Only then are waiting calls refused: their answers end their connections, and nobody can connect any more.
     await this.#ports.closed;
@@ -268,7 +255,7 @@ export class RunningBridge implements Bridge {
     this.#events.close();
     this.#taps.close();
     await this.admin?.close();
-    await this.#journal?.close();
+    await this.#operations.close();
   }
 
   /** What becomes of calls for a line: a call that a reload finds under way ends on the line where it began. */
@@ -312,20 +299,14 @@ export class RunningBridge implements Bridge {
       }),
       services: this.listening.map(({ line = "", ...each }) => ({ ...each, line, contract: services[each.service]?.contract })),
       journal:
-        this.#settling === undefined || journal === false || journal.folder === undefined
+        journal === false || journal.folder === undefined
           ? undefined
           : { folder: journal.folder, onFailure: journal.onFailure, live: this.#settling.live },
       log: this.#log,
     });
   }
 
-  /** @param handlers Where the service's handler is noted, as posline's own questions leave by it. */
-  #wanted(
-    served: Served,
-    lines: PreparedLines<BridgeLine>,
-    validate: ValidateBody | undefined,
-    handlers: Map<ServiceName, Handler>,
-  ): WantedPort {
+  #wanted(served: Served, lines: PreparedLines<BridgeLine>, validate: ValidateBody | undefined): WantedPort {
     const { service, config } = served;
     const running = lines.get(config.line);
     // The configuration refuses a service whose line isn't there.
@@ -340,11 +321,9 @@ export class RunningBridge implements Bridge {
       line,
       replyTimeoutMs,
       merchantId,
-      ledger: leavingsFirst(this.#journal),
+      ledger: leavingsFirst(this.#operations),
       device,
     });
-    const handler = this.#settling?.observed(caller, { contract, device }) ?? caller;
-    handlers.set(service, handler);
     return {
       line: config.line,
       options: {
@@ -352,11 +331,11 @@ export class RunningBridge implements Bridge {
         service,
         config,
         rules: { check: config.check, merchantId, validate },
-        handler: this.#followers.prepare(served, handler, device),
+        handler: this.#settling.prepare(served, caller, device),
         isFollowed: true,
         refusal: (route, bodyBytes) => {
           const { refusal } = line;
-          return refusal !== undefined && this.#followers.mayJoin(service, route, bodyBytes) ? undefined : refusal;
+          return refusal !== undefined && this.#settling.mayJoin(service, route, bodyBytes) ? undefined : refusal;
         },
         report: this.#callReport(config.line),
       },
@@ -371,26 +350,16 @@ function viewOf(line: Line): LineView {
   return { name, state, reason, unheard: unheard?.cause?.cause };
 }
 
-async function journalOf({ journal }: Config, log: Log, events: Events): Promise<Journal | undefined> {
+/** Without a journal what this process sent is known as long as it runs. */
+async function operationsOf({ journal }: Config, log: Log, events: Events): Promise<Operations> {
   refuseUnrecorded({ journal });
-  if (journal === false || journal.folder === undefined) return undefined;
+  if (journal === false || journal.folder === undefined) return new Operations();
   return openMoneyJournal(journal, journal.folder, log, (operation) => events.publish({ event: "operation", operation }));
 }
 
-function settlingOf(
-  journal: Journal | undefined,
-  { journal: settings }: Config,
-  followers: Followers,
-  error: (reason: unknown) => void,
-): JournalSettling | undefined {
-  if (journal === undefined || settings === false || settings.folder === undefined) return undefined;
-  return new JournalSettling({
-    journal,
-    folder: settings.folder,
-    resolve: settings.resolve,
-    isFollowed: (service, route, key) => followers.isFollowed(service, route, key),
-    error,
-  });
+function settlingOf(operations: Operations, { journal }: Config, error: (reason: unknown) => void): Settling {
+  const { folder, resolve } = journal === false ? { folder: undefined, resolve: "observe" as const } : journal;
+  return new Settling({ operations, folder, resolve: folder === undefined ? "observe" : resolve, error });
 }
 
 /** The schema library is loaded only where a service asks for whole schemas. */

@@ -2,9 +2,9 @@ import { journalFails } from "../admin/readiness.ts";
 import type { JournalConfig } from "../config/config.ts";
 import type { Log } from "../core/log.ts";
 import { logged } from "../core/log-text.ts";
-import { type Journal, openJournal } from "../journal/journal.ts";
 import type { UnknownOperation } from "../journal/record.ts";
 import type { SettledOperation } from "../journal/recorder.ts";
+import { type Operations, openOperations } from "../operations/operations.ts";
 
 /**
  * Opens the journal of money, and logs the unknown operations of the process before. It never fails: a journal that can't be written
@@ -16,10 +16,10 @@ export function openMoneyJournal(
   folder: string,
   log: Log,
   onOperation: (operation: UnknownOperation | SettledOperation) => void = () => {},
-): Promise<Journal> {
+): Promise<Operations> {
   // A disk that fails in changing ways is reported once for each way until it works again.
   const reported = new Set<string>();
-  return openJournal({
+  return openOperations({
     folder,
     bytes,
     onFailure,

@@ -6,11 +6,11 @@ import { isObject, type JsonObject } from "../core/json-object.ts";
 import { printable, quoted } from "../core/shell-text.ts";
 import { nodeDisk } from "../journal/disk.ts";
 import { JournalError } from "../journal/errors.ts";
-import { chosenBy, endBy, type OperatorSettle } from "../journal/operator-settle.ts";
 import { readJournal } from "../journal/reader.ts";
 import { isUnknown, type JournalOperation, joinOperations, type SentRecord } from "../journal/record.ts";
 import { Recorder, recordMs } from "../journal/recorder.ts";
 import { slotBytes } from "../journal/slot.ts";
+import { chosenBy, endBy, type OperatorSettle } from "../operations/operator-settle.ts";
 
 /**
  * `posline journal settle`: the person who looked at the terminal says how an operation ended. A posline that runs writes its journal

@@ -1,4 +1,5 @@
 import type { Followed } from "./followed.ts";
+import type { JsonObject } from "./json-object.ts";
 import type { Presence } from "./presence.ts";
 
 /**
@@ -38,17 +39,20 @@ export interface Call {
   readonly caller: Presence;
   /** Milliseconds for which its caller waits for the operation's end (`Prefer: wait`); undefined: for its own answer alone. */
   readonly followMs?: number | undefined;
-  /** The terminal was asked right before, and knew nothing under its key. */
-  readonly isFresh?: boolean;
-  /** Called when it is about to be sent, with its place in the order of all that is sent, where a journal is kept. */
-  readonly onSent?: (order: number) => void;
-  /**
-   * The place in that order of what had been sent last under its key when the terminal was asked about that: where anything was sent
-   * under it since, it isn't sent.
-   */
-  readonly askedAtOrder?: number | undefined;
+  /** What was known when it was decided to send a followed one. */
+  readonly decided?: Decided;
   /** Asked by posline itself: sent only when no other call waits. */
   readonly background?: boolean;
+}
+
+/** What was known of a key when it was decided to send an operation under it. */
+export interface Decided {
+  /** What the terminal had there: "" for nothing; undefined where it wasn't asked, though it may have another operation there. */
+  readonly before: string | undefined;
+  /** The fields of its body that name it in a question, to the digit. */
+  readonly names: JsonObject;
+  /** Nothing was sent under its key since. */
+  readonly stands: () => boolean;
 }
 
 /** What the service answered, byte for byte. */

@@ -1,9 +1,13 @@
 import type { Contract, Route } from "../contract/contract.ts";
+import { settlingRulesOf } from "../contract/settling.ts";
+import type { Call } from "../core/call.ts";
+import { maskCardNumbers } from "../core/card-number.ts";
 import type { QuestionFields } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
+import { bodyDigest } from "../envelope/body-digest.ts";
 import { bodyText } from "../envelope/body-text.ts";
 import { keyOf, parseObject } from "../envelope/json.ts";
-import { isStoredWhole } from "./record.ts";
+import { isStoredWhole, type SentRecord, storedKey } from "./record.ts";
 
 /** The fields of a record that only the body of its request has. */
 export interface BodyFields {
@@ -12,6 +16,29 @@ export interface BodyFields {
   readonly key: string | undefined;
   /** What the contract's question about it names it by, beside a key that is a string; undefined where it can't be asked about. */
   readonly ask?: QuestionFields;
+}
+
+/** A call's record, with the fields that only its body has. */
+export function sentRecord(call: Call, route: Route, contract: Contract, device: string | undefined): SentRecord {
+  const { requestId, service, body } = call;
+  // Where nothing is checked the key hasn't been read yet.
+  const fields = bodyFields(contract, call.key === undefined ? route.key : undefined, body, route);
+  const key = call.key ?? fields.key;
+  return {
+    kind: "sent",
+    timeMs: Date.now(),
+    requestId: maskCardNumbers(requestId),
+    service,
+    route: route.path,
+    // As it will be read: so what is found in memory is what is found after a restart.
+    key: key === undefined ? undefined : storedKey(key),
+    amount: fields.amount,
+    digest: bodyDigest(body),
+    ask: fields.ask,
+    // Only where its key may be that of another, as it is of what refers to a sale.
+    fresh: (call.decided?.before === "" && settlingRulesOf(call.contract, route.path)?.baseline) || undefined,
+    device,
+  };
 }
 
 /**

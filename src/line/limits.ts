@@ -22,18 +22,6 @@ export const payloadMsMax = 600_000;
 export const probeReplyMs = 5_000;
 
 /**
- * Milliseconds between two idle probes of a service that is silent beside others: each holds those up for `lateReplyMs`, and by nothing
- * else would it be known that it is on again, where nobody calls it.
- */
-export const silentAloneProbeMs = 3_600_000;
-
-/**
- * Replies in a row that may be answers to earlier requests, after which the line waits until none of those can come any more: each is reported
- * as unknown and begins the doubt anew, and a till that asks each second would never get an answer.
- */
-export const ambiguousMax = 3;
-
-/**
  * Milliseconds for which bytes that nobody asked for may keep an idle line from sending: calls would be refused one by one, of a line
  * that counts as ready. A late answer of 5 kB takes as long at 9600 baud. As long may they put off the end of a call whose time is over: its
  * answer may be among them.

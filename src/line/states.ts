@@ -2,17 +2,17 @@
  * The states of a line, and the only place where one becomes another.
  *
  * None of the three protocols carries a request's id, so the next frame is taken for the answer. A late answer given to another
- * call is the worst thing this product could do. Hence `recovering`: nothing is sent for a caller until the line is proven clean.
+ * call is the worst thing this product could do. Hence `recovering`: nothing is sent for a caller until each service is in step, or set aside.
  */
 
-/** `down`: no device. `recovering`: open, not proven clean. `idle`: clean. `awaiting`: one request is out. `closed`: for good. */
+/** `down`: no device. `recovering`: open, some service isn't in step. `idle`: each is, or is set aside. `awaiting`: one request is out. `closed`: for good. */
 export const lineStates = ["down", "recovering", "idle", "awaiting", "closed"] as const;
 export type LineState = (typeof lineStates)[number];
 
 /**
  * `up`: the device opened. `send`: a request's first byte goes out. `frame`: a frame that was asked for: the reply, or the answer
  * to a probe. `stray`: a whole frame that nobody asked for. `fail`: no reply in time, or none that is whole and correct.
- * `clean`: no service owes an answer any more. `down`: the device is lost. `close`: posline stops.
+ * `clean`: each service is in step, or set aside. `down`: the device is lost. `close`: posline stops.
  */
 export const stateEvents = ["up", "send", "frame", "stray", "fail", "clean", "down", "close"] as const;
 export type StateEvent = (typeof stateEvents)[number];

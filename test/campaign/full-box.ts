@@ -1,16 +1,15 @@
 import { Events } from "../../src/admin/events.ts";
 import { Status } from "../../src/admin/status.ts";
 import { RunningBridge } from "../../src/app/bridge.ts";
-import { Followers } from "../../src/app/followers.ts";
-import { JournalSettling } from "../../src/app/journal-settling.ts";
+import { Settling } from "../../src/app/settling.ts";
 import type { Config } from "../../src/config/config.ts";
 import { journalDefaults, logDefaults, serviceDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { ContractName, ServiceName } from "../../src/core/call.ts";
 import type { Log } from "../../src/core/log.ts";
 import type { OpenTransport } from "../../src/device/transport.ts";
-import { Journal } from "../../src/journal/journal.ts";
 import type { Line } from "../../src/line/line.ts";
+import { Operations } from "../../src/operations/operations.ts";
 import { folder, bytes as journalBytes, Told } from "../journal/records.ts";
 import type { SimDisk } from "../journal/sim-disk.ts";
 import { configOf } from "../line/lines.ts";
@@ -44,11 +43,10 @@ export interface FullBoxOptions {
 }
 
 export class FullBox {
-  readonly journal: Journal;
+  readonly operations: Operations;
   readonly #services: readonly BoxService[];
   readonly #onFailure: "refuse" | "relay";
-  readonly #followers: Followers;
-  readonly #settling: JournalSettling;
+  readonly #settling: Settling;
   readonly #bridge: RunningBridge;
   /** Also those whose place was taken. */
   readonly #lines = new Set<Line>();
@@ -56,16 +54,12 @@ export class FullBox {
   constructor({ services, onFailure, disk, fail }: FullBoxOptions) {
     this.#services = services;
     this.#onFailure = onFailure;
-    this.journal = new Journal({ folder, bytes: journalBytes, onFailure, report: new Told(), disk });
-    void this.journal.start();
-    this.#followers = new Followers(this.journal);
-    this.#settling = new JournalSettling({
-      ...{ journal: this.journal, folder, resolve: "ask", error: fail },
-      isFollowed: (...asked) => this.#followers.isFollowed(...asked),
-    });
+    this.operations = new Operations({ folder, bytes: journalBytes, onFailure, report: new Told(), disk });
+    void this.operations.start();
+    this.#settling = new Settling({ operations: this.operations, folder, resolve: "ask", error: fail });
     const status = new Status("0.0.0");
     this.#bridge = new RunningBridge({
-      ...{ log: bugsOnly(fail), status, journal: this.journal, followers: this.#followers, settling: this.#settling },
+      ...{ log: bugsOnly(fail), status, operations: this.operations, settling: this.#settling },
       events: new Events({ version: "0.0.0", notReady: () => status.notReady(), error: fail }),
       transportOf: ({ name }) => {
         const open = services.find(({ line }) => line === name)?.open;
@@ -89,7 +83,6 @@ export class FullBox {
 
   /** Nothing of it does anything any more. */
   kill(): void {
-    this.#followers.stop();
     this.#settling.stop();
     for (const line of this.#lines) void line.stop(0, "killed");
   }

@@ -7,6 +7,7 @@ import { journalFile } from "../../src/journal/errors.ts";
 import { scanRing } from "../../src/journal/reader.ts";
 import { joinOperations, type SentRecord } from "../../src/journal/record.ts";
 import { readSlot, slotBytes } from "../../src/journal/slot.ts";
+import { isRecorded } from "../../src/operations/sending.ts";
 import { folder } from "../journal/records.ts";
 import { type Fate as CutFate, pageBytes, SimDisk, systemError } from "../journal/sim-disk.ts";
 import type { VirtualNet } from "../support/virtual-net.ts";
@@ -593,11 +594,13 @@ export class FullLife {
     const [terminal, name] = [this.#terminals[index], serviceNames[index]];
     if (terminal === undefined || name === undefined || terminal.trade.contract === "qr" || this.#mayLackRecords) return;
     const { sale, back } = terminal.trade;
-    const { journal } = this.#box;
+    const { operations } = this.#box;
     for (const key of terminal.ended) {
-      const [known, referring] = [journal.find(name, sale, key), journal.find(name, back, key)];
-      const isKnown = known?.isRecorded === true && isGoodEnd(known.end) && terminal.timesRun(sale, key) === 1;
-      const isOwn = referring?.isFresh === true || (referring === undefined && terminal.timesRun(back, key) > 0);
+      const sent = operations.under(name, key);
+      const [known, referring] = [sale, back].map((route) => sent.findLast((each) => each.sent.route === route));
+      const hasEnded = known !== undefined && isGoodEnd(operations.knownOf(known).end) && isRecorded(known);
+      const isKnown = hasEnded && terminal.timesRun(sale, key) === 1;
+      const isOwn = referring?.sent.fresh === true || (referring === undefined && terminal.timesRun(back, key) > 0);
       if (isKnown && !isOwn && !isClientKey(key)) terminal.forget(key);
     }
   }
@@ -681,15 +684,17 @@ export class FullLife {
 
   /** What is over can be looked up: that nothing was carried out, once nothing can be on its way any more. */
   #look(): void {
-    const { journal } = this.#box;
-    const open = journal.open.find(({ sent }) => this.#time.nowMs - (this.#lastSentMs.get(this.#nameOf(sent)) ?? 0) > lookMs);
+    const { operations } = this.#box;
+    const open = operations.listed.find(
+      ({ sent }) => this.#time.nowMs - (this.#lastSentMs.get(this.#nameOf(sent)) ?? 0) > lookMs,
+    );
     if (open === undefined) return;
     const { sent } = open;
     const stands = this.#terminalOf(sent.service)?.standsOf(sent.route, this.#operationOf(sent)) ?? [];
     const ran = stands.filter((stand) => stand !== "refused" && stand !== "gone");
     const [end] = ran;
     if (ran.length > 1 || end === "in progress" || end === "declined") return;
-    void journal.settle(open, { result: end ?? "failed", by: "operator", note: "looked" });
+    void operations.settle(open, { result: end ?? "failed", by: "operator", note: "looked" });
   }
 
   #ask(
@@ -830,7 +835,7 @@ export class FullLife {
     this.#say(`${name} runs`);
     if (times <= 1 + (this.#plain.get(name) ?? 0) || this.#clients.mayShowAgain(name)) return;
     if (this.#mayRelayUnrecorded) this.#tally.unrecordedTwice++;
-    else if (this.#hasLostRecords && !this.#box.journal.isWhole) {
+    else if (this.#hasLostRecords && !this.#box.operations.isWhole) {
       this.#tally.lostTwice++;
       this.#lostTwice.add(name);
     } else this.#fail(new Error(`${name} was carried out ${times} times`));

@@ -10,7 +10,7 @@ import { type AskAdmin, askAdmin } from "../../src/cli/journal-settle.ts";
 import { adminDefaults } from "../../src/config/limits.ts";
 import { contracts, routeOf } from "../../src/contract/contracts.ts";
 import { journalFile } from "../../src/journal/errors.ts";
-import { type Journal, openJournal } from "../../src/journal/journal.ts";
+import { type Operations, openOperations } from "../../src/operations/operations.ts";
 import { bytes, callOf, routeTo, Told } from "../journal/records.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 
@@ -20,13 +20,13 @@ const root = mkdtempSync(join(tmpdir(), "posline-journal-"));
 after(() => rmSync(root, { recursive: true }));
 let count = 0;
 
-async function journalIn(folder = join(root, String(count++))): Promise<{ folder: string; journal: Journal; told: Told }> {
+async function journalIn(folder = join(root, String(count++))): Promise<{ folder: string; journal: Operations; told: Told }> {
   mkdirSync(folder, { recursive: true });
   const told = new Told();
-  return { folder, journal: await openJournal({ folder, bytes, onFailure: "refuse", report: told }), told };
+  return { folder, journal: await openOperations({ folder, bytes, onFailure: "refuse", report: told }), told };
 }
 
-async function record(journal: Journal, key: string, outcome?: "answered" | "unknown" | "not-sent"): Promise<void> {
+async function record(journal: Operations, key: string, outcome?: "answered" | "unknown" | "not-sent"): Promise<void> {
   const entry = journal.begin(callOf(key), routeTo());
   await entry.sent();
   if (outcome !== undefined) await entry.ended({ outcome, ...(outcome === "answered" ? { status: "success", code: 0 } : {}) });
@@ -168,7 +168,7 @@ test("posline journal says whose caller had left before the outcome", async () =
 test("posline journal --follow goes on in the file that comes in the place of another", async () => {
   const { folder, journal } = await journalIn();
   for (let n = 0; n < 10; n++) await record(journal, `old-${n}`, "answered");
-  const next: { journal?: Journal } = {};
+  const next: { journal?: Operations } = {};
   const steps = [
     () => record(journal, "last", "answered"),
     async () => {
@@ -263,7 +263,7 @@ test("posline journal reads the folder that the configuration names, else system
   await journal.close();
 });
 
-test("openJournal() makes a file of its full size that its group may read, and refuses a second process", async () => {
+test("openOperations() makes a file of its full size that its group may read, and refuses a second process", async () => {
   const { folder, journal, told } = await journalIn();
   const { size, blocks, mode } = statSync(journalFile(folder));
   assert.equal(size, bytes);
@@ -329,7 +329,7 @@ test("posline journal settle asks the posline that writes the journal, and says 
   );
   const refused = await run(settle, {}, undefined, async () => ({ error: "Cannot settle it" }));
   assert.deepEqual([refused.code, refused.err], [69, "Cannot settle it\n"]);
-  const [open] = journal.open;
+  const [open] = journal.listed;
   assert.ok(open);
   const done = await run(settle, {}, undefined, async (_admin, _method, _path, body = "") => {
     assert.deepEqual(JSON.parse(body), { key: "A", as: "done", note: "seen", folder });

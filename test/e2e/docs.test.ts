@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { loadConfig } from "../../src/config/load.ts";
-import { openJournal } from "../../src/journal/journal.ts";
+import { openOperations } from "../../src/operations/operations.ts";
 import { bytes, callOf, routeTo, Told } from "../journal/records.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
@@ -265,7 +265,7 @@ async function output(
 
 async function prepare({ link, config, log, state: folder }: Omit<Bench, "running">): Promise<void> {
   writeFileSync(config, JSON.stringify({ lines: { till: { path: link } }, services: impatient.services }));
-  const journal = await openJournal({ folder, bytes, onFailure: "refuse", report: new Told() });
+  const journal = await openOperations({ folder, bytes, onFailure: "refuse", report: new Told() });
   await journal.begin(callOf("A-7"), routeTo()).sent();
   await journal.close();
   const exchange = { level: "info", time: new Date().toISOString(), service: "bank", route: "/sale", msg: "exchange" };

@@ -16,7 +16,7 @@ import { until } from "../support/until.ts";
 import { found } from "../vm/host.ts";
 
 /**
- * Tests src/journal/journal.ts over what tills really use: a browser and curl send a POST once more by themselves when a kept
+ * Tests src/operations/operations.ts over what tills really use: a browser and curl send a POST once more by themselves when a kept
  * connection ends without an answer, and behind systemd's sockets the copy reaches the next process.
  */
 

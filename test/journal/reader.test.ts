@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { type DiskFile, nodeDisk } from "../../src/journal/disk.ts";
 import { JournalError, journalFile } from "../../src/journal/errors.ts";
-import { openJournal } from "../../src/journal/journal.ts";
 import { JournalFollower, readJournal, scanRing } from "../../src/journal/reader.ts";
 import { type JournalRecord, writeRecord } from "../../src/journal/record.ts";
 import { openRing, type Ring } from "../../src/journal/ring.ts";
 import { slotBytes, writeSlot } from "../../src/journal/slot.ts";
+import { openOperations } from "../../src/operations/operations.ts";
 import { bytes, callOf, routeTo, Told } from "./records.ts";
 import { systemError } from "./sim-disk.ts";
 
@@ -62,7 +62,7 @@ const numbers = (from: number, to: number) => Array.from({ length: to - from + 1
 
 test("readJournal() gives what stands in a journal, and whether it is being written", async () => {
   const folder = newFolder();
-  const journal = await openJournal({ folder, bytes, onFailure: "refuse", report: new Told() });
+  const journal = await openOperations({ folder, bytes, onFailure: "refuse", report: new Told() });
   await journal.begin(callOf("A"), routeTo()).sent();
   const { records, slots, bad, isWritten } = await readJournal(folder);
   assert.deepEqual(

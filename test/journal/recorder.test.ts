@@ -2,14 +2,15 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { Fault } from "../../src/core/fault.ts";
 import { JournalError, journalFile } from "../../src/journal/errors.ts";
-import { type Journal, type JournalOptions, openJournal } from "../../src/journal/journal.ts";
 import { joinOperations } from "../../src/journal/record.ts";
 import { Recorder, recordMs } from "../../src/journal/recorder.ts";
 import { readRing } from "../../src/journal/ring.ts";
 import { slotBytes } from "../../src/journal/slot.ts";
 import { retryMs, sequenceOf } from "../../src/journal/write-queue.ts";
+import { type JournalOptions, type Operations, openOperations } from "../../src/operations/operations.ts";
+import { isRecorded as isKept } from "../../src/operations/sending.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
-import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
+import { bytes, callOf, folder, lastSent, routeTo, Told } from "./records.ts";
 import { SimDisk, systemError } from "./sim-disk.ts";
 
 /** A journal whose disk fails for long: that it is retried unasked, and what the write queue keeps meanwhile. */
@@ -21,14 +22,14 @@ const manyBytes = 8 * 1024 * 1024;
 
 async function opened(settings: Partial<JournalOptions> = {}, disk = new SimDisk()) {
   const told = new Told();
-  const journal = await openJournal({ folder, bytes, onFailure: "refuse", report: told, disk, ...settings });
+  const journal = await openOperations({ folder, bytes, onFailure: "refuse", report: told, disk, ...settings });
   return { journal, disk, told };
 }
 
-const begin = (journal: Journal, key: string) => journal.begin(callOf(key), routeTo());
+const begin = (journal: Operations, key: string) => journal.begin(callOf(key), routeTo());
 
 /** A call that is refused for its journal, as `lineCaller` has it. */
-async function refused(journal: Journal, key: string): Promise<void> {
+async function refused(journal: Operations, key: string): Promise<void> {
   const entry = begin(journal, key);
   await assert.rejects(entry.sent(), Fault);
   void entry.ended({ outcome: "not-sent" });
@@ -168,7 +169,7 @@ test("Journal on a disk that takes nothing knows what stands there, once, unless
   const keys = () => journal.unknown().map(({ key }) => key);
   assert.match(journal.state, /is read-only/);
   assert.deepEqual([journal.isReadable, keys(), closed], [true, ["LOST"], 1]);
-  assert.ok(journal.find("bank", "/sale", "LOST"));
+  assert.ok(lastSent(journal, "LOST"));
   disk.isReadOnly = false;
   await time.advance(retryMs.max);
   assert.deepEqual([journal.state, keys(), told.finds.length, journal.isWhole], ["ok", ["LOST"], 1, true]);
@@ -277,7 +278,7 @@ test("Journal drops what was not sent first, when it can keep no more", async ()
   assert.match(told.recoveries.join(), /, and \d+ records were lost in the meantime$/);
   const next = await opened({ bytes: manyBytes }, disk.afterCut([], true));
   assert.deepEqual(next.journal.unknown(), [], "no outcome of what was sent is missing");
-  for (const key of ["A0", "A599"]) assert.ok(next.journal.find("bank", "/sale", key), `${key} was sent`);
+  for (const key of ["A0", "A599"]) assert.ok(lastSent(next.journal, key), `${key} was sent`);
 });
 
 test("Journal takes nothing along into a new file whose outcome it could not keep: it would be told as unknown from there", async () => {
@@ -292,7 +293,7 @@ test("Journal takes nothing along into a new file whose outcome it could not kee
   disk.trouble = undefined;
   await time.advance(retryMs.max);
   const next = await opened({ bytes: manyBytes }, disk.afterCut([], true));
-  const isKnown = ["ENDED", "OPEN", "S0"].map((key) => next.journal.find("bank", "/sale", key) !== undefined);
+  const isKnown = ["ENDED", "OPEN", "S0"].map((key) => lastSent(next.journal, key) !== undefined);
   assert.deepEqual(isKnown, [false, true, true]);
 });
 
@@ -374,7 +375,7 @@ test("Journal on a slow disk that is always busy is not said to fail", async () 
     const { sent, ended } = begin(journal, `A${n}`);
     void sent()
       .then(() => ended({ outcome: "answered" }))
-      .then(() => isRecorded.push(journal.find("bank", "/sale", `A${n}`)?.isRecorded === true));
+      .then(() => isRecorded.push(isKept(lastSent(journal, `A${n}`))));
     await time.advance(500);
   }
   await time.advance(2 * recordMs);
@@ -417,7 +418,7 @@ test("Journal whose record failed goes on behind what somebody else has recorded
     const before = begin(journal, "B");
     await before.sent();
     await before.ended({ outcome: "unknown" });
-    const [{ sent, place } = {}] = journal.open;
+    const [{ sent, place } = {}] = journal.listed;
     assert.ok(sent !== undefined && place !== undefined);
     isFailing = true;
     const entry = begin(journal, "A");

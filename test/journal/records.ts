@@ -4,6 +4,8 @@ import type { Call, ContractName } from "../../src/core/call.ts";
 import { Presence } from "../../src/core/presence.ts";
 import type { UnknownOperation } from "../../src/journal/record.ts";
 import type { JournalReport, SettledOperation } from "../../src/journal/recorder.ts";
+import type { Operations } from "../../src/operations/operations.ts";
+import type { Sending } from "../../src/operations/sending.ts";
 
 export const outcomes = ["answered", "unknown", "not-sent"] as const;
 
@@ -56,4 +58,9 @@ export class Told implements JournalReport {
   found(recent: readonly UnknownOperation[], older: number): void {
     this.finds.push({ recent, older });
   }
+}
+
+/** What was sent last of a route under a key. */
+export function lastSent(operations: Operations, key: string, route = "/sale", service = "bank"): Sending | undefined {
+  return operations.under(service, key).findLast(({ sent }) => sent.route === route);
 }

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { journalFile } from "../../src/journal/errors.ts";
-import { type Journal, openJournal } from "../../src/journal/journal.ts";
 import { readJournal, scanRing } from "../../src/journal/reader.ts";
 import { joinOperations } from "../../src/journal/record.ts";
 import { slotBytes } from "../../src/journal/slot.ts";
 import { isWriterLocked } from "../../src/journal/writer-lock.ts";
+import { type Operations, openOperations } from "../../src/operations/operations.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
 import { SimDisk, systemError } from "./sim-disk.ts";
 
@@ -24,11 +24,11 @@ const path = journalFile(folder);
 
 async function opened(disk: SimDisk) {
   const told = new Told();
-  return { journal: await openJournal({ folder, bytes, onFailure: "refuse", report: told, disk }), told };
+  return { journal: await openOperations({ folder, bytes, onFailure: "refuse", report: told, disk }), told };
 }
 
 /** @throws Fault when it must not be sent. */
-async function record(journal: Journal, key: string): Promise<void> {
+async function record(journal: Operations, key: string): Promise<void> {
   const entry = journal.begin(callOf(key), routeTo());
   try {
     await entry.sent();
@@ -39,7 +39,7 @@ async function record(journal: Journal, key: string): Promise<void> {
   await entry.ended({ outcome: "answered", status: "success", code: 0 });
 }
 
-async function recordMany(journal: Journal, count: number): Promise<void> {
+async function recordMany(journal: Operations, count: number): Promise<void> {
   for (let n = 0; n < count; n++) await record(journal, `K${n}`);
 }
 
@@ -200,7 +200,7 @@ test("Journal whose file is cut or added to at any place keeps what can be read,
   );
 });
 
-test("openJournal() says that the file was empty, or was cut, or added to", async () => {
+test("openOperations() says that the file was empty, or was cut, or added to", async () => {
   for (const [size, said] of [
     [0, /journal was empty, which posline never leaves it: its records are lost/],
     [bytes / 2, /journal was cut by another program, to 32768 bytes from 65536: the 21 readable records are kept/],
@@ -243,7 +243,7 @@ test("Journal whose folder is removed says so, and in one made anew takes the wr
   const state = join(root, "state");
   mkdirSync(state);
   const told = new Told();
-  const journal = await openJournal({ folder: state, bytes, onFailure: "refuse", report: told });
+  const journal = await openOperations({ folder: state, bytes, onFailure: "refuse", report: told });
   try {
     await record(journal, "A");
     rmSync(state, { recursive: true });

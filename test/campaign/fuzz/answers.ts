@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { readCapabilities } from "../../../src/admin/capabilities.ts";
 import { contracts, routeOf } from "../../../src/contract/contracts.ts";
 import { settlingRules } from "../../../src/contract/settling.ts";
-import { contractNames, type Reply } from "../../../src/core/call.ts";
+import { type Call, type ContractName, contractNames, type Reply } from "../../../src/core/call.ts";
 import { nowMs } from "../../../src/core/clock.ts";
 import { isOperationEnd } from "../../../src/core/followed.ts";
 import { isObject } from "../../../src/core/json-object.ts";
 import { Presence } from "../../../src/core/presence.ts";
 import { readReply } from "../../../src/envelope/reply.ts";
-import { Doubts } from "../../../src/follow/doubts.ts";
-import type { OpenOperation } from "../../../src/journal/journal.ts";
 import { answersOf } from "../../../src/line/caller.ts";
+import { Hearing } from "../../../src/operations/hearing.ts";
+import { Operations } from "../../../src/operations/operations.ts";
 import { Liveness } from "../../../src/recovery/liveness.ts";
 import { nextStep } from "../../../src/settle/machine.ts";
 import { RemoteService } from "../../../src/settle/remote-service.ts";
@@ -22,7 +22,7 @@ import { mutatedJson, randomObject } from "./mutate.ts";
 import type { Random } from "./random.ts";
 import type { Target } from "./target.ts";
 
-/** What a terminal answers, of every shape, to all that read its JSON: probes, capabilities, the settle machine, doubts. */
+/** What a terminal answers, of every shape, to all that read its JSON: probes, capabilities, the settle machine, and what hears of operations. */
 
 /** One answer a line: the settle machine is given several. */
 function answersText(random: Random): Buffer {
@@ -139,76 +139,66 @@ const settling: Target = {
   },
 };
 
-/** What was sent before, whose outcome isn't known. */
-function openOperations(): OpenOperation[] {
-  const routes = { bank: "/sale", fiscal: "/sale", qr: "/showqrcode" } as const;
-  return contractNames.map((service, index) => ({
-    sent: {
-      ...{ kind: "sent", timeMs: Date.now(), requestId: `r${index}`, service, route: routes[service] },
-      ...{ key: "A-1", digest: "0", ask: { trans: "T-1", system: "S", currency: "C", terminal: "1" } },
-    },
-    place: index,
-    cause: "no outcome recorded",
-    sinceMs: nowMs() - 3_600_000,
-  }));
-}
+const routes = { bank: "/sale", fiscal: "/sale", qr: "/showqrcode" } as const;
+const keyFields = { bank: "pay_id", fiscal: "documentExtID", qr: "pay_id" } as const;
 
-const doubting: Target = {
-  name: "answers about doubts",
-  sources: ["follow/doubts.ts"],
+/** As text for the envelope of a contract. */
+const enveloped = (contract: ContractName, text: string) =>
+  contracts[contract].envelope === "form" ? `data=${encodeURIComponent(Buffer.from(text).toString("base64"))}&sign=x` : text;
+
+const callOf = (contract: ContractName, route: string, text: string): Call => ({
+  ...{ service: contract, contract, route, body: [Buffer.from(enveloped(contract, text))], requestId: "r", key: "A-1" },
+  caller: new Presence(),
+});
+
+const hearing: Target = {
+  name: "answers about operations",
+  sources: [
+    "operations/hearing.ts",
+    "operations/whose.ts",
+    "operations/known.ts",
+    "operations/question.ts",
+    "operations/own-answer.ts",
+  ],
   unit: "answers",
   make: answersText,
-  check: (input, random) => {
-    let open = openOperations();
-    const doubts = new Doubts({
-      get open() {
-        return open;
-      },
-      aloneSinceMs: ({ sinceMs }) => (random.chance(0.95) ? sinceMs : undefined),
-      progressOf: () => ({
-        isAccepted: random.chance(0.2),
-        isStopped: random.chance(0.2),
-        isUnprinted: random.chance(0.2),
-        hasOtherNames: random.chance(0.2),
-        mayEndWell: random.chance(0.2),
-      }),
-      mayBeCleared: () => random.chance(0.1),
-      mayHaveOthers: () => random.chance(0.1),
-      findOthers: () => (random.chance(0.1) ? { service: "bank-2", sentMs: 0, order: 1 } : undefined),
-      begun: () => {},
-      heardOf: () => {},
-      settle: async (operation, { result }) => {
-        assert.ok(isOperationEnd(result), `an end that is none: ${String(result)}`);
-        open = open.filter((each) => each !== operation);
-        return true;
-      },
+  check: async (input, random) => {
+    const operations = new Operations();
+    const heard = new Hearing(operations, random.chance(0.9), (error) => {
+      throw error;
     });
-    doubts.use(new Map(contractNames.map((name) => [name, { contract: contracts[name], merchantId: "M" }])));
     const all = linesOf(input);
+    const replyOf = (text: string): Reply => {
+      const read = readReply([Buffer.from(text)]);
+      const { status, code } = typeof read === "string" ? { status: undefined, code: undefined } : read;
+      return { payload: random.pieces(Buffer.from(text)), status, code, queueMs: 0, lineMs: 1 };
+    };
     for (const text of all) {
-      const operation = open[random.below(3)];
-      const question = operation === undefined ? undefined : doubts.questionOf(operation);
-      if (operation === undefined || question === undefined) continue;
-      const contract = operation.sent.service as keyof typeof contracts; // Of `contractNames`, above.
-      const asked = random.chance(0.9) ? question.text : text;
-      const form = contracts[contract].envelope === "form";
-      const body = form ? `data=${encodeURIComponent(Buffer.from(asked).toString("base64"))}&sign=x` : asked;
-      const call = { contract, service: contract, route: question.route, body: [Buffer.from(body)], requestId: "r" };
-      const reply: Reply = {
-        payload: random.pieces(Buffer.from(text)),
-        status: undefined,
-        code: undefined,
-        queueMs: 0,
-        lineMs: 1,
-      };
-      doubts.asks(operation);
-      doubts.answered({ ...call, key: undefined, caller: new Presence() }, reply, nowMs() + random.pick([0, 60_000]));
-      assert.ok(isObject(doubts.triedOf(operation)));
-      doubts.cannotAsk(operation);
-      doubts.absenceDueMs(operation);
+      const contract = random.pick(contractNames);
+      const [path, keyField] = [random.chance(0.8) ? routes[contract] : "/refund", keyFields[contract]];
+      const route = routeOf(contracts[contract], path);
+      if (route !== undefined && random.chance(0.3)) {
+        const body = JSON.stringify({ [keyField]: "A-1", trans: "T-1", amount: random.below(2) });
+        const entry = operations.begin(callOf(contract, path, body), route);
+        await entry.sent();
+        const ways = [{ outcome: "unknown" }, { outcome: "not-sent" }, { outcome: "answered", ...replyOf(text) }] as const;
+        await entry.ended(random.pick(ways));
+      }
+      const question = contract === "fiscal" ? "/check_status" : "/check";
+      const asked = random.chance(0.9) ? JSON.stringify({ [keyField]: "A-1", trans: "T-1" }) : text;
+      heard.heard(callOf(contract, question, asked), replyOf(text), {
+        askedMs: nowMs() + random.pick([0, 60_000]),
+        device: undefined,
+      });
+      for (const sending of operations.under(contract, "A-1")) {
+        const { end } = operations.knownOf(sending);
+        assert.ok(end === undefined || isOperationEnd(end), `an end that is none: ${String(end)}`);
+        const service = { contract: contracts[contract], merchantId: "M" };
+        assert.ok(isObject(heard.triedOf(sending, service)));
+      }
     }
     return all.length;
   },
 };
 
-export const answerTargets: readonly Target[] = [probes, settling, doubting];
+export const answerTargets: readonly Target[] = [probes, settling, hearing];

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runJournal } from "../../../src/cli/journal.ts";
 import { journalFile } from "../../../src/journal/errors.ts";
-import { openJournal } from "../../../src/journal/journal.ts";
 import { scanRing } from "../../../src/journal/reader.ts";
 import { asUnknown, joinOperations, writeRecord } from "../../../src/journal/record.ts";
 import { slotBytes, textBytesMax, writeSlot } from "../../../src/journal/slot.ts";
+import { openOperations } from "../../../src/operations/operations.ts";
 import { crc32 } from "../../../src/wire/crc32.ts";
 import { callOf, folder, routeTo, Told } from "../../journal/records.ts";
 import { SimDisk } from "../../journal/sim-disk.ts";
@@ -80,7 +80,9 @@ const files: Target = {
     "journal/record.ts",
     "journal/reader.ts",
     "journal/ring.ts",
-    "journal/recent-operations.ts",
+    "journal/replay.ts",
+    "operations/recall.ts",
+    "operations/under-key.ts",
     "cli/journal.ts",
   ],
   unit: "records read",
@@ -106,21 +108,21 @@ const files: Target = {
 async function assertTakesRecords(disk: SimDisk, random: Random): Promise<void> {
   const told = new Told();
   const options = { folder, bytes: ringSlots * slotBytes, onFailure: "refuse", report: told, disk } as const;
-  const journal = await openJournal(options);
+  const journal = await openOperations(options);
   try {
     assert.ok(journal.unknownTotal >= journal.unknown().length);
-    for (const open of journal.open) journal.aloneSinceMs(open);
+    for (const listed of journal.listed) journal.knownOf(listed);
     if (journal.state !== "ok") return;
     const entry = journal.begin(callOf(`NEW-${random.below(9)}`), routeTo());
     await entry.sent();
   } finally {
     await journal.close();
   }
-  const again = await openJournal({ ...options, report: new Told() });
+  const again = await openOperations({ ...options, report: new Told() });
   try {
     assert.equal(again.state, "ok");
     assert.ok(
-      again.open.some(({ sent }) => sent.key?.startsWith("NEW-")),
+      again.listed.some(({ sent }) => sent.key?.startsWith("NEW-")),
       "what was recorded is not found again",
     );
   } finally {

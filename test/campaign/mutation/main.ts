@@ -18,7 +18,7 @@ import { coverageOf, type FileCoverage, type Run, runTests, type TestKey } from 
  */
 const { values } = parseArgs({
   options: {
-    files: { type: "string", default: "src/wire,src/recovery,src/line,src/envelope,src/settle,src/follow" },
+    files: { type: "string", default: "src/wire,src/recovery,src/line,src/envelope,src/settle,src/operations" },
     seed: { type: "string", default: "1" },
     tests: { type: "string" },
     sample: { type: "string" },

@@ -1,0 +1,103 @@
+import type { Contract } from "../contract/contract.ts";
+import type { Reply } from "../core/call.ts";
+import { askAgain, checkFirst, Fault } from "../core/fault.ts";
+import { type Followed, isGoodEnd, type OperationResult } from "../core/followed.ts";
+import { textOf } from "../envelope/json.ts";
+import { parseExactObject } from "../settle/exact-json.ts";
+import { statesEnd, verdictIn } from "../settle/proof.ts";
+import { provenName, type SettleState } from "../settle/state.ts";
+import type { AskedCall } from "./asked-call.ts";
+import type { Asked } from "./asking.ts";
+import type { Known } from "./known.ts";
+import { answeredOf } from "./question.ts";
+
+/** What a caller that waited for an operation's end is given: the word, and the terminal's bytes that prove it, or else why there are none. */
+
+export interface Told {
+  readonly asked: AskedCall;
+  readonly known: Known;
+  readonly state: SettleState;
+  /** What its sending was answered; undefined where it was sent before. */
+  readonly start: Reply | Fault | undefined;
+  /** How its sending ended, for who came later, or the last question about it. */
+  readonly last: Asked | undefined;
+  readonly polls: number;
+  /** Why no answer to a question counts for it, in words; undefined where it does. */
+  readonly whyNot: string | undefined;
+  /** Why it isn't asked about, in words; undefined where it is. */
+  readonly cannotAsk: string | undefined;
+  readonly isGuarded: boolean;
+}
+
+/** @throws Fault where its sending, or all that was asked, failed. */
+export function toldOf(told: Told): Reply {
+  const { asked, known, state, start, last, polls, whyNot, isGuarded } = told;
+  const { end, isAccepted } = known;
+  const isOpen = end === undefined;
+  const result: OperationResult = end ?? (isAccepted && whyNot === undefined ? "pending" : "unknown");
+  // Until a question has found it paid under its name, another sending may have shown another code.
+  const trans = known.standing.length > 1 && !state.learnedProven ? undefined : provenName(state);
+  const followed: Followed = { result, answerOf: undefined, polls, isGuarded, trans };
+  const reply = last === undefined || last.ending instanceof Fault ? undefined : last.ending;
+  const says = reply === undefined ? undefined : endIn(asked, reply);
+  const isProof =
+    reply !== undefined &&
+    whyNot === undefined &&
+    (isOpen ? !statesSome(asked, last?.route ?? "", reply) : proves(asked.contract, result, says, reply));
+  if (isOpen && start !== undefined) return shown(start, followed);
+  if (isProof && reply !== undefined)
+    return { ...reply, followed: { ...followed, answerOf: last?.route === asked.route.path ? undefined : last?.route } };
+  if (start !== undefined && !isDenied(result, start)) return shown(start, followed);
+  throw nothingToShow(told, followed, reply);
+}
+
+function shown(start: Reply | Fault, followed: Followed): Reply {
+  if (start instanceof Fault) throw new Fault(start.kind, start.message, { ...start.details, followed });
+  return { ...start, followed };
+}
+
+/** A good end stays, though its own answer was an error: that isn't shown beside it. */
+const isDenied = (result: OperationResult, start: Reply | Fault) =>
+  isGoodEnd(result) && !(start instanceof Fault) && start.status !== "success";
+
+/** Whether an answer to a question says that an operation ended so. */
+function proves(
+  { finals }: Contract,
+  result: OperationResult,
+  says: OperationResult | undefined,
+  { status, code }: Reply,
+): boolean {
+  if (isGoodEnd(result)) return isGoodEnd(says);
+  if (says !== undefined) return says === result;
+  const isAbsent = code !== undefined && finals.absentCodes.includes(code);
+  return status === "error" && (result === "failed" || !isAbsent);
+}
+
+function endIn({ contract, recovery }: AskedCall, reply: Reply): OperationResult | undefined {
+  const json = parseExactObject(textOf(reply.payload));
+  return json === undefined ? undefined : verdictIn({ contract, recovery }, json, reply.status === "success");
+}
+
+/** Whether a till that reads an answer alone would take it for an end. */
+function statesSome(asked: AskedCall, route: string, reply: Reply): boolean {
+  const answered = answeredOf(textOf(reply.payload));
+  return answered !== undefined && statesEnd(asked, route, answered);
+}
+
+/** A question's fault speaks of itself alone: that it wasn't sent, or changed nothing, would be taken for the operation's. */
+function nothingToShow({ asked, last, whyNot, cannotAsk }: Told, followed: Followed, reply: Reply | undefined): Fault {
+  const { result } = followed;
+  const isOpen = result === "unknown" || result === "pending";
+  const fault = last?.ending instanceof Fault ? last.ending : undefined;
+  if (isOpen && whyNot === undefined && fault?.outcome === "unknown") {
+    const message = fault.message.replace(askAgain, checkFirst[asked.contract.service]);
+    return new Fault(fault.kind, message, { ...fault.details, followed });
+  }
+  const what = isOpen ? "how it ended is not known" : `it ended as ${result}`;
+  const unsaid = isOpen ? "the last answer about it doesn't prove it" : "no answer about it says so any more";
+  const why = whyNot ?? (reply === undefined ? (cannotAsk ?? "no question about it was answered") : unsaid);
+  return new Fault("broken", `Cannot show an answer to ${asked.route.path}: it was sent before, ${what}, and ${why}`, {
+    reason: "no-reply",
+    followed,
+  });
+}

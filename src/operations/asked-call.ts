@@ -1,0 +1,98 @@
+import { isUtf8 } from "node:buffer";
+import type { Contract, Route } from "../contract/contract.ts";
+import { routeOf } from "../contract/contracts.ts";
+import { type SettlingRules, settlingRulesOf } from "../contract/settling.ts";
+import type { Call } from "../core/call.ts";
+import { Fault, type FaultReason, nothingSent } from "../core/fault.ts";
+import type { JsonObject } from "../core/json-object.ts";
+import { bodyDigest } from "../envelope/body-digest.ts";
+import { bodyBytes } from "../envelope/body-text.ts";
+import { amountIn, amountOf } from "../journal/body-fields.ts";
+import { storedKey } from "../journal/record.ts";
+import { isInexact, parseExactObject } from "../settle/exact-json.ts";
+import type { AskedService } from "./hearing.ts";
+import type { Sending } from "./sending.ts";
+
+/** A call that is to be followed, with what says which operation it is. */
+export interface AskedCall {
+  readonly call: Call;
+  readonly contract: Contract;
+  readonly route: Route;
+  readonly recovery: SettlingRules;
+  /** As it is stored. */
+  readonly key: string;
+  readonly digest: string;
+  /** Where that names the operation beside its key. */
+  readonly amount: number | undefined;
+  /** The fields of its body that name it in a question, to the digit. */
+  readonly names: JsonObject;
+}
+
+/**
+ * Reads a call; undefined for a route without an end and without a question, which is answered as without.
+ * @throws Fault where it can't be followed, and must not be sent as one that is.
+ */
+export function askedCall(call: Call, { contract, merchantId }: AskedService): AskedCall | undefined {
+  const route = routeOf(contract, call.route);
+  const recovery = settlingRulesOf(contract.service, call.route);
+  if (call.contract !== contract.service) throw configurationChanged(call.route);
+  if (route === undefined || recovery === undefined) return undefined;
+  const refused = (kind: "missing" | "malformed" | "unavailable", state: string, reason?: FaultReason) =>
+    new Fault(kind, `Cannot follow ${route.path}: ${state}. ${nothingSent}`, reason === undefined ? {} : { reason });
+  const { key } = call;
+  if (key === undefined)
+    throw refused("missing", `the body has no ${route.key}, and without one nothing can be asked: add ${route.key}`);
+  if (contract.envelope === "form" && merchantId === undefined)
+    throw refused(
+      "unavailable",
+      "posline can't sign its questions: set merchantId of the service in its configuration",
+      "not-configured",
+    );
+  const bytes = bodyBytes(contract, call.body);
+  // Asked about by other characters or by another key than it was sent by, it would not be found, and be reported as failed.
+  if (!isUtf8(bytes)) throw refused("malformed", "its JSON is not UTF-8: encode it as UTF-8, or send it without Prefer: wait");
+  const text = bytes.toString("utf8");
+  const json = parseExactObject(text);
+  if (json === undefined)
+    throw refused("malformed", "its body is not a JSON object in which each field stands once: send each field once");
+  const fields = [route.key, recovery.learns, ...(route.polling?.keys ?? [])].filter((name) => name !== undefined);
+  const inexact = fields.find((name) => isInexact(json[name]));
+  if (inexact !== undefined)
+    throw refused("malformed", `its ${inexact}, by which it is asked about, is a number beyond 2^53: send it as a string`);
+  const amount = recovery.isByAmount ? amountOf(amountIn(text)) : undefined;
+  if (recovery.isByAmount && amount === undefined)
+    throw refused(
+      "missing",
+      "the body has no amount that is a number, and several of one payment are told apart by it: add amount",
+    );
+  const names = Object.fromEntries(Object.entries(json).filter(([name]) => fields.includes(name)));
+  return { call, contract, route, recovery, key: storedKey(key), digest: bodyDigest(call.body), amount, names };
+}
+
+/** Whether something was sent by the same route, and of the same amount where that names it. */
+export function isOfRoute({ route, amount }: AskedCall, { sent }: Sending): boolean {
+  const other = amountOf(sent.amount);
+  return sent.route === route.path && (amount === undefined || other === undefined || other === amount);
+}
+
+/** Whether an operation may come under a key that another one has: one that refers to a sale, or gives a payment back. */
+export const isFollowUp = ({ recovery: { baseline, ownKey } }: Pick<AskedCall, "recovery">) => baseline || !ownKey;
+
+/** A reload gave its service another line or contract while it waited. */
+export function configurationChanged(path: string): Fault {
+  const message = `Cannot send ${path}: its service's configuration has changed. ${nothingSent}`;
+  return new Fault("unavailable", message, { reason: "stopping" });
+}
+
+/** Its key isn't its own. It has no word: "failed" would let a till that reads the word alone sell once more, while the first one may go on. */
+export function keyReused({ route, recovery, key, amount }: AskedCall, other: Sending): Fault {
+  const { sent } = other;
+  const same = `the ${route.key} ${JSON.stringify(key)}${amount === undefined ? "" : " and this amount"}`;
+  const which = sent.route === route.path ? "another body" : `another operation (${sent.route})`;
+  const by = `by service ${sent.service} at ${new Date(sent.timeMs).toISOString()}`;
+  // Under another key it would be about another payment.
+  const advice = recovery.ownKey
+    ? `ask how that one ended, and use a new ${route.key} for another operation`
+    : `its ${route.key} is the payment's: make sure how that one ended, and send another operation without Prefer: wait`;
+  return new Fault("reused", `Cannot send ${route.path}: ${which} with ${same} was sent ${by}: ${advice}. Nothing was sent`);
+}

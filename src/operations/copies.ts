@@ -1,0 +1,41 @@
+import type { Route } from "../contract/contract.ts";
+import type { Call } from "../core/call.ts";
+import { nowMs } from "../core/clock.ts";
+import { checkFirst, Fault } from "../core/fault.ts";
+import type { SentRecord } from "../journal/record.ts";
+
+/**
+ * What was on the line when the process before ended: for a minute it isn't sent once more by a call that isn't followed. Browsers, libcurl and
+ * Java repeat a POST by themselves when a kept connection ends without an answer; a person takes longer, and has looked.
+ */
+export class Copies {
+  readonly #sinceMs = nowMs();
+  #cutOff: readonly SentRecord[];
+
+  constructor(cutOff: readonly SentRecord[] = []) {
+    this.#cutOff = cutOff;
+  }
+
+  has(call: Call, route: Route, recordOf: () => SentRecord): boolean {
+    const isOver = this.#cutOff.length === 0 || nowMs() - this.#sinceMs > resentMs;
+    if (call.followMs !== undefined || route.urgent || isOver) return false;
+    const record = recordOf();
+    return this.#cutOff.some((each) => isSameRequest(each, record));
+  }
+
+  /** It is proven to have failed: it may be sent again at once. */
+  failed(sent: SentRecord): void {
+    this.#cutOff = this.#cutOff.filter((each) => !isSameRequest(each, sent));
+  }
+}
+
+const resentMs = 60_000;
+
+const isSameRequest = (one: SentRecord, other: SentRecord) =>
+  one.service === other.service && one.route === other.route && one.digest === other.digest;
+
+/** What such a copy is answered. */
+export function resent({ route, contract }: Call): Fault {
+  const state = "the same request was on the line when posline stopped a moment ago, and its answer is lost";
+  return new Fault("broken", `Cannot send ${route} once more: ${state}. ${checkFirst[contract]}`, { reason: "sent-before" });
+}

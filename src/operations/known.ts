@@ -1,0 +1,63 @@
+import type { SettlingRules } from "../contract/settling.ts";
+import { isGoodEnd, type OperationEnd } from "../core/followed.ts";
+import { scalarText } from "../settle/exact-json.ts";
+import { freshState, type SettleState } from "../settle/state.ts";
+import { endOfOne, isOld, type Sending } from "./sending.ts";
+
+/** What the facts of one operation say of it: of all its sendings, of the same service, route, key and body. */
+export interface Known {
+  /** How it is proven to have ended; undefined where nothing is proven. */
+  readonly end: OperationEnd | undefined;
+  /** An answer said that the terminal has it. */
+  readonly isAccepted: boolean;
+  /** The sendings that may have come to something: what failed is as if it had never been. */
+  readonly standing: readonly Sending[];
+}
+
+/** @param sendings In their order. */
+export function knownOf(sendings: readonly Sending[]): Known {
+  const standing = standingOf(sendings);
+  const isAccepted = standing.some(({ said, isFound }) => said.begun === true || isFound);
+  const ends = standing.map(endOfOne);
+  // Of several sendings the bad end of one says nothing of the others.
+  const only = standing.length === 1 ? ends[0] : undefined;
+  const nothingLeft = standing.length === 0 && sendings.length > 0 ? "failed" : undefined;
+  return { end: ends.find(isGoodEnd) ?? only ?? nothingLeft, isAccepted, standing };
+}
+
+export const standingOf = (sendings: readonly Sending[]) => sendings.filter((each) => endOfOne(each) !== "failed");
+
+/**
+ * Where an operation stands for the settle machine, which only asks about it. Nothing is printed because of it.
+ * @param isRepeated It was sent several times, and may have been given several names.
+ */
+export function stateOf(sending: Sending, recovery: SettlingRules, isRepeated: boolean): SettleState {
+  const { said, isFound, isStopped, sent } = sending;
+  const known = sending.state ?? {
+    ...startOf(sending, recovery),
+    phase: "lost" as const,
+    doubt: true,
+    baseline: recovery.baseline && sent.fresh !== true ? undefined : "",
+    learned: said.learned ?? nameOf(sending, recovery),
+    learnedProven: said.learned !== undefined && !isRepeated,
+  };
+  return {
+    ...known,
+    phase: said.begun === true || isFound ? "accepted" : known.phase,
+    unprinted: known.unprinted || said.isUnprinted,
+    hasOtherNames: known.hasOtherNames || isRepeated,
+    isAborted: isStopped,
+    isOld: isOld(sending),
+  };
+}
+
+/** Where it stands when it goes out. */
+export function startOf(sending: Sending, recovery: SettlingRules): SettleState {
+  return { ...freshState, copied: true, isSentOnce: true, learned: nameOf(sending, recovery) };
+}
+
+/** The name under which it is asked about until an answer gives one. */
+function nameOf({ sent, names }: Sending, { learns }: SettlingRules): string | undefined {
+  if (learns === undefined) return undefined;
+  return scalarText((names ?? sent.ask)?.[learns]) ?? sent.key;
+}

@@ -1,0 +1,361 @@
+import type { Route } from "../contract/contract.ts";
+import { contracts } from "../contract/contracts.ts";
+import type { OperationLog, OperationLogEntry } from "../contract/operation-log.ts";
+import { settlingRulesOf } from "../contract/settling.ts";
+import type { Call } from "../core/call.ts";
+import { nowMs } from "../core/clock.ts";
+import { Fault, nothingSent } from "../core/fault.ts";
+import { isGoodEnd } from "../core/followed.ts";
+import { version } from "../core/version.ts";
+import { sentRecord } from "../journal/body-fields.ts";
+import { type Disk, nodeDisk } from "../journal/disk.ts";
+import { asUnknown, isSameOperation, type SentRecord, type SettledRecord, type UnknownOperation } from "../journal/record.ts";
+import { type FoundRecords, type JournalReport, Recorder } from "../journal/recorder.ts";
+import type { PendingRecord } from "../journal/write-queue.ts";
+import { type Copies, resent } from "./copies.ts";
+import { type Known, knownOf, standingOf, startOf } from "./known.ts";
+import { ownAnswer } from "./own-answer.ts";
+import { isAbort, recall, rememberedMax, rememberedOf, tooMany, tooSmall } from "./recall.ts";
+import { isOld, newSending, type Sending } from "./sending.ts";
+import { UnderKey } from "./under-key.ts";
+import { Unknowns } from "./unknowns.ts";
+
+/**
+ * The operations of a box: the facts of each, as its journal has them. Before the first byte of a request that moves money, prints or changes
+ * state its record is on the disk, and so is its outcome before its caller learns it; what has none after a crash is unknown. Nothing is ever
+ * sent again. What an answer proves is judged in `hearing.ts`.
+ *
+ * A disk that fails or hangs must not stop a shop: within `recordMs` each request goes on without a record, or is refused, as `onFailure` says.
+ */
+
+export interface JournalOptions {
+  /** Where its file is. */
+  readonly folder: string;
+  /** Bytes of its file. */
+  readonly bytes: number;
+  /** Whether requests that can't be recorded are refused, or sent without a record. */
+  readonly onFailure: "refuse" | "relay";
+  readonly report: JournalReport;
+  /** Called with each operation whose outcome a caller learns to be unknown. */
+  readonly onUnknown?: ((operation: UnknownOperation) => void) | undefined;
+  /** The box's own unless a test has another. */
+  readonly disk?: Disk | undefined;
+}
+
+/** How an operation is proven to have ended. */
+export type SettledEnd = Pick<SettledRecord, "result" | "by" | "note">;
+
+export class Operations implements OperationLog {
+  readonly #options: JournalOptions | undefined;
+  /** undefined where no journal is kept. */
+  readonly #recorder: Recorder | undefined;
+  readonly #memory: UnderKey;
+  readonly #unknowns = new Unknowns();
+  readonly #followed = new Set<Sending>();
+  /** What is being recorded, and is sent then. */
+  readonly #recording = new Set<SentRecord>();
+  /** undefined until the journal was first read. */
+  #copies: Copies | undefined;
+  /** It was reported that less than a day of operations is known. */
+  #isTooMuch = false;
+  readonly #listeners = new Set<() => void>();
+
+  /** @param options undefined where no journal is kept: then what this process sent is known as long as it runs. */
+  constructor(options?: JournalOptions) {
+    this.#options = options;
+    this.#memory = new UnderKey(rememberedOf(options?.bytes));
+    if (options === undefined) return;
+    const { disk = nodeDisk, folder, bytes, report } = options;
+    const onFirstRead = (found: FoundRecords) => this.#found(found, report);
+    this.#recorder = new Recorder({
+      disk,
+      folder,
+      bytes,
+      report,
+      onFirstRead,
+      onReplaced: () => this.#memory.missing(0, nowMs()),
+    });
+  }
+
+  /** `ok`, or why the journal can't be written and what to do. */
+  get state(): string {
+    return this.#recorder?.failure ?? "ok";
+  }
+
+  /** False until it was first read: a disk may be away at the start. */
+  get isReadable(): boolean {
+    return this.#copies !== undefined;
+  }
+
+  /** All of the last day is known: what isn't found was not sent. */
+  get isWhole(): boolean {
+    return this.isReadable && this.#memory.isWhole;
+  }
+
+  /** How many operations of unknown outcome there are, also those too old for `unknown`. */
+  get unknownTotal(): number {
+    return this.#unknowns.total;
+  }
+
+  /** The operations of unknown outcome that can still be settled, the last one last. */
+  get listed(): readonly Sending[] {
+    return this.#unknowns.kept;
+  }
+
+  /** The newest of them, for people. */
+  unknown(): readonly UnknownOperation[] {
+    return this.#unknowns.listed();
+  }
+
+  /** Its till has it followed, and sends it again to learn how it ended. */
+  followed(sending: Sending): void {
+    sending.isFollowed = true;
+    this.#followed.add(sending);
+  }
+
+  /** Operations whose end somebody wants to know: unknown, or followed by this process and without an end. */
+  wanted(): readonly Sending[] {
+    for (const each of this.#followed) {
+      const isOver = each.endedMs !== undefined && this.knownOf(each).end !== undefined;
+      if (isOver || isOld(each)) this.#followed.delete(each);
+    }
+    return [...new Set([...this.#followed, ...this.#unknowns.kept])];
+  }
+
+  /** What must not be forgotten by a new configuration: the same, and what is in flight or about to be. */
+  unended(): readonly SentRecord[] {
+    const inFlight = this.#memory.all.filter(({ endedMs }) => endedMs === undefined);
+    return [...[...inFlight, ...this.wanted()].map(({ sent }) => sent), ...this.#recording];
+  }
+
+  /** Called when one becomes unknown, or an answer or a person says something of one. @returns takes that back. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Records that posline started. */
+  async start(): Promise<void> {
+    await this.#recorder?.add({ kind: "start", timeMs: Date.now(), version }).recorded;
+  }
+
+  /** Writes what waits, as far as the disk takes it, and gives the folder to the next one. */
+  async close(): Promise<void> {
+    await this.#recorder?.close();
+  }
+
+  /** All that a service sent under a key within a day, in its order. */
+  under(service: string, key: string | undefined): readonly Sending[] {
+    return this.#memory.of({ service, key });
+  }
+
+  /** The same of other services, over a device. */
+  underByOthers({ service, key }: Pick<SentRecord, "service" | "key">, device: string | undefined): readonly Sending[] {
+    return device === undefined ? [] : standingOf(this.#memory.ofOthers({ service, key }, device));
+  }
+
+  /** All sendings of one's operation, in their order. */
+  sendingsOf(sending: Sending): readonly Sending[] {
+    const same = this.#memory.of(sending.sent).filter(({ sent }) => isSameOperation(sent, sending.sent));
+    return same.includes(sending) ? same : [sending];
+  }
+
+  /** The one of them that is asked about: the last that may have come to something, else the last. */
+  lastOf(sending: Sending): Sending {
+    const all = this.sendingsOf(sending);
+    return standingOf(all).at(-1) ?? all.at(-1) ?? sending;
+  }
+
+  knownOf(sending: Sending): Known {
+    return knownOf(this.sendingsOf(sending));
+  }
+
+  lacksSince(sending: Sending): boolean {
+    return this.#memory.lacksSince(sending);
+  }
+
+  wasClosedSince(sending: Sending): boolean {
+    return this.#memory.wasClosedSince(sending);
+  }
+
+  refuseCopy(call: Call, route: Route): void {
+    const recordOf = () => sentRecord(call, route, contracts[call.contract], undefined);
+    if (this.#copies?.has(call, route, recordOf) === true) throw resent(call);
+  }
+
+  /** Begins the entry of a call that is about to be sent. Nothing is written yet. */
+  begin(call: Call, route: Route, device?: string): OperationLogEntry {
+    const record = sentRecord(call, route, contracts[call.contract], device);
+    let place: PendingRecord | undefined;
+    let sending: Sending | undefined;
+    let isResent = false;
+    let isOver = false;
+    let lastOrder = 0;
+    let isNotClosed = () => {};
+    return {
+      sent: async () => {
+        lastOrder = this.#memory.lastOrder;
+        place = this.#recorder?.add(record);
+        this.#recording.add(record);
+        const isRecorded = (await place?.recorded) ?? true;
+        this.#recording.delete(record);
+        isResent = this.#copies?.has(call, route, () => record) === true;
+        if (isResent) throw resent(call);
+        if (call.decided?.stands() === false) throw notSent(route.path, sentMeanwhile);
+        // Only now: an answer that came until here is about what was sent before. What was refused meanwhile doesn't go out any more.
+        if (!isOver) {
+          const order = this.#memory.nextOrder();
+          sending = newSending(record, { place, order, atMs: nowMs(), endedMs: undefined, names: call.decided?.names });
+          this.#memory.add(sending);
+          if (call.followMs !== undefined) this.followed(sending);
+          isNotClosed = this.#memory.closes(record, order);
+          this.#noteForgotten();
+        }
+        if (isRecorded || this.#options?.onFailure !== "refuse") return;
+        // A record that was never begun to be written says nothing, and must not take the place of one that does.
+        if (place !== undefined && this.#recorder?.withdraw(place) === true) place = undefined;
+        throw notSent(route.path, `it can't be recorded in the journal (${this.state})`);
+      },
+      ended: async (answer) => {
+        isOver = true;
+        // What its caller is answered is about the one before.
+        const { payload, ...told } = isResent ? { ...answer, outcome: "not-sent" as const } : answer;
+        const { said, state, fields } = ownAnswer(call, { ...told, payload }, sending && this.#startOf(call, sending));
+        const provesNothing = call.followMs !== undefined && state !== undefined && state.phase !== "accepted";
+        const ending = provesNothing && told.outcome === "answered" ? { ...told, outcome: "unknown" as const } : told;
+        const hasBegun = ending.outcome !== "not-sent" && said.begun !== false;
+        if (isAbort(record, ending)) this.#memory.stopped(record, lastOrder);
+        if (sending === undefined) sending = newSending(record, { place, order: 0, atMs: nowMs(), endedMs: nowMs() });
+        Object.assign(sending, { place, endedMs: nowMs(), said, state });
+        if (!hasBegun) this.#forget(sending, isNotClosed);
+        if (ending.outcome === "unknown") this.#unknown(sending);
+        if (place !== undefined) {
+          const begun = ending.outcome === "answered" ? (fields.begun ?? null) : undefined;
+          const outcome = this.#recorder?.add({
+            kind: "outcome",
+            timeMs: Date.now(),
+            sent: place,
+            ...ending,
+            ...fields,
+            begun,
+          });
+          if (outcome !== undefined) noteOn(sending, outcome);
+          await outcome?.recorded;
+        }
+        this.#changed();
+      },
+    };
+  }
+
+  #forget(sending: Sending, isNotClosed: () => void): void {
+    this.#memory.remove(sending);
+    this.#followed.delete(sending);
+    isNotClosed();
+  }
+
+  /** Where it stood when it went out: by what was asked before, or by that nothing else stands under its key. */
+  #startOf(call: Call, sending: Sending): ReturnType<typeof startOf> | undefined {
+    const recovery = settlingRulesOf(call.contract, call.route);
+    if (recovery === undefined) return undefined;
+    const standing = standingOf(this.#memory.of(sending.sent));
+    const own = standing.filter(({ sent }) => isSameOperation(sent, sending.sent));
+    const isRepeated = own.length > 1;
+    const alone = recovery.baseline || standing.length > own.length ? undefined : "";
+    const baseline = call.decided === undefined ? alone : call.decided.before;
+    // An earlier one that isn't known of may have been sent: then a refusal of this one doesn't end that.
+    const doubt = isRepeated || (this.#recorder !== undefined && !this.isWhole);
+    return { ...startOf(sending, recovery), baseline, doubt, hasOtherNames: isRepeated };
+  }
+
+  /** An answer to a question said that the terminal has it. That it failed is taken back by that. */
+  begun(sending: Sending): void {
+    const { place, sent, settled, said, isFound } = sending;
+    if ((isFound || said.begun === true) && settled !== "failed") return;
+    sending.isFound = true;
+    if (place !== undefined && this.#recorder !== undefined)
+      noteOn(sending, this.#recorder.add({ kind: "begun", timeMs: Date.now(), sent: place, digest: sent.digest }));
+    if (settled === "failed") {
+      sending.settled = undefined;
+      if (sending.cause !== undefined) this.#unknowns.add(sending);
+      if (sending.isFollowed) this.#followed.add(sending);
+    }
+    this.#changed();
+  }
+
+  /**
+   * An operation is proven to have ended. Of several sendings of one a good end is said of all that are unknown; so is what a person says.
+   * @returns true once that is on the disk; false when that isn't possible in time. Never rejects.
+   */
+  async settle(sending: Sending, end: SettledEnd): Promise<boolean> {
+    const isOfAll = isGoodEnd(end.result) || end.by === "operator";
+    const same = isOfAll ? this.#unknowns.like(sending) : [];
+    const recorded = [...new Set([sending, ...same])].map((each) => this.#close(each, end));
+    this.#changed();
+    return (await Promise.all(recorded)).every((each) => each);
+  }
+
+  /** One of whose sending there is no record has nothing that could be settled on the disk. */
+  #close(sending: Sending, { result, by, note }: SettledEnd): Promise<boolean> {
+    const { place, sent } = sending;
+    const { service, route, key, requestId, digest } = sent;
+    this.#unknowns.remove(sending);
+    sending.settled = result;
+    if (result === "failed") this.#copies?.failed(sent);
+    this.#options?.report.onSettled({ service, route, key, requestId, result, by });
+    if (place === undefined || this.#recorder === undefined) return Promise.resolve(true);
+    const record = this.#recorder.add({ kind: "settled", timeMs: Date.now(), sent: place, digest, result, by, note });
+    noteOn(sending, record);
+    return record.recorded;
+  }
+
+  #unknown(sending: Sending): void {
+    sending.cause = "reported as unknown";
+    this.#unknowns.add(sending);
+    this.#options?.onUnknown?.(asUnknown(sending.sent, sending.cause));
+  }
+
+  /** What was there at the first opening: what had no outcome will never get one. */
+  #found(found: FoundRecords, report: JournalReport): void {
+    const { copies, listed, recent, lacks, forgets } = recall(found, this.#memory);
+    this.#copies = copies;
+    if (lacks !== undefined) report.noticed(lacks);
+    this.#noteForgotten(forgets);
+    if (listed.length > 0) report.found(recent, listed.length - recent.length);
+    // Since posline began, others may have come: the disk may have been away at first.
+    this.#unknowns.addOlder(listed);
+    this.#changed();
+  }
+
+  /** Reports, once, that less than the last day is known. */
+  #noteForgotten(notice = this.#memory.max < rememberedMax ? tooSmall : tooMany): void {
+    if (this.#isTooMuch || this.#memory.isAll) return;
+    this.#isTooMuch = true;
+    this.#options?.report.noticed(notice);
+  }
+}
+
+/** Opens the operations of a journal's folder. It doesn't fail: a journal that can't be written says so, and tries again at each request. */
+export async function openOperations(options?: JournalOptions): Promise<Operations> {
+  const operations = new Operations(options);
+  await operations.start();
+  return operations;
+}
+
+/** What was learned of a sending is being written; a sending is kept for a day, and what was written isn't. */
+function noteOn(sending: Sending, record: PendingRecord): void {
+  sending.notes = [...sending.notes, record];
+  void record.recorded.then(() => {
+    sending.notes = sending.notes.filter(({ isWritten }) => !isWritten);
+  });
+}
+
+const sentMeanwhile = "another operation was sent under its key meanwhile: send the same call again, and that is asked about";
+
+/** Nothing goes out because of the journal; `state` says why. */
+function notSent(path: string, state: string): Fault {
+  return new Fault("unavailable", `Cannot send ${path}: ${state}. ${nothingSent}`, { reason: "not-recorded" });
+}

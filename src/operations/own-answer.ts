@@ -1,0 +1,66 @@
+import { contracts, routeOf } from "../contract/contracts.ts";
+import type { OperationLogEnding } from "../contract/operation-log.ts";
+import { settlingRulesOf } from "../contract/settling.ts";
+import type { Call } from "../core/call.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
+import { keyOf, textOf } from "../envelope/json.ts";
+import { isStoredWhole, type OutcomeRecord } from "../journal/record.ts";
+import { scalarText } from "../settle/exact-json.ts";
+import { nextStep } from "../settle/machine.ts";
+import { hasCode, refusesStart, saysNothing } from "../settle/proof.ts";
+import type { SettleState } from "../settle/state.ts";
+import { answeredOf } from "./question.ts";
+import { nothingSaid, type Said } from "./sending.ts";
+
+/** What the answer to an operation's sending says of it. */
+export interface OwnAnswer {
+  readonly said: Said;
+  /** Where it stands behind it; undefined where it has ended, or isn't asked about. */
+  readonly state: SettleState | undefined;
+  /** The same as its record has it. */
+  readonly fields: Pick<OutcomeRecord, "begun" | "learned" | "end">;
+}
+
+/** @param start Where it stood when it went out; undefined where it has no rules. */
+export function ownAnswer(
+  call: Call,
+  { outcome, status, code, payload = [] }: OperationLogEnding,
+  start?: SettleState,
+): OwnAnswer {
+  const contract = contracts[call.contract];
+  const recovery = settlingRulesOf(call.contract, call.route);
+  if (recovery === undefined || start === undefined || outcome === "not-sent")
+    return { said: nothingSaid, state: undefined, fields: {} };
+  const lost: SettleState = { ...start, phase: "lost", doubt: true };
+  const said = { reply: answeredOf(textOf(payload))?.reply ?? {}, success: status === "success" };
+  const answered = {
+    ...said,
+    outcome: "answered",
+    summary: { code, message: undefined, httpStatus: undefined, reason: undefined },
+  } as const;
+  if (outcome !== "answered") return { said: nothingSaid, state: lost, fields: {} };
+  // Of one that is followed its till is told so by a word, which stays.
+  if (call.followMs === undefined && !answered.success && refusesStart(recovery, code)) {
+    return { said: { ...nothingSaid, begun: false }, state: undefined, fields: { begun: false } };
+  }
+  const { key: keyField = "", polling } = routeOf(contract, call.route) ?? {};
+  const operation = { contract, recovery, keyField, key: call.key, asks: polling !== undefined };
+  // A call's key is cut, a terminal's isn't.
+  const reply = { ...answered.reply, [keyField]: keyOf(scalarText(answered.reply[keyField])) };
+  const result = { ...answered, reply };
+  if (saysNothing(operation, result)) return { said: nothingSaid, state: lost, fields: {} };
+  const step = nextStep(operation, start, result, 0);
+  const state = "state" in step ? step.state : step.verdict === "unknown" ? lost : undefined;
+  const end = "verdict" in step && step.verdict !== "unknown" ? step.verdict : undefined;
+  const begun = state?.phase === "accepted" ? true : undefined;
+  const learned =
+    recovery.learns === undefined ? undefined : nameIn(reply, recovery.learns, answered.success ? start.learned : undefined);
+  const isUnprinted = recovery.print !== undefined && hasCode([recovery.print.code], code);
+  const stored = learned !== undefined && isStoredWhole(learned) ? { learned } : {};
+  return { said: { begun, end, learned, isUnprinted }, state, fields: { begun, end, ...stored } };
+}
+
+/** The name that an answer gives (qr.md, Endpoints: data.trans must be saved and used); a success that gives none means the till's own. */
+function nameIn({ data }: JsonObject, learns: string, own: string | undefined): string | undefined {
+  return (isObject(data) ? scalarText(data[learns]) : undefined) ?? own;
+}

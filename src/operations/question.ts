@@ -1,0 +1,65 @@
+import type { Contract, Polling, Route } from "../contract/contract.ts";
+import { routeOf } from "../contract/contracts.ts";
+import { type SettlingRules, settlingRulesOf } from "../contract/settling.ts";
+import { type JsonObject, looseInteger } from "../core/json-object.ts";
+import { parseObject } from "../envelope/json.ts";
+import { parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
+import type { AnsweredCall, FollowedOperation } from "../settle/proof.ts";
+import type { Sending } from "./sending.ts";
+
+/** The contract's question about an operation, and what is answered to it. */
+
+/** An operation that its contract has a question about, under its rules. */
+export interface Rules {
+  readonly route: Route;
+  readonly polling: Polling;
+  readonly recovery: SettlingRules;
+  readonly followed: FollowedOperation;
+}
+
+export function rulesOf(contract: Contract, sending: Sending): Rules | undefined {
+  const route = routeOf(contract, sending.sent.route);
+  const recovery = settlingRulesOf(contract.service, sending.sent.route);
+  if (recovery === undefined || route?.key === undefined || route.polling === undefined) return undefined;
+  const followed = { contract, recovery, keyField: route.key, key: fieldOf(sending, route, route.key), asks: true };
+  return { route, polling: route.polling, recovery, followed };
+}
+
+/** A field of the question, as the operation's body had it. */
+function fieldOf({ sent, names }: Sending, { key }: Pick<Route, "key">, name: string): unknown {
+  return (names ?? sent.ask)?.[name] ?? (name === key ? sent.key : undefined);
+}
+
+/** Its body, as JSON. @param learned The name that its own answer gave. */
+export function questionText(sending: Sending, { route, polling, recovery }: Rules, learned: string | undefined): string {
+  const fields = polling.keys.map((name) => [name, name === recovery.learns ? learned : fieldOf(sending, route, name)]);
+  return writeExactObject(Object.fromEntries(fields));
+}
+
+/** Whether a question names this operation: by its key, by all its other fields but the one that is learned, and by no number of another. */
+export function asksAbout(sending: Sending, { route, polling, recovery, followed }: Rules, asked: JsonObject): boolean {
+  if (scalarText(asked[followed.keyField]) !== scalarText(followed.key)) return false;
+  if (polling.ownNumber !== undefined && asked[polling.ownNumber] !== undefined) return false;
+  const others = polling.keys.filter((name) => name !== followed.keyField && name !== recovery.learns);
+  return others.every((name) => scalarText(asked[name]) === scalarText(fieldOf(sending, route, name)));
+}
+
+/** An answer as the settle machine takes it; undefined where it is none of the contract's. */
+export function answeredOf(text: string): AnsweredCall | undefined {
+  const reply = parseExactObject(text) ?? parseObject(text);
+  const status = reply?.["status"];
+  if (reply === undefined || (status !== "success" && status !== "error")) return undefined;
+  const [code, message] = [looseInteger(reply["code"]), scalarText(reply["message"])];
+  return {
+    outcome: "answered",
+    success: status === "success",
+    reply,
+    summary: { code, message, httpStatus: undefined, reason: undefined },
+  };
+}
+
+/** For people. */
+export function answerText({ success, summary: { code } }: AnsweredCall): string {
+  const status = success ? "success" : "error";
+  return code === undefined ? status : `${status}, code ${code}`;
+}

@@ -1,0 +1,94 @@
+import type { OperationLogEnding } from "../contract/operation-log.ts";
+import { nowMs } from "../core/clock.ts";
+import { asUnknown, type SentRecord, type UnknownOperation } from "../journal/record.ts";
+import type { FoundRecords } from "../journal/recorder.ts";
+import { replay } from "../journal/replay.ts";
+import { slotBytes } from "../journal/slot.ts";
+import { Copies } from "./copies.ts";
+import { newSending, nothingSaid, type Sending, saidInRecord } from "./sending.ts";
+import type { UnderKey } from "./under-key.ts";
+
+/** What the journal has of earlier processes, as this one remembers it. */
+
+/** Records of an operation: its sending and its outcome. */
+const recordsOfOne = 2;
+
+/** How many sendings are remembered at most, however large the journal is: one every 5 s all day, 21 MB. */
+export const rememberedMax = 16_384;
+
+/** The same of a journal of so many bytes: no more than its ring has operations. */
+export const rememberedOf = (bytes = Number.POSITIVE_INFINITY) =>
+  Math.min(Math.floor(bytes / slotBytes / recordsOfOne), rememberedMax);
+
+export interface Recalled {
+  readonly copies: Copies;
+  /** Operations of unknown outcome, and those of them that the process before never learnt the outcome of. */
+  readonly listed: readonly Sending[];
+  readonly recent: readonly UnknownOperation[];
+  /** That records of the last day are missing, where they are. */
+  readonly lacks: string | undefined;
+  /** Why less than a day is remembered, where that is for what the ring has overwritten. */
+  readonly forgets: string | undefined;
+}
+
+/** Gives the memory what earlier processes sent. */
+export function recall(found: FoundRecords, memory: UnderKey): Recalled {
+  const now = nowMs();
+  const { operations, cutOff, missingBefore, missingMs, overwrittenMs, isRound } = replay(found);
+  const listed: Sending[] = [];
+  const recent: UnknownOperation[] = [];
+  let ageMs = Number.POSITIVE_INFINITY;
+  for (const { sequence, sent, ending, lost, settled, isFound } of operations) {
+    // What was sent later is no older, whatever the box's clock was then; of one that was ahead it says nothing.
+    const behindMs = Date.now() - sent.timeMs;
+    if (behindMs >= 0) ageMs = Math.min(ageMs, behindMs);
+    const said = ending === undefined ? nothingSaid : saidInRecord(sent, ending);
+    const atMs = now - (behindMs < 0 ? 0 : ageMs);
+    const facts = { place: sequence, order: sequence, atMs, endedMs: now, said, isFound, settled: settled?.result };
+    const sending = newSending(sent, facts);
+    if (ending?.outcome !== "not-sent" && said.begun !== false) {
+      memory.closes(sent, sequence);
+      memory.add(sending);
+    }
+    if (ending !== undefined && isAbort(sent, ending)) memory.stopped(sent, sequence);
+    if (ending === undefined) sending.cause = "no outcome recorded";
+    else if (ending.outcome === "unknown") sending.cause = "reported as unknown";
+    if (sending.cause === undefined || settled !== undefined) continue;
+    // What was lost before the last start was reported at that start.
+    if (ending === undefined && !lost) recent.push(asUnknown(sent, sending.cause));
+    listed.push(sending);
+  }
+  memory.sort();
+  const onClock = (timeMs: number) => now + Math.min(0, timeMs - Date.now());
+  memory.missing(missingBefore, onClock(missingMs));
+  const lacks = missingBefore > 0 && !memory.isWhole ? lacking : undefined;
+  memory.forgotten(onClock(overwrittenMs));
+  const forgets = overwrittenMs === Number.NEGATIVE_INFINITY ? undefined : isRound ? tooSmall : lostBefore;
+  return { copies: new Copies(cutOff), listed, recent, lacks, forgets };
+}
+
+/** Whether it took back what stands under its key: /abort bears the key of the operation that it ends. */
+export const isAbort = ({ route, key }: SentRecord, { outcome, status }: Pick<OperationLogEnding, "outcome" | "status">) =>
+  route === "/abort" && key !== undefined && outcome === "answered" && status === "success";
+
+const lacking =
+  "records of the last day are missing from the journal, as where a disk fails: for a day after them a repetition of what they were about " +
+  "isn't recognised, and answers say X-Posline-Repeat-Guard: off. Check the disk (sudo dmesg | tail)";
+
+/** @param advice What to do about it. */
+const forgetting = (than: string, advice: string) =>
+  `more operations were sent within a day than ${than}: a repetition of an older one isn't recognised, and answers say ` +
+  `X-Posline-Repeat-Guard: off. ${advice}`;
+
+export const tooSmall = forgetting("the journal holds", "Give the journal more room (journal.bytes, 67108864 at most)");
+
+export const tooMany = forgetting(
+  `the ${rememberedMax} that posline remembers`,
+  "No setting raises that: give some of the terminals to another box",
+);
+
+/** Zeros in place of the first records look like what was never written in a file that was made larger. */
+const lostBefore =
+  "more operations were sent within a day than the journal held before it was made larger, or its first records are lost, as where a disk " +
+  "fails: for a day a repetition of one that isn't there any more isn't recognised, and answers say X-Posline-Repeat-Guard: off. Where " +
+  "journal.bytes was not changed, check the disk (sudo dmesg | tail)";

@@ -1,0 +1,170 @@
+import { closingRoutes, settlingRules } from "../contract/settling.ts";
+import { nowMs } from "../core/clock.ts";
+import type { SentRecord } from "../journal/record.ts";
+import { dayMs, type Sending } from "./sending.ts";
+
+/** The sendings of the last day by service and key, in memory, and since when what is remembered lacks nothing. */
+
+/** Paths of the operations that have an end of their own to ask for; /abort bears the key of another one. */
+const followable: ReadonlySet<string> = new Set(
+  Object.values(settlingRules).flatMap((rules) => rules.map(({ route }) => route)),
+);
+
+/** Where the orders of what this process sends begin: above the number of any record. */
+const ownOrders = 2 ** 52;
+
+/** The key's words can hold anything but a control character (`record.ts`). */
+const nameOf = ({ service, key = "" }: Key) => `${service}\n${key}`;
+
+const lastOf = (sendings: readonly Sending[]) => sendings.at(-1)?.order ?? 0;
+
+const none: readonly Sending[] = [];
+
+type Key = Pick<SentRecord, "service" | "key">;
+
+export class UnderKey {
+  /** By service and key; those sent last stand last. */
+  readonly #keys = new Map<string, readonly Sending[]>();
+  /** The names of all services that have sent something. */
+  readonly #services = new Set<string>();
+  readonly #max: number;
+  #total = 0;
+  #lastOrder = ownOrders;
+  /** By service, the order of its last batch or shift close that may have been carried out. */
+  readonly #closed = new Map<string, number>();
+  /** Records are missing from before this order: what was sent before may have come to more, and something else have followed it. */
+  #missingOrder = 0;
+  /** From when on nothing that is missing is of the last day, on `nowMs`'s scale. */
+  #wholeFromMs = Number.NEGATIVE_INFINITY;
+  /** The same of what was forgotten, since more was sent than is remembered. */
+  #allFromMs = Number.NEGATIVE_INFINITY;
+
+  /** @param max How many sendings are remembered: no more than the ring has operations. */
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get max(): number {
+    return this.#max;
+  }
+
+  /** The place of what is sent now in the order of all. */
+  nextOrder(): number {
+    return ++this.#lastOrder;
+  }
+
+  get lastOrder(): number {
+    return this.#lastOrder;
+  }
+
+  /** Takes a sending; one that has no key or no end of its own isn't remembered. What an earlier process sent comes in its order. */
+  add(sending: Sending): void {
+    const { key, route, service } = sending.sent;
+    const oldestMs = nowMs() - dayMs;
+    if (key === undefined || !followable.has(route) || sending.atMs < oldestMs) return;
+    const before = this.of(sending.sent);
+    const kept = before.filter(({ atMs }) => atMs >= oldestMs);
+    this.#total += kept.length + 1 - before.length;
+    const place = kept.findLastIndex(({ order }) => order < sending.order) + 1;
+    const name = nameOf(sending.sent);
+    this.#services.add(service);
+    this.#keys.delete(name);
+    this.#keys.set(name, kept.toSpliced(place, 0, sending));
+    if (sending.order > ownOrders) this.#forget();
+  }
+
+  /** Once what earlier processes sent is there: the oldest stand first again, and go first. */
+  sort(): void {
+    const all = [...this.#keys].sort(([, one], [, other]) => lastOf(one) - lastOf(other));
+    this.#keys.clear();
+    for (const [name, sendings] of all) this.#keys.set(name, sendings);
+    this.#forget();
+  }
+
+  /** It wasn't sent after all, or was refused before anything was begun. */
+  remove(sending: Sending): void {
+    const before = this.#keys.get(nameOf(sending.sent));
+    const left = before?.filter((each) => each !== sending);
+    if (before === undefined || left === undefined) return;
+    this.#total -= before.length - left.length;
+    if (left.length === 0) this.#keys.delete(nameOf(sending.sent));
+    else this.#keys.set(nameOf(sending.sent), left);
+  }
+
+  /** All of a key within a day, in the order of the sending. The list is another one once anything was sent under the key. */
+  of(key: Key): readonly Sending[] {
+    const sendings = this.#keys.get(nameOf(key)) ?? none;
+    const oldestMs = nowMs() - dayMs;
+    return sendings.every(({ atMs }) => atMs >= oldestMs) ? sendings : sendings.filter(({ atMs }) => atMs >= oldestMs);
+  }
+
+  get all(): readonly Sending[] {
+    return [...this.#keys.values()].flat();
+  }
+
+  /** What was sent under a key until this order was aborted. */
+  stopped(key: Key, order: number): void {
+    for (const each of this.of(key)) if (each.order <= order) each.isStopped = true;
+  }
+
+  /** What other services sent under a key over a device. */
+  ofOthers({ service, key }: Key, device: string): readonly Sending[] {
+    return [...this.#services].flatMap((other) =>
+      other === service ? none : this.of({ service: other, key }).filter(({ sent }) => sent.device === device),
+    );
+  }
+
+  /** A batch or shift is closed, if that is the route's doing. @returns takes it back, for one that was not closed after all. */
+  closes({ service, route }: Pick<SentRecord, "service" | "route">, order: number): () => void {
+    const before = this.#closed.get(service) ?? 0;
+    if (!closingRoutes.has(route) || order < before) return () => {};
+    this.#closed.set(service, order);
+    return () => {
+      if (this.#closed.get(service) === order) this.#closed.set(service, before);
+    };
+  }
+
+  wasClosedSince({ sent: { service }, order }: Sending): boolean {
+    return order < (this.#closed.get(service) ?? 0);
+  }
+
+  /** Records are missing from before this one's number, of a time until then, on `nowMs`'s scale. */
+  missing(before: number, untilMs: number): void {
+    this.#missingOrder = Math.max(this.#missingOrder, Math.min(before, ownOrders));
+    this.#wholeFromMs = Math.max(this.#wholeFromMs, untilMs + dayMs);
+  }
+
+  /** Whether records of what was sent or learned since a sending are missing. */
+  lacksSince({ order }: Sending): boolean {
+    return order < this.#missingOrder;
+  }
+
+  /** What was sent until then may be forgotten. */
+  forgotten(atMs: number): void {
+    this.#allFromMs = Math.max(this.#allFromMs, atMs + dayMs);
+  }
+
+  /** Whether all of the last day is remembered that wasn't missing. */
+  get isAll(): boolean {
+    return nowMs() >= this.#allFromMs;
+  }
+
+  get isWhole(): boolean {
+    return this.isAll && nowMs() >= this.#wholeFromMs;
+  }
+
+  /** The oldest go: each time one comes at most a few are too old. */
+  #forget(): void {
+    const oldestMs = nowMs() - dayMs;
+    for (const [name, sendings] of this.#keys) {
+      const isTooOld = !sendings.some(({ atMs }) => atMs >= oldestMs);
+      if (!isTooOld && this.#total <= this.#max) return;
+      const kept = isTooOld || this.#keys.size > 1 ? none : sendings.slice(-this.#max);
+      const lastGone = sendings[sendings.length - kept.length - 1];
+      if (!isTooOld && lastGone !== undefined) this.forgotten(lastGone.atMs);
+      this.#total -= sendings.length - kept.length;
+      if (kept.length === 0) this.#keys.delete(name);
+      else this.#keys.set(name, kept);
+    }
+  }
+}

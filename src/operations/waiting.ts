@@ -1,0 +1,48 @@
+import { setMaxListeners } from "node:events";
+import { type Clock, monotonicClock, sleepUnless } from "../settle/clock.ts";
+import type { Sending } from "./sending.ts";
+
+/** The waits of callers: each for so long at most, and not once all is stopped. */
+
+/** Milliseconds between two looks whether a sending has ended. */
+const flightLookMs = 250;
+
+export class Waiting {
+  readonly #clock: Clock = monotonicClock;
+  readonly #stop = new AbortController();
+
+  constructor() {
+    // Each caller listens to it, and Node takes more than ten for a leak.
+    setMaxListeners(0, this.#stop.signal);
+  }
+
+  get nowMs(): number {
+    return this.#clock.nowMs();
+  }
+
+  get isStopped(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  sleep(ms: number): Promise<void> {
+    return this.#clock.sleep(ms, this.#stop.signal);
+  }
+
+  /** Waits for something. */
+  async until(over: Promise<unknown>, untilMs: number): Promise<void> {
+    const isOver = new AbortController();
+    await Promise.race([over, sleepUnless(this.#clock, Math.max(0, untilMs - this.nowMs), [isOver.signal, this.#stop.signal])]);
+    isOver.abort();
+  }
+
+  /** Waits for the answer to a sending. */
+  async flightEnded(sending: Sending, untilMs: number): Promise<void> {
+    while (sending.endedMs === undefined && !this.isStopped && this.nowMs < untilMs) {
+      await this.sleep(Math.min(untilMs - this.nowMs, flightLookMs));
+    }
+  }
+}
