@@ -79,8 +79,6 @@ export class LineEngine {
   #receiving: Receiving = { phase: "idle", heardMs: 0, burstUntilMs: 0 };
   /** What is in flight. */
   #current: Exchange | undefined;
-  /** What is in flight is an idle line's own probe, for which nobody waits. */
-  #isIdleProbe = false;
   /** Since when bytes have let no call out, though the line is idle. */
   #babblesSinceMs: number | undefined;
   /** Until when the terminal may hear nothing, having just answered. */
@@ -185,7 +183,7 @@ export class LineEngine {
     if (
       this.isStopping &&
       this.#state !== "closed" &&
-      (this.#current === undefined || this.#isIdleProbe || now >= this.#stopDueMs)
+      (this.#current === undefined || isIdleQuestion(this.#current.request) || now >= this.#stopDueMs)
     ) {
       this.#close(now);
     }
@@ -323,7 +321,7 @@ export class LineEngine {
   }
 
   #sendOrRecord(exchange: Exchange, now: number): void {
-    if (!exchange.isToRecord) this.#send(exchange, false, now);
+    if (!exchange.isToRecord) this.#send(exchange, now);
     else {
       this.#queue.hold(exchange);
       this.#effects.push({ do: "record", exchange });
@@ -383,17 +381,17 @@ export class LineEngine {
       const hindered = this.hindered(next.request.service);
       if (next.request.caller.gone) this.#settle(next, callerLeft(next, "its turn came", now));
       else if (hindered !== undefined) this.#settle(next, hindered);
-      else if (isRecorded) this.#send(next, false, now);
+      else if (isRecorded) this.#send(next, now);
       else this.#sendOrRecord(next, now);
     }
   }
 
-  #send(exchange: Exchange, isIdleProbe: boolean, now: number): void {
+  #send(exchange: Exchange, now: number): void {
     this.#take("send");
-    this.#isIdleProbe = isIdleProbe;
     this.#current = exchange;
     exchange.sent(now);
-    this.#write(exchange.frame, exchange.request.service, isIdleProbe ? undefined : exchange);
+    const { frame, request } = exchange;
+    this.#write(frame, request.service, isIdleQuestion(request) ? undefined : exchange);
   }
 
   #write(frame: readonly Buffer[], service: ServiceName, exchange: Exchange | undefined): void {
@@ -481,7 +479,7 @@ export class LineEngine {
       // Not the reply, so the next frame may not be it either.
       this.#report({ is: "late", frame });
       this.#fail(current, { reason: "reply-ambiguous", why: "a frame came before the whole request was sent" }, now);
-    } else if (this.#isIdleProbe) this.#repliedIdle(current, json, now);
+    } else if (isIdleQuestion(current.request)) this.#repliedIdle(current, json, now);
     else if (frame.payloadBytes > this.#replyBytesMaxOf(current)) this.#fail(current, tooLarge, now);
     else if (typeof read === "string") this.#fail(current, { reason: "reply-corrupt", why: `the reply is ${read}` }, now);
     else this.#replied(current, frame, read, now);
@@ -570,9 +568,9 @@ export class LineEngine {
   }
 
   /** What was asked has no whole answer. */
-  #unanswered({ request: { service } }: Exchange, now: number): void {
-    if (this.#isIdleProbe) this.#recovery.lostIdle(service, now);
-    else this.#recovery.lost(service, now);
+  #unanswered({ request }: Exchange, now: number): void {
+    if (isIdleQuestion(request)) this.#recovery.lostIdle(request.service, now);
+    else this.#recovery.lost(request.service, now);
   }
 
   /** Sent, and no good reply: its outcome is unknown, or it is sent once more where that does no harm. */
@@ -724,11 +722,7 @@ export class LineEngine {
     const { lineService, dueMs } = this.#recovery.idleDue(this.#config.idleProbeMs, this.#lastBusyMs);
     if (now < dueMs || lineService?.probe === undefined) return;
     this.#recovery.askedIdle(lineService.service, now);
-    this.#send(
-      new Exchange(this.#name, idleQuestion(lineService), lineService.probe, { cameMs: now, waitUntilMs: now }),
-      true,
-      now,
-    );
+    this.#send(new Exchange(this.#name, idleQuestion(lineService), lineService.probe, { cameMs: now, waitUntilMs: now }), now);
   }
 
   // --- the end

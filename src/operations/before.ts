@@ -2,6 +2,7 @@ import type { Reply } from "../core/call.ts";
 import { Fault, nothingSent } from "../core/fault.ts";
 import { Presence } from "../core/presence.ts";
 import { textOf } from "../envelope/json.ts";
+import { emptySummary } from "../settle/call-result.ts";
 import { Pauses } from "../settle/clock.ts";
 import { writeExactObject } from "../settle/exact-json.ts";
 import { nextStep } from "../settle/machine.ts";
@@ -70,8 +71,7 @@ export class Before {
       const ending = await this.#ask(asked, waited);
       if (ending instanceof Fault && ending.outcome === "not-sent") throw ending;
       const answered = ending instanceof Fault ? undefined : answeredOf(textOf(ending.payload));
-      const summary = { code: undefined, message: undefined, httpStatus: undefined, reason: undefined };
-      const step = nextStep(operation, state, answered ?? { outcome: "unknown", summary }, 0);
+      const step = nextStep(operation, state, answered ?? { outcome: "unknown", summary: emptySummary }, 0);
       if ("verdict" in step) {
         if (ending instanceof Fault) throw ending;
         return ending;

@@ -5,6 +5,7 @@ import type { Call } from "../core/call.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { keyOf, textOf } from "../envelope/json.ts";
 import { isStoredWhole, type OutcomeRecord } from "../journal/record.ts";
+import { emptySummary } from "../settle/call-result.ts";
 import { scalarText } from "../settle/exact-json.ts";
 import { nextStep } from "../settle/machine.ts";
 import { hasCode, refusesStart, saysNothing } from "../settle/proof.ts";
@@ -36,7 +37,7 @@ export function ownAnswer(
   const answered = {
     ...said,
     outcome: "answered",
-    summary: { code, message: undefined, httpStatus: undefined, reason: undefined },
+    summary: { ...emptySummary, code },
   } as const;
   if (outcome !== "answered") return { said: nothingSaid, state: lost, fields: {} };
   // Of one that is followed its till is told so by a word, which stays.

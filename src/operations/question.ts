@@ -3,6 +3,7 @@ import { routeOf } from "../contract/contracts.ts";
 import { type SettlingRules, settlingRulesOf } from "../contract/settling.ts";
 import { type JsonObject, looseInteger } from "../core/json-object.ts";
 import { parseObject } from "../envelope/json.ts";
+import { emptySummary } from "../settle/call-result.ts";
 import { parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
 import type { AnsweredCall, FollowedOperation } from "../settle/proof.ts";
 import type { Sending } from "./sending.ts";
@@ -54,7 +55,7 @@ export function answeredOf(text: string): AnsweredCall | undefined {
     outcome: "answered",
     success: status === "success",
     reply,
-    summary: { code, message, httpStatus: undefined, reason: undefined },
+    summary: { ...emptySummary, code, message },
   };
 }
 

@@ -102,7 +102,7 @@ export function saidInRecord(
   }: Pick<OutcomeRecord, "outcome" | "status" | "code" | "begun" | "end" | "learned">,
 ): Said {
   if (outcome !== "answered") return nothingSaid;
-  const rules = rulesOf(route);
+  const rules = rulesOfRoute(route);
   const isUnprinted = code !== undefined && rules.some(({ recovery }) => recovery.print?.code === code);
   const isPending = code !== undefined && rules.some(({ name }) => contracts[name].finals.pendingCodes.includes(code));
   const hasBegun = begun ?? (begun === undefined && end === undefined && (status === "success" || isPending || isUnprinted));
@@ -110,7 +110,7 @@ export function saidInRecord(
 }
 
 /** The rules of all contracts that have the route: a record doesn't say which contract its service has. */
-const rulesOf = (
+const rulesOfRoute = (
   route: string,
 ): readonly { readonly name: (typeof contractNames)[number]; readonly recovery: SettlingRules }[] =>
   contractNames.flatMap((name) =>

@@ -217,11 +217,6 @@ export class Liveness {
     ];
   }
 
-  /** Whether it replied since the opening. */
-  wasHeard(name: ServiceName): boolean {
-    return this.#serviceOf(name)?.heardMs !== undefined;
-  }
-
   /** It was asked, and has not replied yet. What came long before says nothing of that. */
   unanswered(name: ServiceName, sinceMs: number): void {
     const service = this.#serviceOf(name);

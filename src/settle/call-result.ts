@@ -25,6 +25,9 @@ export interface AnswerSummary {
   readonly followed?: FollowedAnswer | undefined;
 }
 
+/** Of an answer that says nothing of itself. */
+export const emptySummary: AnswerSummary = { code: undefined, message: undefined, httpStatus: undefined, reason: undefined };
+
 /**
  * What is said of an operation that may have begun and isn't known to have ended. A call that wasn't sent, or a question without an answer, says
  * of itself alone that nothing was sent or changed: of the operation a till would take that for "not paid".

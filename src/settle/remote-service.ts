@@ -5,7 +5,7 @@ import type { ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import { messageOf } from "../core/error-code.ts";
 import { isObject, type JsonObject, looseInteger } from "../core/json-object.ts";
-import type { AnswerSummary, CallResult } from "./call-result.ts";
+import { type AnswerSummary, type CallResult, emptySummary } from "./call-result.ts";
 import { isAbortSignal, timerMsMax } from "./clock.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
 import { parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
@@ -216,7 +216,7 @@ function checkTimeoutMs(service: ServiceName, timeoutMs: unknown): void {
 const merchantIdTimeout = new Error("looking up the merchantId took too long, or the request was cancelled");
 
 function notSent(message: string, passing: boolean): CallResult {
-  const summary = { code: undefined, message, httpStatus: undefined, reason: undefined };
+  const summary = { ...emptySummary, message };
   return { outcome: "not-sent", passing, retryAfterMs: undefined, summary };
 }
 

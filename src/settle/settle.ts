@@ -2,7 +2,7 @@ import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import type { SettlingRules } from "../contract/settling.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import { type CallResult, summaryOfCopy, summaryOfOpen, summaryOfUnproven } from "./call-result.ts";
+import { type CallResult, emptySummary, summaryOfCopy, summaryOfOpen, summaryOfUnproven } from "./call-result.ts";
 import { type Clock, checkedWindowMs, monotonicClock, Pauses, sleepUnless } from "./clock.ts";
 import { writeExactObject } from "./exact-json.ts";
 import { Followings } from "./followings.ts";
@@ -238,19 +238,14 @@ class SettleRun {
   #endAborted(): Promise<Settled> {
     const untouched = nothingBegun(this.#token.known);
     const message = untouched ? "it was stopped before it was sent" : "it is no longer followed";
-    const summary = { code: undefined, message, httpStatus: undefined, reason: undefined };
+    const summary = { ...emptySummary, message };
     return this.#end({ verdict: untouched ? this.#recovery.refused : "unknown", reply: undefined, summary });
   }
 
   /** It had ended so before it was resumed. */
   #endUnsent(): Promise<Settled> {
     const { code, message } = this.#token.known.refusal ?? {};
-    const summary = {
-      code,
-      message: `nothing was sent: ${message ?? "start it again"}`,
-      httpStatus: undefined,
-      reason: undefined,
-    };
+    const summary = { ...emptySummary, code, message: `nothing was sent: ${message ?? "start it again"}` };
     return this.#end({ verdict: this.#recovery.refused, reply: undefined, summary });
   }
 
