@@ -6,6 +6,7 @@ import { FlightRecorder } from "../capture/recorder.ts";
 import { type Config, secretsIn } from "../config/config.ts";
 import { refuseUnrecorded } from "../config/rules.ts";
 import { contractOnLine, contracts } from "../contract/contracts.ts";
+import { contractNames } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { deviceMark } from "../core/device-mark.ts";
 import type { Log } from "../core/log.ts";
@@ -16,6 +17,7 @@ import type { HttpListenerOptions } from "../http/listener.ts";
 import { lineCaller } from "../line/caller.ts";
 import type { Line, LineReport } from "../line/line.ts";
 import { Operations } from "../operations/operations.ts";
+import { owingPatience } from "../recovery/limits.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import { type Admin, openAdmin } from "./admin.ts";
 import { type BridgeLine, bridgeLine, type LineWatcher } from "./bridge-line.ts";
@@ -154,6 +156,10 @@ export class RunningBridge implements Bridge {
     this.#isWatched = isWatched;
     this.#lines = new LineSet({
       make: (shared, place) => bridgeLine(shared, place, transportOf(shared), this.#reportOf(shared.name), this.#watchers),
+      owing: ({ path, lateReplyMs }) => {
+        const marks = this.#operations.owing(lateReplyMs * owingPatience);
+        return contractNames.filter((contract) => marks.has(deviceMark(path, contract)));
+      },
       // A line proves itself clean by its contracts' probes, signs its own requests, and has a decoder made for the largest reply.
       lasting: ({ config: { contract, linePort, merchantId, replyBytesMax } }) => [
         contract,

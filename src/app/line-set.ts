@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import type { LineConfig } from "../config/config.ts";
 import type { ContractName } from "../core/call.ts";
 import { within } from "../core/clock.ts";
 import { OpenError, type OpenTransport } from "../device/transport.ts";
@@ -43,12 +44,14 @@ export interface Place {
    * other one's state.
    */
   readonly isCurrent: boolean;
-  /** Whose calls had no answer on the lines that had its device before, in this process. */
+  /** Whose calls had no answer on the lines that had its device before. */
   readonly owing: readonly ContractName[];
 }
 
 export interface LineSetOptions<L extends OnLine> {
   make(shared: SharedLine, place: Place): L;
+  /** Whose calls had no answer at a device, as far as that outlasts a process. */
+  owing?(config: LineConfig): readonly ContractName[];
   /** The settings of its services that a line can't change while it runs. */
   lasting(served: Served): unknown;
 }
@@ -120,7 +123,7 @@ export class LineSet<L extends OnLine> {
 
   #make(shared: SharedLine): Running<L> {
     const isCurrent = () => this.#running.get(shared.name) === running;
-    const owing = () => this.#owingAt(placesOf(running));
+    const owing = () => [...this.#owingAt(placesOf(running)), ...(this.#options.owing?.(shared.config) ?? [])];
     const place: Place = {
       open: (open) => async (handler) => {
         await this.#handedOver(shared.name);

@@ -122,6 +122,12 @@ export class Operations implements OperationLog {
     return [...new Set([...this.#followed, ...this.#unknowns.kept])];
   }
 
+  /** The marks of the devices over which something went out within so many milliseconds that nobody knows the end of. */
+  owing(withinMs: number): ReadonlySet<string | undefined> {
+    const sinceMs = nowMs() - withinMs;
+    return new Set(this.listed.filter(({ atMs }) => atMs >= sinceMs).map(({ sent }) => sent.device));
+  }
+
   /** What must not be forgotten by a new configuration: the same, and what is in flight or about to be. */
   unended(): readonly SentRecord[] {
     const inFlight = this.#memory.all.filter(({ endedMs }) => endedMs === undefined);

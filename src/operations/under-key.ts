@@ -16,6 +16,9 @@ const ownOrders = 2 ** 52;
 /** The key's words can hold anything but a control character (`record.ts`). */
 const nameOf = ({ service, key = "" }: Key) => `${service}\n${key}`;
 
+/** Its batch may be closed by a service of another name: a new configuration may give one. */
+const terminalOf = ({ device, service }: SentRecord) => device ?? service;
+
 const lastOf = (sendings: readonly Sending[]) => sendings.at(-1)?.order ?? 0;
 
 const none: readonly Sending[] = [];
@@ -30,7 +33,7 @@ export class UnderKey {
   readonly #max: number;
   #total = 0;
   #lastOrder = ownOrders;
-  /** By service, the order of its last batch or shift close that may have been carried out. */
+  /** By terminal, the order of its last batch or shift close that may have been carried out. */
   readonly #closed = new Map<string, number>();
   /** Records are missing from before this order: what was sent before may have come to more, and something else have followed it. */
   #missingOrder = 0;
@@ -115,17 +118,18 @@ export class UnderKey {
   }
 
   /** A batch or shift is closed, if that is the route's doing. @returns takes it back, for one that was not closed after all. */
-  closes({ service, route }: Pick<SentRecord, "service" | "route">, order: number): () => void {
-    const before = this.#closed.get(service) ?? 0;
-    if (!closingRoutes.has(route) || order < before) return () => {};
-    this.#closed.set(service, order);
+  closes(sent: SentRecord, order: number): () => void {
+    const terminal = terminalOf(sent);
+    const before = this.#closed.get(terminal) ?? 0;
+    if (!closingRoutes.has(sent.route) || order < before) return () => {};
+    this.#closed.set(terminal, order);
     return () => {
-      if (this.#closed.get(service) === order) this.#closed.set(service, before);
+      if (this.#closed.get(terminal) === order) this.#closed.set(terminal, before);
     };
   }
 
-  wasClosedSince({ sent: { service }, order }: Sending): boolean {
-    return order < (this.#closed.get(service) ?? 0);
+  wasClosedSince({ sent, order }: Sending): boolean {
+    return order < (this.#closed.get(terminalOf(sent)) ?? 0);
   }
 
   /** Records are missing from before this one's number, of a time until then, on `nowMs`'s scale. */

@@ -197,3 +197,16 @@ test("LineSet hands on who owes a call by the real node, too, where the path is 
   if (second !== undefined) second.lastDevice = "/dev/ttyUSB0";
   assert.deepEqual(second?.place.owing, ["bank"]);
 });
+
+test("LineSet hands on who owes a call at a line's device as far as that outlasts a process", () => {
+  const set = new LineSet<Noted>({
+    make: (_, place) => new Noted(place),
+    lasting: () => undefined,
+    owing: ({ path }) => (path === "/dev/a" ? ["fiscal"] : []),
+  });
+  take(set, shared("a"), shared("b"));
+  assert.deepEqual(
+    set.all.map(({ place }) => place.owing),
+    [["fiscal"], []],
+  );
+});

@@ -3,8 +3,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import fc from "fast-check";
-import { ask, BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
+import { ask, BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
 import { answering, type Behaviour, probeReply, Terminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
 import { withBridge } from "../support/with-bridge.ts";
 
 /** What a terminal does with a request that is no probe. */
@@ -107,6 +108,35 @@ test("bridge refuses a call that waited too long for a line that recovers, and s
     assert.match(answer.text, /"code":-3,"message":"Cannot send to line till: it is recovering \(.*safe to send again"/);
     assert.equal(terminal.calls.length, 0);
   });
+});
+
+test("bridge that was killed while a sale was out waits for that one's answer after its restart, also where it asks nothing", async () => {
+  const folder = scratchFolder();
+  const terminal = new Terminal(join(folder.path, "tty"), () => {});
+  const line = { path: terminal.link, recovery: "quiet", lateReplyMs: 4_000, queueWaitMs: 6_000 };
+  const config = {
+    lines: { till: line },
+    services: { bank: { line: "till", replyTimeoutMs: 10_000 } },
+    journal: { folder: folder.path },
+  };
+  try {
+    const killed = await startedBridge(config);
+    const sale = killed.post("bank", "/sale", '{"pay_id":"A","amount":1,"currency_name":"EUR"}').catch(() => {});
+    await until(() => terminal.calls.length === 1, "the sale on the line");
+    await killed.stop("SIGKILL");
+    await sale;
+    const next = await startedBridge(config, { lineState: "recovering" });
+    try {
+      const check = await next.post("bank", "/check", '{"pay_id":"B"}');
+      assert.deepEqual([check.status, check.headers["x-posline-reason"]], [503, "recovering"]);
+      assert.equal(terminal.calls.length, 1, "nothing was sent whose answer could be that of the sale");
+    } finally {
+      await next.stop("SIGKILL");
+    }
+  } finally {
+    terminal.unplug();
+    folder.remove();
+  }
 });
 
 test("bridge gives no sale the answer to a probe that a service answers with a success of another shape, and says what the matter is", async () => {

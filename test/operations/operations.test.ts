@@ -741,6 +741,37 @@ test("Operations.find() says that an operation may be cleared once a batch or sh
   }
 });
 
+test("Operations.owing() gives the devices over which something went out of late whose end nobody knows, after a crash as well", async () => {
+  const { journal, disk } = await opened();
+  const begin = async (key: string, device: string) => {
+    const entry = journal.begin(callOf(key), routeTo(), device);
+    await entry.sent();
+    return entry;
+  };
+  const [answered, unknown] = [await begin("A", "one"), await begin("B", "two")];
+  await answered.ended({ outcome: "answered" });
+  await unknown.ended({ outcome: "unknown" });
+  await begin("C", "three");
+  assert.deepEqual([...journal.owing(10_000)], ["two"]);
+  const { journal: next } = await opened(disk.afterCut([{ keeps: "all", bytes: 0 }], true));
+  assert.deepEqual([...next.owing(10_000)], ["two", "three"]);
+  settle(next, "C", "approved");
+  assert.deepEqual([...next.owing(10_000)], ["two"]);
+  await time.advance(10_001);
+  assert.deepEqual([...next.owing(10_000)], []);
+});
+
+test("Operations.wasClosedSince() sees a batch that a service of another name closed over the same device", async () => {
+  const { journal } = await opened();
+  await journal.begin(callOf("A"), routeTo(), "bank 1").sent();
+  const close = (service: string, device: string) =>
+    journal.begin({ ...callOf("Z"), service, route: "/close-shift" }, routeTo("/close-shift"), device).sent();
+  await close("bank2", "bank 2");
+  assert.equal(journal.wasClosedSince(sentLast(journal, "A")), false);
+  await close("bank2", "bank 1");
+  assert.equal(journal.wasClosedSince(sentLast(journal, "A")), true);
+});
+
 test("Operations forgets a close that wasn't sent also where another one of its service is on its way", async () => {
   const { journal } = await opened();
   const begin = (path: string, key: string) => journal.begin({ ...callOf(key), route: path }, routeTo(path));
