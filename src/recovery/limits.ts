@@ -6,8 +6,11 @@ export const rowMin = 20;
 /** Answers that may stay out while a row is made. As many may come later, so that many and one more end it whose shape tells them. */
 export const lostMax = 3;
 
-/** Times in a row that a service may leave out the second question, or answer the first otherwise, before it can't be told apart. */
+/** Times in a row that a service leaves out the second question, or answers the first otherwise, by which it can't be told apart. */
 export const vagueMin = 3;
+
+/** So many more if it did otherwise before: one that is behind by an answer is as often right as wrong, and three times wrong by chance. */
+export const vagueMore = rowMin - vagueMin;
 
 /** Milliseconds of silence before a row begins, in which older answers come; twice as long after each contradiction. */
 export const pauseMs = 200;

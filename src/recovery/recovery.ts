@@ -156,9 +156,9 @@ export class Recovery {
     return this.#names(({ isOut }) => isOut);
   }
 
-  /** Those of them that answer. */
+  /** Those of them that answer as they should. */
   get answering(): readonly ServiceName[] {
-    return this.#names(({ standing }) => standing === "row");
+    return this.#names(({ standing, isVague }) => standing === "row" && !isVague);
   }
 
   get aside(): readonly ServiceName[] {
@@ -202,9 +202,9 @@ export class Recovery {
   heard(framing: Framing, reply: Json | undefined, now: number): Heard {
     const known = reply === undefined ? undefined : this.#answerIn(framing, reply);
     const service = known?.service ?? this.#askedLast(framing);
-    // What comes behind a whole row is left over from it.
+    // What comes behind a whole row is left over from it; of one that can't be told apart, it is one answer more.
     if (service?.open === undefined)
-      for (const each of this.#services) if (each.isWhole && each.framing === framing) each.misfit();
+      for (const each of this.#services) if (each.isWhole && !each.isVague && each.framing === framing) each.misfit();
     if (service === undefined) return { kind: "late", service: undefined };
     const { service: name } = service;
     if (service.open === undefined) {
@@ -212,11 +212,11 @@ export class Recovery {
       if (known !== undefined && !service.isOut) this.#out(service, now);
       return { kind: "late", service: known === undefined ? undefined : name };
     }
-    const wasRow = service.standing === "row";
+    const isInRow = service.standing === "row" && !service.isVague;
     const fit = service.answered(known?.question === "probe", now);
-    if (fit === "right" || wasRow) this.#isAnswered = true;
+    if (service.open === undefined) this.#isAnswered = true;
     if (fit === "right") return { kind: "answer", service: name };
-    return wasRow || known !== undefined ? { kind: "late", service: name } : { kind: "refusal", service: name };
+    return isInRow || known !== undefined ? { kind: "late", service: name } : { kind: "refusal", service: name };
   }
 
   /** An idle line's probe was answered; `reply` is undefined when that is not a JSON object. @returns whether rightly. */

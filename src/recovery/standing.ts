@@ -1,6 +1,6 @@
 import type { ServiceName } from "../core/call.ts";
 import type { Framing } from "../wire/decoded.ts";
-import { copyMs, lostMax, owingPatience, pauseMs, rowMin, vagueMin } from "./limits.ts";
+import { copyMs, lostMax, owingPatience, pauseMs, rowMin, vagueMin, vagueMore } from "./limits.ts";
 
 /**
  * How one service stands: whether it answers what it is asked now. It owns the row of right answers by which that is proven; it knows no
@@ -32,25 +32,24 @@ export interface RecoveryLimits {
 }
 
 /**
- * `silent`: out of step, and asked its probe until it answers. `row`: it answers, and right answers are counted. `waits`: it can't be
- * told apart, or isn't asked, so a silence is waited for. `in step`: it gets calls. `aside`: it answers nothing, gets no calls, and
- * holds up nobody.
+ * `silent`: out of step, and asked its probe until it answers. `row`: it answers, and its answers in a row are counted. `waits`: it
+ * isn't asked, so a silence is waited for. `in step`: it gets calls. `aside`: it answers nothing, gets no calls, and holds up nobody.
  */
 export type Standing = "silent" | "row" | "waits" | "in step" | "aside";
 
 /**
  * What may happen to a service. `out`: an answer of it may be left over. `out unasked`: the same of one that isn't asked. `answers`: its
- * probe is answered. `vague`: it answers, and can't be told apart. `hushed`: more answers of its row stayed out than may. `proven`: its
- * row is whole, or the silence was. `absent`: it has answered nothing for too long.
+ * probe is answered, or again and again with something else. `hushed`: more answers of its row stayed out than may. `proven`: its row is
+ * whole, or the silence was. `absent`: it has answered nothing for too long.
  */
-export type StandingEvent = "out" | "out unasked" | "answers" | "vague" | "hushed" | "proven" | "absent";
+export type StandingEvent = "out" | "out unasked" | "answers" | "hushed" | "proven" | "absent";
 
 const outOf = { out: "silent", "out unasked": "waits" } as const;
 
 /** The only place where a standing changes. An event that has no cell can't happen. */
 export const standings: Readonly<Record<Standing, Partial<Record<StandingEvent, Standing>>>> = {
-  silent: { ...outOf, answers: "row", vague: "waits", absent: "aside" },
-  row: { ...outOf, vague: "waits", hushed: "silent", proven: "in step" },
+  silent: { ...outOf, answers: "row", absent: "aside" },
+  row: { ...outOf, hushed: "silent", proven: "in step" },
   waits: { ...outOf, proven: "in step" },
   "in step": outOf,
   aside: outOf,
@@ -86,15 +85,15 @@ export class ServiceStanding implements ServiceState {
   sinceMs = 0;
   /** The probe that is out was answered with something else. */
   isWrong = false;
-  /** Right answers in a row. */
+  /** Right answers in a row; of one that can't be told apart, any answers. */
   row = 0;
   /** Questions of this row that had no answer. */
   lost = 0;
   /** Contradictions since it went out of step: each doubles the waits and pauses. */
   misfits = 0;
-  /** Probes in a row that were answered with something else, since it went out of step. */
+  /** Probes that were answered with something else since it was silent; fewer than none once one was answered rightly. */
   refusals = 0;
-  /** Second questions in a row that had no answer, or the probe's, while the probe is answered. */
+  /** The same, since it went out of step, of second questions that had no answer, or the probe's. */
   leftOut = 0;
   /** A call of it had no whole answer, and nothing has proven since that none comes. */
   owesCall = false;
@@ -122,7 +121,7 @@ export class ServiceStanding implements ServiceState {
     return this.standing === "silent" || this.standing === "row";
   }
 
-  /** Its row is whole, and only a silence is waited for, since answers stayed out. */
+  /** Its row is whole, and only a silence is waited for, since answers stayed out, or say nothing of what was asked. */
   get isWhole(): boolean {
     return this.standing === "row" && this.row > rowMin + this.lost;
   }
@@ -156,7 +155,7 @@ export class ServiceStanding implements ServiceState {
 
   /** Which question is next. Those that end a row are probes, whose answers are known by their shape whenever they come. */
   next(draw: () => boolean): Question {
-    return this.standing === "row" && this.row < rowMin && draw() ? "second" : "probe";
+    return this.standing === "row" && this.row < rowMin && !this.isVague && draw() ? "second" : "probe";
   }
 
   /** A question goes out. */
@@ -172,12 +171,17 @@ export class ServiceStanding implements ServiceState {
     this.isWrong = false;
     if (standing === "row") {
       this.lost++;
+      if (this.isVague) this.misfits++;
       if (open === "second") this.leftOut++;
-    } else if (isWrong) this.refusals++;
-    else return;
-    if (this.isRefusing) this.#take("vague");
-    else if (this.lost > lostMax) this.#take("hushed");
-    else return;
+      if (this.lost <= lostMax) return;
+      this.#take("hushed");
+      this.refusals = 0;
+    } else {
+      if (isWrong) this.refusals++;
+      if (!this.isRefusing) return;
+      this.misfits++;
+      this.#take("answers");
+    }
     this.sinceMs = now;
     this.#anew();
   }
@@ -195,24 +199,30 @@ export class ServiceStanding implements ServiceState {
   }
 
   #right(question: Question): void {
-    this.open = undefined;
-    if (question === "probe") this.refusals = 0;
-    else this.leftOut = 0;
-    // Only here: that the second question stays out says something only where the probe is answered.
-    if (this.standing === "row" && !this.isVague) {
-      this.row++;
-      if (this.isWhole && this.lost === 0) this.#proven();
-      return;
+    const wasRefusing = this.isRefusing;
+    if (question === "probe") this.refusals = -vagueMore;
+    else this.leftOut = -vagueMore;
+    if (this.standing === "row" && !wasRefusing) this.#counts();
+    else {
+      this.#anew();
+      if (this.standing === "silent") this.#take("answers");
     }
-    this.#anew();
-    this.#take(this.isVague ? "vague" : "answers");
   }
 
   #contradicted(question: Question): void {
+    const wasVague = this.isVague;
     if (question === "probe") this.refusals++;
     else this.leftOut++;
-    if (this.isVague) this.#take("vague");
-    this.misfit();
+    if (wasVague) this.#counts();
+    else this.misfit();
+  }
+
+  #counts(): void {
+    this.open = undefined;
+    this.row++;
+    // Whatever it answers counts, so what stayed out only shows how slow it is.
+    if (this.isVague) this.lost = 0;
+    if (this.isWhole && this.lost === 0 && !this.isVague) this.#proven();
   }
 
   /** Its row begins anew. */
@@ -231,12 +241,10 @@ export class ServiceStanding implements ServiceState {
   /** When a silence says enough, of one that waits for it or answers nothing; Infinity of another. */
   settlesAtMs(silentSinceMs: number, limits: RecoveryLimits): number {
     const { lateReplyMs } = limits;
-    if (this.isWhole) return silentSinceMs + this.#answerMs(limits);
-    if (this.standing === "waits") {
-      const isUnasked = this.lineService.probe === undefined;
-      return silentSinceMs + lateReplyMs * (isUnasked && this.owesCall ? owingPatience : 1);
-    }
-    if (this.standing === "silent") return this.sinceMs + lateReplyMs * (this.owesCall ? owingPatience : 1);
+    const absenceMs = lateReplyMs * (this.owesCall ? owingPatience : 1);
+    if (this.isWhole) return silentSinceMs + (this.isVague ? lateReplyMs : this.#answerMs(limits));
+    if (this.standing === "waits") return silentSinceMs + absenceMs;
+    if (this.standing === "silent") return this.sinceMs + absenceMs;
     return Number.POSITIVE_INFINITY;
   }
 

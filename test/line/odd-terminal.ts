@@ -36,6 +36,9 @@ export class OddTerminal {
   isTwice: () => boolean = () => false;
   /** Milliseconds that the kernel takes to accept the next write, where not at once. */
   acceptsMs = 0;
+  /** How many requests more must come before an answer goes out. */
+  lag = 0;
+  readonly #held: (() => void)[] = [];
   probes = 0;
   readonly #device: SimulatedDevice;
   #freeMs = 0;
@@ -49,13 +52,15 @@ export class OddTerminal {
       this.nextMs = undefined;
       const once = typeof answer === "string" ? frame(framing, answer) : answer;
       const bytes = idOf(text) === "" && this.isTwice() ? Buffer.concat([once, once]) : once;
-      this.time.after(this.#freeMs - this.time.now, () => {
+      const answers = () => {
         if (this.behindMs === 0) device.send(Buffer.concat([bytes, this.behind]));
         else {
           device.send(bytes);
           this.time.after(this.behindMs, () => device.send(this.behind));
         }
-      });
+      };
+      this.#held.push(answers);
+      if (this.#held.length > this.lag) this.time.after(this.#freeMs - this.time.now, () => this.#held.shift()?.());
     });
     this.#device = device;
     this.line = new SimulatedLine({

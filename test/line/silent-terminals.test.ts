@@ -573,3 +573,20 @@ test("Line gives a receipt its error behind a report that was printed, which is 
   assert.match(terminal.sell("REPORT", 1_000, { service: "fiscal", shapedAs: "second" }) ?? "", /cash/);
   assert.equal(terminal.sell("S-1", 1_000, { service: "fiscal" }), '{"status":"error","code":6}');
 });
+
+for (const services of [["bank"], ["fiscal"], ["qr"], ["bank", "qr"]] as const) {
+  test(`Line of ${services.join(" and ")} gives no call another's answer, over a terminal that answers only when it is asked more`, () => {
+    for (const lag of [1, 2, 3]) {
+      for (const second of secondKinds) {
+        const terminal = new OddTerminal(services);
+        terminal.second = second;
+        terminal.lag = lag;
+        terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+        for (let n = 0; n < 25; n++) {
+          const told = terminal.sell(`S-${n}`, 31_000 + n * 11_000, { service: services[n % services.length] ?? "bank" });
+          if (told?.startsWith("{")) assert.ok(told.includes(`"S-${n}"`), `${lag}, ${second}: S-${n} was answered ${told}`);
+        }
+      }
+    }
+  });
+}
