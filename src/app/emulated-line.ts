@@ -1,10 +1,10 @@
 import type { LineConfig } from "../config/config.ts";
 import { contractOnLine } from "../contract/contracts.ts";
 import type { Log } from "../core/log.ts";
+import { memoryTransport } from "../device/memory-transport.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import { msPerByte } from "../device/transport.ts";
 import { faultyTransport } from "../emulator/faults/faulty-transport.ts";
-import { memoryTransport } from "../emulator/memory-transport.ts";
 import { LineListener } from "../line/listener.ts";
 import type { Emulation } from "./emulation.ts";
 import { discardFields } from "./line-report.ts";

@@ -66,8 +66,8 @@ export function decisionOf(effect: LineEffect): Decision {
       };
     case "record":
       return { do: "record", call: effect.exchange.recordedAs };
-    case "settle":
-      return settled(effect.exchange.recordedAs, effect.ending);
+    case "end":
+      return ended(effect.exchange.recordedAs, effect.ending);
     case "report":
       return reported(effect.what);
     case "close":
@@ -75,7 +75,7 @@ export function decisionOf(effect: LineEffect): Decision {
   }
 }
 
-function settled(call: number, ending: Ending): CallEnd {
+function ended(call: number, ending: Ending): CallEnd {
   if (!(ending instanceof Fault)) {
     return { do: "answer", call, status: statusClass(ending.status), code: codeClass(ending.code) };
   }

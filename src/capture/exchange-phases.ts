@@ -47,7 +47,7 @@ interface EndedSending {
 }
 
 /** One sending of an exchange. */
-class Sending {
+class SentCall {
   readonly exchange: Exchange;
   readonly name: ExchangeName;
   readonly #sentMs: number;
@@ -111,10 +111,10 @@ export class ExchangePhases {
     // An emulated line is memory, where bytes take no time.
     const byteMs = config.path === emulatedPath ? 0 : msPerByte(config);
     /** What was sent last, until it has ended. */
-    let last: Sending | undefined;
+    let last: SentCall | undefined;
     /** The same while it is written, and while it is awaited; neither while posline's own probe is. */
-    let writing: Sending | undefined;
-    let awaited: Sending | undefined;
+    let writing: SentCall | undefined;
+    let awaited: SentCall | undefined;
     return (event, effects, now) => {
       if (event.at === "wrote" && writing !== undefined) {
         writing.wrote(now);
@@ -128,15 +128,15 @@ export class ExchangePhases {
       for (const effect of effects) {
         if (effect.do === "write") {
           const { exchange, frame } = effect;
-          awaited = exchange && new Sending(exchange, name, now, bytesOf(frame) * byteMs);
+          awaited = exchange && new SentCall(exchange, name, now, bytesOf(frame) * byteMs);
           writing = awaited;
           if (awaited === undefined) continue;
           last = awaited;
           this.#report.phase(awaited.name, "sent");
-        } else if (effect.do === "settle") {
+        } else if (effect.do === "end") {
           const { exchange, ending } = effect;
           const sending = last?.exchange === exchange ? last : undefined;
-          const parts = sending === undefined ? undefined : this.#settled(sending, ending);
+          const parts = sending === undefined ? undefined : this.#partsOfEnded(sending, ending);
           // What is refused as it comes had no phase.
           const hasBegun = sending !== undefined || event.at !== "call" || event.exchange !== exchange;
           if (exchange.request.background && hasBegun) {
@@ -167,7 +167,7 @@ export class ExchangePhases {
     return at === -1 ? undefined : this.#ended.splice(at, 1)[0]?.parts;
   }
 
-  #settled(sending: Sending, ending: Ending): ExchangeParts | undefined {
+  #partsOfEnded(sending: SentCall, ending: Ending): ExchangeParts | undefined {
     const { lineMs } = ending instanceof Fault ? ending.details : ending;
     // No byte of it went out after all.
     if (lineMs === undefined) return undefined;
@@ -208,5 +208,5 @@ function recordOf({ requestId, service, route, payload, caller }: LineRequest, e
 
 /** Whether a call that came neither went out nor was refused at once. */
 function waits(exchange: Exchange, effects: readonly LineEffect[]): boolean {
-  return !effects.some((effect) => (effect.do === "write" || effect.do === "settle") && effect.exchange === exchange);
+  return !effects.some((effect) => (effect.do === "write" || effect.do === "end") && effect.exchange === exchange);
 }

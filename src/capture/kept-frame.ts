@@ -77,7 +77,7 @@ export function keptReading(
 /** A call's reply among what follows from a frame. */
 export function replyIn(effects: readonly LineEffect[], { payload }: Frame): Reply | undefined {
   for (const effect of effects) {
-    if (effect.do !== "settle" || effect.ending instanceof Fault) continue;
+    if (effect.do !== "end" || effect.ending instanceof Fault) continue;
     if (effect.ending.payload === payload) return effect.ending;
   }
   return undefined;

@@ -140,7 +140,7 @@ function endingsIn(effects: readonly LineEffect[]): Endings {
   const replies: Endings["replies"] = new Map();
   const faults: Endings["faults"] = new Map();
   for (const effect of effects) {
-    if (effect.do !== "settle") continue;
+    if (effect.do !== "end") continue;
     const { exchange, ending } = effect;
     if (!(ending instanceof Fault)) replies.set(ending.payload, exchange);
     else if (exchange.wasSent) faults.set(exchange, ending);

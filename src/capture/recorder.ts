@@ -247,7 +247,7 @@ export class LineRecorder {
     } else if (effect.do === "record") {
       ring.u8(effectTags.record);
       ring.u32(effect.exchange.recordedAs);
-    } else if (effect.do === "settle" && !(effect.ending instanceof Fault)) {
+    } else if (effect.do === "end" && !(effect.ending instanceof Fault)) {
       const code = codeClass(effect.ending.code);
       ring.u8(effectTags.answer);
       ring.u32(effect.exchange.recordedAs);
@@ -256,7 +256,7 @@ export class LineRecorder {
       ring.u16(typeof code === "number" ? code + codes.offset : codes[code]);
     } else {
       ring.u8(effectTags.other);
-      ring.u8(effect.do === "settle" && effect.exchange.request.caller.gone ? 1 : 0);
+      ring.u8(effect.do === "end" && effect.exchange.request.caller.gone ? 1 : 0);
       ring.text(JSON.stringify(decisionOf(effect)));
     }
   }

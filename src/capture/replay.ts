@@ -96,7 +96,7 @@ class Player {
       const input = this.#eventOf(event);
       if (input.at === "call" && event.left?.includes(input.exchange.recordedAs)) input.exchange.request.caller.leave();
       decided = this.#engine.handle(input, event.t).map((effect) => {
-        if (effect.do === "settle") this.#calls.delete(effect.exchange.recordedAs);
+        if (effect.do === "end") this.#calls.delete(effect.exchange.recordedAs);
         return decisionOf(effect);
       });
     } catch (error) {

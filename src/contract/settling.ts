@@ -190,7 +190,7 @@ export const closingRoutes: ReadonlySet<string> = new Set(["/close-shift", "/clo
 
 /** The rules of a route, or undefined where it is not an operation that can be followed. */
 export function settlingRulesOf(service: ContractName, route: string): SettlingRules | undefined {
-  return settlingRules[service].find((recovery) => recovery.route === route);
+  return settlingRules[service].find((rules) => rules.route === route);
 }
 
 /**
@@ -203,13 +203,13 @@ export function adviceAfter(
   code: number | undefined,
   key: string | undefined,
 ): string {
-  const recovery = settlingRulesOf(service, path);
-  if (recovery === undefined || code === undefined) return advice[service].other;
-  if (recovery.refusals.includes(code)) return "nothing was started: fix what the code says, then send it again";
-  if (recovery.signCodes.includes(code)) return "nothing was started: rebuild the sign and send it once more";
+  const rules = settlingRulesOf(service, path);
+  if (rules === undefined || code === undefined) return advice[service].other;
+  if (rules.refusals.includes(code)) return "nothing was started: fix what the code says, then send it again";
+  if (rules.signCodes.includes(code)) return "nothing was started: rebuild the sign and send it once more";
   if (key === undefined && effect === "money") return checkByEye;
-  if (recovery.resendCodes.includes(code)) return "send the same request again with the same documentExtID";
-  if (recovery.print?.code === code) return "query /check_status; when docStatus is 1, print once by /check_copy";
+  if (rules.resendCodes.includes(code)) return "send the same request again with the same documentExtID";
+  if (rules.print?.code === code) return "query /check_status; when docStatus is 1, print once by /check_copy";
   return advice[service].operation;
 }
 

@@ -272,9 +272,9 @@ export class LineEngine {
     const why = `it is down (${reason})`;
     if (current !== undefined && nothingWritten) {
       current.unsent();
-      this.#settle(current, current.refusal("line-down", why, now));
+      this.#end(current, current.refusal("line-down", why, now));
     } else if (current !== undefined) {
-      this.#settle(
+      this.#end(
         current,
         current.failure({ reason: "line-lost", why: `the line was lost before the reply came (${reason})` }, now),
       );
@@ -289,7 +289,7 @@ export class LineEngine {
       ? this.#unavailable("caller-left", "the client has disconnected, or shut down its side of the connection")
       : undefined;
     const refusal = left ?? this.refusal(now, exchange) ?? this.hindered(exchange.request.service);
-    if (refusal !== undefined) this.#settle(exchange, refusal);
+    if (refusal !== undefined) this.#end(exchange, refusal);
     else if (this.#isFree(now)) this.#sendOrRecord(exchange, now);
     else this.#queue.add(exchange);
   }
@@ -341,7 +341,7 @@ export class LineEngine {
   #recordFailed(exchange: Exchange, fault: Fault, now: number): void {
     if (this.#queue.head !== exchange) return;
     this.#queue.remove(exchange);
-    this.#settle(exchange, fault);
+    this.#end(exchange, fault);
     this.#proceed(now);
   }
 
@@ -349,12 +349,12 @@ export class LineEngine {
     const isHead = this.#queue.head === exchange;
     // One that is in flight runs to its end.
     if (!this.#queue.remove(exchange)) return;
-    this.#settle(exchange, callerLeft(exchange, isHead ? "the request was sent" : "its turn came", now));
+    this.#end(exchange, callerLeft(exchange, isHead ? "the request was sent" : "its turn came", now));
     this.#proceed(now);
   }
 
   #refuseAll(reason: FaultReason, state: string, now: number): void {
-    for (const exchange of this.#queue.takeAll()) this.#settle(exchange, exchange.refusal(reason, state, now));
+    for (const exchange of this.#queue.takeAll()) this.#end(exchange, exchange.refusal(reason, state, now));
   }
 
   /** Clean, nothing in flight, no byte of an unknown frame pending, none about to come, and the terminal listens. */
@@ -379,8 +379,8 @@ export class LineEngine {
       const next = this.#queue.next();
       if (next === undefined) return;
       const hindered = this.hindered(next.request.service);
-      if (next.request.caller.gone) this.#settle(next, callerLeft(next, "its turn came", now));
-      else if (hindered !== undefined) this.#settle(next, hindered);
+      if (next.request.caller.gone) this.#end(next, callerLeft(next, "its turn came", now));
+      else if (hindered !== undefined) this.#end(next, hindered);
       else if (isRecorded) this.#send(next, now);
       else this.#sendOrRecord(next, now);
     }
@@ -496,7 +496,7 @@ export class LineEngine {
     this.#take("frame");
     this.#liveness.heard(service, now);
     this.#lastBusyMs = now;
-    this.#settle(current, current.reply(frame, read, now));
+    this.#end(current, current.reply(frame, read, now));
     // A service may be out of step all the same, by a frame that strayed in before this one.
     if (!this.#recovery.isClean) this.#outOfStep();
   }
@@ -586,7 +586,7 @@ export class LineEngine {
     if (!isTimeout && exchange.isRepeatable && !this.isStopping) {
       exchange.waitsAgain(failure, now + this.#config.queueWaitMs);
       this.#queue.putFirst(exchange);
-    } else this.#settle(exchange, exchange.failure(failure, now, silence));
+    } else this.#end(exchange, exchange.failure(failure, now, silence));
   }
 
   // --- time
@@ -646,10 +646,7 @@ export class LineEngine {
       : this.#whyWaiting();
     const waitedMs = this.#queue.head === exchange ? now - exchange.cameMs : this.#config.queueWaitMs;
     this.#queue.remove(exchange);
-    this.#settle(
-      exchange,
-      exchange.refusal(waiting.reason, `${waiting.why}, and the call waited ${durationText(waitedMs)}`, now),
-    );
+    this.#end(exchange, exchange.refusal(waiting.reason, `${waiting.why}, and the call waited ${durationText(waitedMs)}`, now));
   }
 
   /** What holds up a call that waits. */
@@ -674,10 +671,10 @@ export class LineEngine {
     this.#fail(current, current.dueFor, now);
   }
 
-  /** Settles by silence what can be; otherwise probes, if it is time for it. */
+  /** A silence that was long enough stands in; otherwise probes, if it is time for it. */
   #recoveryDue(now: number): void {
     if (this.#receiving.phase === "in-frame") return;
-    if (this.#isStill && this.#recovery.settle(now).length > 0) {
+    if (this.#isStill && this.#recovery.believeSilence(now).length > 0) {
       this.#lookClean(now, this.#whyClean());
       return;
     }
@@ -742,7 +739,7 @@ export class LineEngine {
     if (current !== undefined) {
       // The line that follows on the device has to know that its answer may come.
       this.#unanswered(current, now);
-      this.#settle(current, current.failure({ reason: "stopping", why: `${why}, and the reply had not come` }, now));
+      this.#end(current, current.failure({ reason: "stopping", why: `${why}, and the reply had not come` }, now));
     }
     this.#effects.push({ do: "close" });
   }
@@ -770,8 +767,8 @@ export class LineEngine {
   }
 
   /** Nobody waits for an idle line's own probe, so its ending is dropped: what it proves was noted where the answer came, or stayed out. */
-  #settle(exchange: Exchange, ending: Ending): void {
-    if (!isIdleQuestion(exchange.request)) this.#effects.push({ do: "settle", exchange, ending });
+  #end(exchange: Exchange, ending: Ending): void {
+    if (!isIdleQuestion(exchange.request)) this.#effects.push({ do: "end", exchange, ending });
   }
 
   #report(what: LineReported): void {

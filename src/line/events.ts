@@ -64,7 +64,7 @@ export type LineEffect =
     }
   /** What must precede the call's first byte is to be done; `recorded` or `record failed` follows. */
   | { readonly do: "record"; readonly exchange: Exchange }
-  | { readonly do: "settle"; readonly exchange: Exchange; readonly ending: Ending }
+  | { readonly do: "end"; readonly exchange: Exchange; readonly ending: Ending }
   | { readonly do: "report"; readonly what: LineReported }
   /** The line has stopped: the device is to be given back. */
   | { readonly do: "close" };

@@ -171,8 +171,8 @@ export class Line {
       const cameMs = nowMs();
       const times = { cameMs, waitUntilMs: cameMs + this.#config.queueWaitMs };
       const exchange = new Exchange(this.name, request, frameOf(request.framing, request.payload, this.#config.crc16), times);
-      const settle = (ending: Ending) => (ending instanceof Fault ? reject(ending) : resolve(ending));
-      exchange.onEnded = settle;
+      const end = (ending: Ending) => (ending instanceof Fault ? reject(ending) : resolve(ending));
+      exchange.onEnded = end;
       this.#feed({ at: "call", exchange });
       // Sent, or ended: its caller's leaving changes nothing any more.
       if (exchange.wasSent || exchange.onEnded === undefined) return;
@@ -180,7 +180,7 @@ export class Line {
       request.caller.onLeave(leave);
       exchange.onEnded = (ending) => {
         request.caller.offLeave(leave);
-        settle(ending);
+        end(ending);
       };
     });
   }
@@ -229,8 +229,8 @@ export class Line {
       case "record":
         void this.#record(effect.exchange);
         break;
-      case "settle":
-        this.#settle(effect.exchange, effect.ending);
+      case "end":
+        this.#end(effect.exchange, effect.ending);
         break;
       case "report":
         // An answer that stays out, or that nobody can read, may be another program's doing.
@@ -260,7 +260,7 @@ export class Line {
     return unavailable(this.name, "not-recorded", `the call could not be recorded (${String(error)})`);
   }
 
-  #settle(exchange: Exchange, ending: Ending): void {
+  #end(exchange: Exchange, ending: Ending): void {
     const { onEnded } = exchange;
     exchange.onEnded = undefined;
     onEnded?.(ending);

@@ -18,7 +18,7 @@ export interface AskedCall {
   readonly call: Call;
   readonly contract: Contract;
   readonly route: Route;
-  readonly recovery: SettlingRules;
+  readonly rules: SettlingRules;
   /** As it is stored. */
   readonly key: string;
   readonly digest: string;
@@ -34,9 +34,9 @@ export interface AskedCall {
  */
 export function askedCall(call: Call, { contract, merchantId }: AskedService): AskedCall | undefined {
   const route = routeOf(contract, call.route);
-  const recovery = settlingRulesOf(contract.service, call.route);
+  const rules = settlingRulesOf(contract.service, call.route);
   if (call.contract !== contract.service) throw configurationChanged(call.route);
-  if (route === undefined || recovery === undefined) return undefined;
+  if (route === undefined || rules === undefined) return undefined;
   const refused = (kind: "missing" | "malformed" | "unavailable", state: string, reason?: FaultReason) =>
     new Fault(kind, `Cannot follow ${route.path}: ${state}. ${nothingSent}`, reason === undefined ? {} : { reason });
   const { key } = call;
@@ -55,18 +55,18 @@ export function askedCall(call: Call, { contract, merchantId }: AskedService): A
   const json = parseExactObject(text);
   if (json === undefined)
     throw refused("malformed", "its body is not a JSON object in which each field stands once: send each field once");
-  const fields = [route.key, recovery.learns, ...(route.polling?.keys ?? [])].filter((name) => name !== undefined);
+  const fields = [route.key, rules.learns, ...(route.polling?.keys ?? [])].filter((name) => name !== undefined);
   const inexact = fields.find((name) => isInexact(json[name]));
   if (inexact !== undefined)
     throw refused("malformed", `its ${inexact}, by which it is asked about, is a number beyond 2^53: send it as a string`);
-  const amount = recovery.isByAmount ? amountOf(amountIn(text)) : undefined;
-  if (recovery.isByAmount && amount === undefined)
+  const amount = rules.isByAmount ? amountOf(amountIn(text)) : undefined;
+  if (rules.isByAmount && amount === undefined)
     throw refused(
       "missing",
       "the body has no amount that is a number, and several of one payment are told apart by it: add amount",
     );
   const names = Object.fromEntries(Object.entries(json).filter(([name]) => fields.includes(name)));
-  return { call, contract, route, recovery, key: storedKey(key), digest: bodyDigest(call.body), amount, names };
+  return { call, contract, route, rules, key: storedKey(key), digest: bodyDigest(call.body), amount, names };
 }
 
 /** Whether something was sent by the same route, and of the same amount where that names it. */
@@ -76,7 +76,7 @@ export function isOfRoute({ route, amount }: AskedCall, { sent }: Sending): bool
 }
 
 /** Whether an operation may come under a key that another one has: one that refers to a sale, or gives a payment back. */
-export const isFollowUp = ({ recovery: { baseline, ownKey } }: Pick<AskedCall, "recovery">) => baseline || !ownKey;
+export const isFollowUp = ({ rules: { baseline, ownKey } }: Pick<AskedCall, "rules">) => baseline || !ownKey;
 
 /** A reload gave its service another line or contract while it waited. */
 export function configurationChanged(path: string): Fault {
@@ -85,13 +85,13 @@ export function configurationChanged(path: string): Fault {
 }
 
 /** Its key isn't its own. It has no word: "failed" would let a till that reads the word alone sell once more, while the first one may go on. */
-export function keyReused({ route, recovery, key, amount }: AskedCall, other: Sending): Fault {
+export function keyReused({ route, rules, key, amount }: AskedCall, other: Sending): Fault {
   const { sent } = other;
   const same = `the ${route.key} ${JSON.stringify(key)}${amount === undefined ? "" : " and this amount"}`;
   const which = sent.route === route.path ? "another body" : `another operation (${sent.route})`;
   const by = `by service ${sent.service} at ${new Date(sent.timeMs).toISOString()}`;
   // Under another key it would be about another payment.
-  const advice = recovery.ownKey
+  const advice = rules.ownKey
     ? `ask how that one ended, and use a new ${route.key} for another operation`
     : `its ${route.key} is the payment's: make sure how that one ended, and send another operation without Prefer: wait`;
   return new Fault("reused", `Cannot send ${route.path}: ${which} with ${same} was sent ${by}: ${advice}. Nothing was sent`);

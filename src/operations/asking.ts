@@ -6,7 +6,7 @@ import { Pauses } from "../settle/clock.ts";
 import { signedForm } from "../settle/remote-service.ts";
 import type { AskedService, Hearing } from "./hearing.ts";
 import type { Operations } from "./operations.ts";
-import { questionText, type Rules, rulesOf } from "./question.ts";
+import { questionText, type Subject, subjectOf } from "./question.ts";
 import type { Sending } from "./sending.ts";
 import { Turns } from "./turns.ts";
 
@@ -40,7 +40,7 @@ export interface AskingService extends AskedService {
 }
 
 /** How a question ended. */
-export interface Asked {
+export interface QuestionEnd {
   readonly route: string;
   readonly ending: Reply | Fault;
 }
@@ -56,7 +56,7 @@ export interface Watch {
   callers: number;
   polls: number;
   /** How its sending ended, or the last question about it. */
-  last: Asked | undefined;
+  last: QuestionEnd | undefined;
 }
 
 /** When an operation is to be asked about next, and how many of the gaps are over. */
@@ -119,7 +119,7 @@ export class Asking {
   watch(sending: Sending, requestId: string, start?: Reply | Fault): Watch {
     let watch = this.#watches.get(sending);
     if (watch === undefined) {
-      const pauses = new Pauses(this.#rulesOf(sending)?.polling.intervalMs);
+      const pauses = new Pauses(this.#subjectOf(sending)?.polling.intervalMs);
       let end = () => {};
       const over = new Promise<void>((resolve) => {
         end = resolve;
@@ -153,12 +153,12 @@ export class Asking {
   }
 
   /** Asks once about an operation; undefined where it can't be asked about. */
-  ask(sending: Sending, requestId?: string, caller?: Presence): Promise<Asked | undefined> {
+  ask(sending: Sending, requestId?: string, caller?: Presence): Promise<QuestionEnd | undefined> {
     const { service, requestId: id } = sending.sent;
-    const rules = this.#rulesOf(sending);
-    if (rules === undefined || this.cannotAsk(sending) !== undefined) return Promise.resolve(undefined);
-    const text = questionText(sending, rules, this.#hearing.stateOf(sending, rules).learned);
-    return this.question(service, rules.polling.route, text, {
+    const subject = this.#subjectOf(sending);
+    if (subject === undefined || this.cannotAsk(sending) !== undefined) return Promise.resolve(undefined);
+    const text = questionText(sending, subject, this.#hearing.stateOf(sending, subject).learned);
+    return this.question(service, subject.polling.route, text, {
       requestId: requestId ?? (sending.isFollowed ? id : undefined),
       caller,
     });
@@ -170,7 +170,7 @@ export class Asking {
     route: string,
     text: string,
     { requestId, caller }: { readonly requestId: string | undefined; readonly caller?: Presence | undefined },
-  ): Promise<Asked> {
+  ): Promise<QuestionEnd> {
     const line = this.#services.get(name)?.line.name ?? name;
     const turns = this.#turns.get(line) ?? new Turns();
     this.#turns.set(line, turns);
@@ -196,9 +196,9 @@ export class Asking {
     return { route, ending };
   }
 
-  #rulesOf(sending: Sending): Rules | undefined {
+  #subjectOf(sending: Sending): Subject | undefined {
     const service = this.#services.get(sending.sent.service);
-    return service === undefined ? undefined : rulesOf(service.contract, sending);
+    return service === undefined ? undefined : subjectOf(service.contract, sending);
   }
 
   /** Ends the waits for what has ended, asks about what is due, and sets the timer to what is due next. */
@@ -257,8 +257,8 @@ export class Asking {
       return { dueMs: now + watch.pauses.nextMs({ pause: isUnsent ? "back-off" : "interval", retryAfterMs }), step };
     }
     if (isUnsent) return { dueMs: now + retryMs, step };
-    const rules = this.#rulesOf(sending);
-    const absenceMs = rules === undefined ? undefined : this.#hearing.absenceDueMs(sending, rules);
+    const subject = this.#subjectOf(sending);
+    const absenceMs = subject === undefined ? undefined : this.#hearing.absenceDueMs(sending, subject);
     // Where only time is missing to prove that it never arrived, the next question comes when that time is over.
     const soonMs = Math.max(absenceMs ?? Number.POSITIVE_INFINITY, now + retryMs);
     return { dueMs: Math.min(now + (gapsMs[step] ?? laterGapMs), soonMs), step: step + 1 };

@@ -62,9 +62,9 @@ export class Before {
    * @throws Fault where that isn't known within its callers' wait.
    */
   async known(asked: AskedCall, waited: Waited): Promise<string | Reply> {
-    const { contract, recovery, route, names } = asked;
+    const { contract, rules, route, names } = asked;
     const { key: keyField = "", polling } = route;
-    const operation = { contract, recovery, keyField, key: names[keyField], asks: true };
+    const operation = { contract, rules, keyField, key: names[keyField], asks: true };
     const pauses = new Pauses(polling?.intervalMs);
     let state: SettleState = { ...freshState, phase: "baseline", baseline: undefined, isSentOnce: true };
     for (;;) {

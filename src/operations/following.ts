@@ -5,12 +5,12 @@ import { Presence } from "../core/presence.ts";
 import { freshState } from "../settle/state.ts";
 import { toldOf } from "./answer.ts";
 import { type AskedCall, askedCall, configurationChanged, isFollowUp, isOfRoute, keyReused } from "./asked-call.ts";
-import { type Asked, type Asking, tried } from "./asking.ts";
+import { type Asking, type QuestionEnd, tried } from "./asking.ts";
 import { Before } from "./before.ts";
 import type { Hearing } from "./hearing.ts";
 import { standingOf } from "./known.ts";
 import type { Operations } from "./operations.ts";
-import { rulesOf } from "./question.ts";
+import { subjectOf } from "./question.ts";
 import { isRecorded, recorded, type Sending } from "./sending.ts";
 import { Waiting } from "./waiting.ts";
 
@@ -129,7 +129,7 @@ export class Following {
 
   /** It wasn't sent, or was refused at once: that proves nothing of an earlier one, where there was one or nobody could look for one. */
   #unsent(ending: Reply | Fault, asked: AskedCall, { polls, isSent }: Start): Reply {
-    const { recovery, route } = asked;
+    const { rules, route } = asked;
     const isGuarded = this.#operations.isWhole;
     const isThere = this.#formerOf(asked).length > 0;
     const result = (end: OperationEnd) => (!isGuarded || isThere ? "unknown" : end);
@@ -140,7 +140,7 @@ export class Following {
       });
     }
     const answerOf = isSent ? undefined : route.polling?.route;
-    return { ...ending, followed: { result: result(recovery.refused), answerOf, polls, isGuarded } };
+    return { ...ending, followed: { result: result(rules.refused), answerOf, polls, isGuarded } };
   }
 
   /** Waits for an operation's end until then, while it is asked about. */
@@ -156,7 +156,7 @@ export class Following {
     await this.#waiting.flightEnded(sending, untilMs);
     if (sending.endedMs === undefined) throw stillAwaited(asked, this.#operations.isWhole && isRecorded(sending));
     // Its terminal's words for an end that is known already.
-    let last: Asked | undefined;
+    let last: QuestionEnd | undefined;
     let asks = 0;
     if (start === undefined && this.#operations.knownOf(sending).end !== undefined) {
       last = await this.#asking.ask(sending, requestId);
@@ -170,16 +170,17 @@ export class Following {
     }
     // What is told must be so after a power cut as well.
     await recorded(sending);
-    const rules = rulesOf(asked.contract, sending);
+    const subject = subjectOf(asked.contract, sending);
     const known = this.#operations.knownOf(sending);
     return toldOf({
       asked,
       known,
-      state: rules === undefined ? freshState : this.#hearing.stateOf(sending, rules),
+      state: subject === undefined ? freshState : this.#hearing.stateOf(sending, subject),
       start,
       last,
       polls: polls + asks,
-      whyNot: rules === undefined ? undefined : this.#hearing.whyNot(sending, rules, this.#asking.serviceOf(service)?.device),
+      whyNot:
+        subject === undefined ? undefined : this.#hearing.whyNot(sending, subject, this.#asking.serviceOf(service)?.device),
       cannotAsk: this.#asking.cannotAsk(sending),
       isGuarded: this.#operations.isWhole && isRecorded(sending),
     });
@@ -198,15 +199,15 @@ export class Following {
 
   /** Sends it, behind what has to be known before. */
   async #start(asked: AskedCall, start: Start): Promise<Reply | Fault> {
-    const { call, contract, recovery, key, names } = asked;
+    const { call, contract, rules, key, names } = asked;
     try {
       const device = this.#asking.serviceOf(call.service)?.device;
-      if (recovery.baseline) await this.#before.ended(asked, start);
+      if (rules.baseline) await this.#before.ended(asked, start);
       // What is given back of a payment in parts stands beside the other parts.
       const standing = () =>
-        recovery.ownKey || recovery.baseline ? standingOf(this.#operations.under(call.service, key)) : this.#formerOf(asked);
+        rules.ownKey || rules.baseline ? standingOf(this.#operations.under(call.service, key)) : this.#formerOf(asked);
       const under = standing();
-      const before = recovery.baseline ? await this.#before.known(asked, start) : "";
+      const before = rules.baseline ? await this.#before.known(asked, start) : "";
       if (typeof before === "object") return before;
       const way = this.#wayOf(call.service);
       const isMoved = this.#asking.serviceOf(call.service)?.contract !== contract || way?.device !== device;

@@ -13,7 +13,7 @@ import { type AnsweredCall, isQuestion, saysAbsent } from "../settle/proof.ts";
 import type { SettleState } from "../settle/state.ts";
 import { stateOf } from "./known.ts";
 import type { Operations } from "./operations.ts";
-import { answeredOf, answerText, asksAbout, type Rules, rulesOf } from "./question.ts";
+import { answeredOf, answerText, asksAbout, type Subject, subjectOf } from "./question.ts";
 import { isOld, type Sending } from "./sending.ts";
 import { type Whose, whose } from "./whose.ts";
 
@@ -44,7 +44,7 @@ export interface Tried {
 }
 
 /** What was heard of one operation. */
-interface Heard {
+interface HeardOf {
   asked: number;
   lastAsked: string | undefined;
   lastAnswer: string | undefined;
@@ -66,7 +66,7 @@ export class Hearing {
   readonly #operations: Operations;
   readonly #settlesAll: boolean;
   readonly #error: (error: unknown) => void;
-  readonly #heard = new WeakMap<Sending, Heard>();
+  readonly #heard = new WeakMap<Sending, HeardOf>();
 
   /**
    * @param settlesAll Whether also what nobody follows is settled by the answers to questions.
@@ -105,9 +105,9 @@ export class Hearing {
     const answer = lasts.length === 0 ? undefined : answeredOf(textOf(reply.payload));
     if (answer === undefined) return;
     for (const sending of lasts) {
-      const rules = rulesOf(contract, sending);
-      if (rules?.polling.route === call.route && asksAbout(sending, rules, asked))
-        this.#judge(sending, rules, asked, answer, way);
+      const subject = subjectOf(contract, sending);
+      if (subject?.polling.route === call.route && asksAbout(sending, subject, asked))
+        this.#judge(sending, subject, asked, answer, way);
     }
   }
 
@@ -115,38 +115,38 @@ export class Hearing {
   cannotAsk(sending: Sending, service: AskedService | undefined): string | undefined {
     const { sent, names } = sending;
     if (service === undefined) return `the configuration has no service ${sent.service} any more`;
-    const rules = rulesOf(service.contract, sending);
-    if (rules === undefined) return `${service.contract.service} has no question about ${sent.route}`;
+    const subject = subjectOf(service.contract, sending);
+    if (subject === undefined) return `${service.contract.service} has no question about ${sent.route}`;
     if (sent.key === undefined || (names ?? sent.ask) === undefined)
       return "its record lacks what it is asked by: a key or a field was missing, too long or masked";
     if (service.contract.envelope === "form" && service.merchantId === undefined)
       return "the question can't be signed: set merchantId";
     if (isOld(sending)) return "it was sent more than 24 h ago: look at the terminal, then use posline journal settle";
-    const answer = this.whoseIs(sending, rules, service.device);
+    const answer = this.whoseIs(sending, subject, service.device);
     return "why" in answer ? answer.why : undefined;
   }
 
   /** Whose an answer about its key is that comes over a device. */
-  whoseIs(sending: Sending, rules: Rules, device: string | undefined): Whose {
+  whoseIs(sending: Sending, subject: Subject, device: string | undefined): Whose {
     const { service, key } = sending.sent;
     return whose({
       sending,
       under: this.#operations.under(service, key),
-      recovery: rules.recovery,
-      before: this.stateOf(sending, rules).baseline,
+      rules: subject.rules,
+      before: this.stateOf(sending, subject).baseline,
       device,
       hasOthers: this.#operations.underByOthers(sending.sent, device).length > 0,
       lacks: this.#operations.lacksSince(sending),
     });
   }
 
-  stateOf(sending: Sending, { recovery }: Rules): SettleState {
-    return stateOf(sending, recovery, this.#operations.knownOf(sending).standing.length > 1);
+  stateOf(sending: Sending, { rules }: Subject): SettleState {
+    return stateOf(sending, rules, this.#operations.knownOf(sending).standing.length > 1);
   }
 
   /** Why answers that come over a device don't count, or the last one didn't, in words. */
-  whyNot(sending: Sending, rules: Rules, device: string | undefined): string | undefined {
-    const answer = this.whoseIs(sending, rules, device);
+  whyNot(sending: Sending, subject: Subject, device: string | undefined): string | undefined {
+    const answer = this.whoseIs(sending, subject, device);
     return "why" in answer ? answer.why : this.#of(sending).whyNot;
   }
 
@@ -164,34 +164,32 @@ export class Hearing {
   }
 
   /** When "there is none", which was the last answer, would count once more, on `nowMs`'s scale; undefined where it proves nothing. */
-  absenceDueMs(sending: Sending, rules: Rules): number | undefined {
-    const { recovery, polling } = rules;
+  absenceDueMs(sending: Sending, subject: Subject): number | undefined {
+    const { rules, polling } = subject;
     const { absentMs } = this.#of(sending);
-    const { phase, isAborted } = this.stateOf(sending, rules);
+    const { phase, isAborted } = this.stateOf(sending, subject);
     const isDenying =
-      phase !== "accepted" ||
-      recovery.absentWhenAccepted === "refused" ||
-      (isAborted && recovery.absentWhenAborted === "refused");
+      phase !== "accepted" || rules.absentWhenAccepted === "refused" || (isAborted && rules.absentWhenAborted === "refused");
     if (absentMs === undefined || !isDenying || this.#operations.wasClosedSince(sending)) return undefined;
-    return Math.max((sending.endedMs ?? absentMs) + recovery.absentsAfterMs, absentMs + polling.intervalMs.min);
+    return Math.max((sending.endedMs ?? absentMs) + rules.absentsAfterMs, absentMs + polling.intervalMs.min);
   }
 
-  #judge(sending: Sending, rules: Rules, asked: JsonObject, answer: AnsweredCall, { askedMs, device }: AskedWay): void {
-    const { recovery, followed } = rules;
+  #judge(sending: Sending, subject: Subject, asked: JsonObject, answer: AnsweredCall, { askedMs, device }: AskedWay): void {
+    const { rules, followed } = subject;
     const heard = this.#of(sending);
     const isAbsent = saysAbsent(followed, answer);
-    const answered = this.whoseIs(sending, rules, device);
+    const answered = this.whoseIs(sending, subject, device);
     heard.whyNot =
       "why" in answered ? answered.why : isAbsent && this.#operations.wasClosedSince(sending) ? sinceClosed : undefined;
     heard.lastAnswer = `${answerText(answer)}${heard.whyNot === undefined ? "" : `: this proves nothing, ${heard.whyNot}`}`;
     const isBefore = askedMs < (sending.endedMs ?? Number.POSITIVE_INFINITY);
     if ("why" in answered || heard.whyNot !== undefined || isBefore) return;
-    const isAgain = heard.absentMs !== undefined && askedMs < heard.absentMs + rules.polling.intervalMs.min;
+    const isAgain = heard.absentMs !== undefined && askedMs < heard.absentMs + subject.polling.intervalMs.min;
     // "There is none" counts once an interval, of a question that could find it: a terminal may tell a number from its digits.
     if (isAbsent && (isAgain || typeof asked[followed.keyField] !== typeof followed.key)) return;
     heard.absentMs = isAbsent ? askedMs : undefined;
-    const state = this.stateOf(sending, rules);
-    const learned = recovery.learns === undefined ? undefined : scalarText(asked[recovery.learns]);
+    const state = this.stateOf(sending, subject);
+    const learned = rules.learns === undefined ? undefined : scalarText(asked[rules.learns]);
     // What was proven of one name is not proven of another.
     const isOwnName = learned === state.learned;
     const step = nextStep(
@@ -200,7 +198,7 @@ export class Hearing {
       answer,
       askedMs - (sending.endedMs ?? 0),
     );
-    this.#take(sending, state, step, { counts: answered.counts, isAbsent, recovery });
+    this.#take(sending, state, step, { counts: answered.counts, isAbsent, rules });
   }
 
   #take(
@@ -210,8 +208,8 @@ export class Hearing {
     {
       counts,
       isAbsent,
-      recovery,
-    }: { readonly counts: "all" | "good"; readonly isAbsent: boolean; readonly recovery: Rules["recovery"] },
+      rules,
+    }: { readonly counts: "all" | "good"; readonly isAbsent: boolean; readonly rules: Subject["rules"] },
   ): void {
     const { end } = this.#operations.knownOf(sending);
     const next = "state" in step ? step.state : step.known;
@@ -219,18 +217,18 @@ export class Hearing {
       sending.state = next.learnedProven ? next : { ...next, learned: state.learned, learnedProven: state.learnedProven };
     const settles = this.#settlesAll || sending.isFollowed;
     if ("state" in step || !settles) {
-      const isThere = "state" in step ? step.state.phase === "accepted" : isGoodEnd(verdictOf(step, isAbsent, recovery));
+      const isThere = "state" in step ? step.state.phase === "accepted" : isGoodEnd(verdictOf(step, isAbsent, rules));
       if (isThere && !isGoodEnd(end)) this.#operations.begun(sending);
       return;
     }
-    const result = verdictOf(step, isAbsent, recovery);
+    const result = verdictOf(step, isAbsent, rules);
     // A good end stays; so does any other, but "failed", which the terminal's own word takes back.
     if (result === undefined || (end !== undefined && (end !== "failed" || result === "failed"))) return;
     if (counts === "good" && !isGoodEnd(result)) return;
     void this.#operations.settle(sending, { result, by: "answer" });
   }
 
-  #of(sending: Sending): Heard {
+  #of(sending: Sending): HeardOf {
     let heard = this.#heard.get(sending);
     if (heard === undefined) {
       heard = { asked: 0, lastAsked: undefined, lastAnswer: undefined, whyNot: undefined, absentMs: undefined };
@@ -241,7 +239,7 @@ export class Hearing {
 }
 
 /** What the terminal doesn't know wasn't carried out; what it refused, it knows. */
-function verdictOf(step: NextStep, isAbsent: boolean, { refused }: Rules["recovery"]) {
+function verdictOf(step: NextStep, isAbsent: boolean, { refused }: Subject["rules"]) {
   if (!("verdict" in step) || step.verdict === "unknown") return undefined;
   return isAbsent && step.verdict === refused ? "failed" : step.verdict;
 }

@@ -31,14 +31,14 @@ export const standingOf = (sendings: readonly Sending[]) => sendings.filter((eac
  * Where an operation stands for the settle machine, which only asks about it. Nothing is printed because of it.
  * @param isRepeated It was sent several times, and may have been given several names.
  */
-export function stateOf(sending: Sending, recovery: SettlingRules, isRepeated: boolean): SettleState {
+export function stateOf(sending: Sending, rules: SettlingRules, isRepeated: boolean): SettleState {
   const { said, isFound, isStopped, sent } = sending;
   const known = sending.state ?? {
-    ...startOf(sending, recovery),
+    ...startOf(sending, rules),
     phase: "lost" as const,
     doubt: true,
-    baseline: recovery.baseline && sent.fresh !== true ? undefined : "",
-    learned: said.learned ?? nameOf(sending, recovery),
+    baseline: rules.baseline && sent.fresh !== true ? undefined : "",
+    learned: said.learned ?? nameOf(sending, rules),
     learnedProven: said.learned !== undefined && !isRepeated,
   };
   return {
@@ -52,8 +52,8 @@ export function stateOf(sending: Sending, recovery: SettlingRules, isRepeated: b
 }
 
 /** Where it stands when it goes out. */
-export function startOf(sending: Sending, recovery: SettlingRules): SettleState {
-  return { ...freshState, copied: true, isSentOnce: true, learned: nameOf(sending, recovery) };
+export function startOf(sending: Sending, rules: SettlingRules): SettleState {
+  return { ...freshState, copied: true, isSentOnce: true, learned: nameOf(sending, rules) };
 }
 
 /** The name under which it is asked about until an answer gives one. */

@@ -265,16 +265,16 @@ export class Operations implements OperationLog {
 
   /** Where it stood when it went out: by what was asked before, or by that nothing else stands under its key. */
   #startOf(call: Call, sending: Sending): ReturnType<typeof startOf> | undefined {
-    const recovery = settlingRulesOf(call.contract, call.route);
-    if (recovery === undefined) return undefined;
+    const rules = settlingRulesOf(call.contract, call.route);
+    if (rules === undefined) return undefined;
     const standing = standingOf(this.#memory.of(sending.sent));
     const own = standing.filter(({ sent }) => isSameOperation(sent, sending.sent));
     const isRepeated = own.length > 1;
-    const alone = recovery.baseline || standing.length > own.length ? undefined : "";
+    const alone = rules.baseline || standing.length > own.length ? undefined : "";
     const baseline = call.decided === undefined ? alone : call.decided.before;
     // An earlier one that isn't known of may have been sent: then a refusal of this one doesn't end that.
     const doubt = isRepeated || (this.#recorder !== undefined && !this.isWhole);
-    return { ...startOf(sending, recovery), baseline, doubt, hasOtherNames: isRepeated };
+    return { ...startOf(sending, rules), baseline, doubt, hasOtherNames: isRepeated };
   }
 
   /** An answer to a question said that the terminal has it. That it failed is taken back by that. */

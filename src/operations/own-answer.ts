@@ -29,8 +29,8 @@ export function ownAnswer(
   start?: SettleState,
 ): OwnAnswer {
   const contract = contracts[call.contract];
-  const recovery = settlingRulesOf(call.contract, call.route);
-  if (recovery === undefined || start === undefined || outcome === "not-sent")
+  const rules = settlingRulesOf(call.contract, call.route);
+  if (rules === undefined || start === undefined || outcome === "not-sent")
     return { said: nothingSaid, state: undefined, fields: {} };
   const lost: SettleState = { ...start, phase: "lost", doubt: true };
   const said = { reply: answeredOf(textOf(payload))?.reply ?? {}, success: status === "success" };
@@ -41,11 +41,11 @@ export function ownAnswer(
   } as const;
   if (outcome !== "answered") return { said: nothingSaid, state: lost, fields: {} };
   // Of one that is followed its till is told so by a word, which stays.
-  if (call.followMs === undefined && !answered.success && refusesStart(recovery, code)) {
+  if (call.followMs === undefined && !answered.success && refusesStart(rules, code)) {
     return { said: { ...nothingSaid, begun: false }, state: undefined, fields: { begun: false } };
   }
   const { key: keyField = "", polling } = routeOf(contract, call.route) ?? {};
-  const operation = { contract, recovery, keyField, key: call.key, asks: polling !== undefined };
+  const operation = { contract, rules, keyField, key: call.key, asks: polling !== undefined };
   // A call's key is cut, a terminal's isn't.
   const reply = { ...answered.reply, [keyField]: keyOf(scalarText(answered.reply[keyField])) };
   const result = { ...answered, reply };
@@ -55,8 +55,8 @@ export function ownAnswer(
   const end = "verdict" in step && step.verdict !== "unknown" ? step.verdict : undefined;
   const begun = state?.phase === "accepted" ? true : undefined;
   const learned =
-    recovery.learns === undefined ? undefined : nameIn(reply, recovery.learns, answered.success ? start.learned : undefined);
-  const isUnprinted = recovery.print !== undefined && hasCode([recovery.print.code], code);
+    rules.learns === undefined ? undefined : nameIn(reply, rules.learns, answered.success ? start.learned : undefined);
+  const isUnprinted = rules.print !== undefined && hasCode([rules.print.code], code);
   const stored = learned !== undefined && isStoredWhole(learned) ? { learned } : {};
   return { said: { begun, end, learned, isUnprinted }, state, fields: { begun, end, ...stored } };
 }

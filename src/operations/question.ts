@@ -11,19 +11,19 @@ import type { Sending } from "./sending.ts";
 /** The contract's question about an operation, and what is answered to it. */
 
 /** An operation that its contract has a question about, under its rules. */
-export interface Rules {
+export interface Subject {
   readonly route: Route;
   readonly polling: Polling;
-  readonly recovery: SettlingRules;
+  readonly rules: SettlingRules;
   readonly followed: FollowedOperation;
 }
 
-export function rulesOf(contract: Contract, sending: Sending): Rules | undefined {
+export function subjectOf(contract: Contract, sending: Sending): Subject | undefined {
   const route = routeOf(contract, sending.sent.route);
-  const recovery = settlingRulesOf(contract.service, sending.sent.route);
-  if (recovery === undefined || route?.key === undefined || route.polling === undefined) return undefined;
-  const followed = { contract, recovery, keyField: route.key, key: fieldOf(sending, route, route.key), asks: true };
-  return { route, polling: route.polling, recovery, followed };
+  const rules = settlingRulesOf(contract.service, sending.sent.route);
+  if (rules === undefined || route?.key === undefined || route.polling === undefined) return undefined;
+  const followed = { contract, rules, keyField: route.key, key: fieldOf(sending, route, route.key), asks: true };
+  return { route, polling: route.polling, rules, followed };
 }
 
 /** A field of the question, as the operation's body had it. */
@@ -32,16 +32,16 @@ function fieldOf({ sent, names }: Sending, { key }: Pick<Route, "key">, name: st
 }
 
 /** Its body, as JSON. @param learned The name that its own answer gave. */
-export function questionText(sending: Sending, { route, polling, recovery }: Rules, learned: string | undefined): string {
-  const fields = polling.keys.map((name) => [name, name === recovery.learns ? learned : fieldOf(sending, route, name)]);
+export function questionText(sending: Sending, { route, polling, rules }: Subject, learned: string | undefined): string {
+  const fields = polling.keys.map((name) => [name, name === rules.learns ? learned : fieldOf(sending, route, name)]);
   return writeExactObject(Object.fromEntries(fields));
 }
 
 /** Whether a question names this operation: by its key, by all its other fields but the one that is learned, and by no number of another. */
-export function asksAbout(sending: Sending, { route, polling, recovery, followed }: Rules, asked: JsonObject): boolean {
+export function asksAbout(sending: Sending, { route, polling, rules, followed }: Subject, asked: JsonObject): boolean {
   if (scalarText(asked[followed.keyField]) !== scalarText(followed.key)) return false;
   if (polling.ownNumber !== undefined && asked[polling.ownNumber] !== undefined) return false;
-  const others = polling.keys.filter((name) => name !== followed.keyField && name !== recovery.learns);
+  const others = polling.keys.filter((name) => name !== followed.keyField && name !== rules.learns);
   return others.every((name) => scalarText(asked[name]) === scalarText(fieldOf(sending, route, name)));
 }
 

@@ -102,9 +102,9 @@ export function saidInRecord(
   }: Pick<OutcomeRecord, "outcome" | "status" | "code" | "begun" | "end" | "learned">,
 ): Said {
   if (outcome !== "answered") return nothingSaid;
-  const rules = rulesOfRoute(route);
-  const isUnprinted = code !== undefined && rules.some(({ recovery }) => recovery.print?.code === code);
-  const isPending = code !== undefined && rules.some(({ name }) => contracts[name].finals.pendingCodes.includes(code));
+  const known = rulesOfRoute(route);
+  const isUnprinted = code !== undefined && known.some(({ rules }) => rules.print?.code === code);
+  const isPending = code !== undefined && known.some(({ name }) => contracts[name].finals.pendingCodes.includes(code));
   const hasBegun = begun ?? (begun === undefined && end === undefined && (status === "success" || isPending || isUnprinted));
   return { begun: hasBegun === false && begun !== false ? undefined : hasBegun, end, learned, isUnprinted };
 }
@@ -112,10 +112,8 @@ export function saidInRecord(
 /** The rules of all contracts that have the route: a record doesn't say which contract its service has. */
 const rulesOfRoute = (
   route: string,
-): readonly { readonly name: (typeof contractNames)[number]; readonly recovery: SettlingRules }[] =>
-  contractNames.flatMap((name) =>
-    settlingRules[name].filter((each) => each.route === route).map((recovery) => ({ name, recovery })),
-  );
+): readonly { readonly name: (typeof contractNames)[number]; readonly rules: SettlingRules }[] =>
+  contractNames.flatMap((name) => settlingRules[name].filter((each) => each.route === route).map((rules) => ({ name, rules })));
 
 /** Whether the process after this one will know of it: not without a journal that can be written. */
 export function isRecorded(sending: Sending | undefined): boolean {

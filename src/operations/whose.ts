@@ -9,12 +9,12 @@ import { endOfOne, type Sending } from "./sending.ts";
  */
 
 /** What stands under the key of an operation. */
-export interface Standing {
+export interface WhoseOptions {
   /** The operation's last sending. */
   readonly sending: Sending;
   /** All that its service sent under the key within a day, in its order. */
   readonly under: readonly Sending[];
-  readonly recovery: SettlingRules;
+  readonly rules: SettlingRules;
   /** What the terminal had under its key right before it was sent: "" for nothing, undefined where that isn't known. */
   readonly before: string | undefined;
   /** The mark of the device that the answer came over, where it is known. */
@@ -28,7 +28,7 @@ export interface Standing {
 /** `all`: whatever the answer proves. `good`: only a good end, and that the terminal has it. Else why nothing counts, in words. */
 export type Whose = { readonly counts: "all" | "good" } | { readonly why: string };
 
-export function whose({ sending, under, recovery, before, device, hasOthers, lacks }: Standing): Whose {
+export function whose({ sending, under, rules, before, device, hasOthers, lacks }: WhoseOptions): Whose {
   const { sent } = sending;
   if (lacks)
     return because("records are missing from the journal since it was sent, and another operation may stand under its key");
@@ -43,7 +43,7 @@ export function whose({ sending, under, recovery, before, device, hasOthers, lac
     return because(`what is known under the key may be another operation's, which ${sent.route} refers to`);
   if (others.length === 0) return { counts: own.length > 1 ? "good" : "all" };
   const isFollowUp =
-    recovery.baseline && before !== "" && own.length === 1 && others.every((each) => hadEnded(each, others, sending));
+    rules.baseline && before !== "" && own.length === 1 && others.every((each) => hadEnded(each, others, sending));
   if (isFollowUp) return { counts: "all" };
   return because("another operation was sent under its key, and an answer would not say which one it is about");
 }

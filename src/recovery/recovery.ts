@@ -31,7 +31,7 @@ export interface Shaped {
 }
 
 /** A question of posline's own that is to be sent. */
-export interface Asked {
+export interface DueQuestion {
   readonly lineService: LineService;
   readonly question: Question;
   /** Framed. */
@@ -231,7 +231,7 @@ export class Recovery {
   // --- what is asked
 
   /** What to ask now, if it is time for it; the caller sends it. */
-  askDue(now: number): Asked | undefined {
+  askDue(now: number): DueQuestion | undefined {
     const service = this.#next(now);
     if (service === undefined) return undefined;
     if (service.open !== undefined) service.giveUp(now);
@@ -285,26 +285,26 @@ export class Recovery {
     return this.#askedMs;
   }
 
-  /** Settles by silence those for whom it lasted long enough. @returns who. */
-  settle(now: number): readonly ServiceName[] {
-    const settled = this.#services.filter((each) => now >= this.#settlesAtMs(each));
-    for (const each of settled) each.settle();
+  /** A silence stands in for those for whom it lasted long enough. @returns who. */
+  believeSilence(now: number): readonly ServiceName[] {
+    const believed = this.#services.filter((each) => now >= this.#silenceDueMs(each));
+    for (const each of believed) each.believeSilence();
     // The terminal may be off, or answer late what was asked last.
-    if (settled.some(({ standing }) => standing === "aside")) this.#outBeside(() => true, now);
-    return settled.map(({ service }) => service);
+    if (believed.some(({ standing }) => standing === "aside")) this.#outBeside(() => true, now);
+    return believed.map(({ service }) => service);
   }
 
   /** A silence is one in both directions: while a question is out, the terminal may be busy. */
-  #settlesAtMs(service: ServiceStanding): number {
-    return service.settlesAtMs(Math.max(this.#silentSinceMs, this.#askedMs), this.#limits);
+  #silenceDueMs(service: ServiceStanding): number {
+    return service.silenceDueMs(Math.max(this.#silentSinceMs, this.#askedMs), this.#limits);
   }
 
-  /** When there is something to do next, unless something is heard before. @param still Nothing is half heard: only then silence settles. */
+  /** When there is something to do next, unless something is heard before. @param still Nothing is half heard: only then a silence says something. */
   dueMs(still: boolean): number {
     let due = Number.POSITIVE_INFINITY;
     for (const each of this.#services) {
       if (each.isAsked) due = Math.min(due, this.#askAtMs(each));
-      if (still) due = Math.min(due, this.#settlesAtMs(each));
+      if (still) due = Math.min(due, this.#silenceDueMs(each));
     }
     return due;
   }

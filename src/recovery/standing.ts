@@ -239,7 +239,7 @@ export class ServiceStanding implements ServiceState {
   }
 
   /** When a silence says enough, of one that waits for it or answers nothing; Infinity of another. */
-  settlesAtMs(silentSinceMs: number, limits: RecoveryLimits): number {
+  silenceDueMs(silentSinceMs: number, limits: RecoveryLimits): number {
     const { lateReplyMs } = limits;
     const absenceMs = lateReplyMs * (this.owesCall ? owingPatience : 1);
     if (this.isWhole) return silentSinceMs + (this.isVague ? lateReplyMs : this.#answerMs(limits));
@@ -248,7 +248,7 @@ export class ServiceStanding implements ServiceState {
     return Number.POSITIVE_INFINITY;
   }
 
-  settle(): void {
+  believeSilence(): void {
     if (this.standing === "waits" || this.isWhole) this.#proven();
     else {
       this.#take("absent");

@@ -58,7 +58,7 @@ class BridgeRun {
   readonly #service: RemoteService;
   readonly #options: SettleOptions;
   readonly #route: Route;
-  readonly #recovery: SettlingRules;
+  readonly #rules: SettlingRules;
   readonly #operation: FollowedOperation;
   readonly #steps: SettleStep[] = [];
   /** What is known before the answer to the start: whether an earlier one may have arrived. */
@@ -75,7 +75,7 @@ class BridgeRun {
     this.#atStart = { ...token.known, phase: "ready" };
     const parsed = readToken(token);
     this.#route = parsed.route;
-    this.#recovery = parsed.recovery;
+    this.#rules = parsed.rules;
     this.#operation = operationOf(service.contract, parsed);
   }
 
@@ -178,7 +178,7 @@ class BridgeRun {
    * shown another code.
    */
   #nameBy(followed: FollowedAnswer | undefined): Partial<SettleState> {
-    if (this.#recovery.learns === undefined || followed?.trans === undefined) return {};
+    if (this.#rules.learns === undefined || followed?.trans === undefined) return {};
     const { trans, isGuarded, result } = followed;
     const { learnedProven, hasOtherNames } = stateNamed(this.#atStart, trans);
     const isProven = isGuarded || learnedProven || isGoodEnd(result);
@@ -187,7 +187,7 @@ class BridgeRun {
 
   /** Whether an earlier call may have shown another code, which may be paid: the failure of this one is no end then (qr.md, Flow rules 3). */
   #mayBeSecondCodes(end: OperationEnd): boolean {
-    return this.#recovery.learns !== undefined && !isGoodEnd(end) && (this.#hasLearned || this.#atStart.doubt);
+    return this.#rules.learns !== undefined && !isGoodEnd(end) && (this.#hasLearned || this.#atStart.doubt);
   }
 
   #note({ outcome, summary, ...result }: CallResult, atMs: number): void {
@@ -239,13 +239,13 @@ class BridgeRun {
     this.#know(this.#nameBy(call.summary.followed));
     if (neverSent) this.#token = unsent(this.#token);
     else this.#know(this.#knownAtEnd(end, replyOf(call)));
-    const result = neverSent ? "not-sent" : end === "failed" ? this.#recovery.refused : end;
+    const result = neverSent ? "not-sent" : end === "failed" ? this.#rules.refused : end;
     return this.#settled(result, call, call.summary.message);
   }
 
   #knownAtEnd(end: OperationEnd, reply: JsonObject | undefined): SettleState {
     const { known } = this.#token;
-    if (end === "failed" || end === this.#recovery.refused) return stateRefused(known);
+    if (end === "failed" || end === this.#rules.refused) return stateRefused(known);
     return stateAtEnd(known, end, reply && idIn(this.#operation, reply));
   }
 
@@ -253,7 +253,7 @@ class BridgeRun {
   #endByMachine({ verdict, summary }: Done, call: CallResult): Promise<Settled> {
     const { code, message } = summary ?? call.summary;
     const known = stateWithoutEffect(this.#token.known, true, { code, message });
-    if (verdict === this.#recovery.refused) this.#know(known);
+    if (verdict === this.#rules.refused) this.#know(known);
     else if (verdict !== "unknown") this.#know(this.#knownAtEnd(verdict, replyOf(call)));
     return this.#settled(verdict, call, message);
   }

@@ -82,7 +82,7 @@ function nameOf(token: Token): string {
   return JSON.stringify([service, route, body, hasOwnKey(token) ? 0 : madeMs]);
 }
 
-const hasOwnKey = (token: Token) => readToken(token).recovery.ownKey;
+const hasOwnKey = (token: Token) => readToken(token).rules.ownKey;
 
 /** One that is followed, by all who wait for it. */
 class Following {

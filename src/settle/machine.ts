@@ -75,17 +75,17 @@ function afterStart(operation: FollowedOperation, state: SettleState, result: Ca
 }
 
 function afterNotSent(
-  { recovery }: FollowedOperation,
+  { rules }: FollowedOperation,
   state: SettleState,
   result: CallResult & { outcome: "not-sent" },
 ): NextStep {
   const { summary, passing, retryAfterMs } = result;
-  if (!mayResend(state)) return nothingBegun(state) ? doneRefused(recovery, summary) : askAgain(stateToAskAbout(state));
+  if (!mayResend(state)) return nothingBegun(state) ? doneRefused(rules, summary) : askAgain(stateToAskAbout(state));
   if (passing) return { state, pause: "back-off", retryAfterMs };
-  if (hasCode(recovery.signCodes, summary.code) && !state.signedAgain)
+  if (hasCode(rules.signCodes, summary.code) && !state.signedAgain)
     return { state: { ...state, signedAgain: true }, pause: "none" };
   // An earlier start that was lost, or refused by an error that leaves it open, isn't undone by this one
-  return nothingBegun(state) ? doneRefused(recovery, summary) : askAgain(stateToAskAbout(state));
+  return nothingBegun(state) ? doneRefused(rules, summary) : askAgain(stateToAskAbout(state));
 }
 
 const doneRefused = ({ refused: verdict }: SettlingRules, summary: AnswerSummary): NextStep => ({
@@ -96,8 +96,8 @@ const doneRefused = ({ refused: verdict }: SettlingRules, summary: AnswerSummary
 
 function afterSuccess(operation: FollowedOperation, state: SettleState, result: AnsweredCall): NextStep {
   const { reply, summary } = result;
-  const { contract, recovery, asks } = operation;
-  const { success, startMayEnd } = recovery;
+  const { contract, rules, asks } = operation;
+  const { success, startMayEnd } = rules;
   if (success !== "followed" && !saysPending(operation, result)) return { verdict: success, reply, summary };
   if (!asks) return unproven(result, `the success has no ${contract.finals.field.join(".")}`);
   const end = startMayEnd ? verdictIn(operation, reply, true) : undefined;
@@ -111,21 +111,21 @@ function afterSuccess(operation: FollowedOperation, state: SettleState, result: 
 }
 
 function afterError(operation: FollowedOperation, state: SettleState, { reply, summary }: AnsweredCall): NextStep {
-  const { recovery, contract, asks } = operation;
+  const { rules, contract, asks } = operation;
   const { code, message } = summary;
   if (!asks) return unproven({ reply, summary }, message ?? "refused");
   if (hasCode(contract.finals.pendingCodes, code)) return askAgain({ ...state, phase: "accepted", absents: 0 });
-  if (code !== undefined && code === recovery.print?.code) return askAgain({ ...state, phase: "accepted", unprinted: true });
-  const signsAgain = hasCode(recovery.signCodes, code) && !state.signedAgain && mayResend(state);
+  if (code !== undefined && code === rules.print?.code) return askAgain({ ...state, phase: "accepted", unprinted: true });
+  const signsAgain = hasCode(rules.signCodes, code) && !state.signedAgain && mayResend(state);
   if (signsAgain) return { state: { ...state, signedAgain: true }, pause: "none" };
-  const provesNothingBegun = refusesStart(recovery, code);
-  if (provesNothingBegun && !state.doubt) return { verdict: recovery.refused, reply, summary };
-  const isToResend = hasCode(recovery.resendCodes, code) || (state.doubt && hasCode(recovery.resendCodesInDoubt, code));
-  if (isToResend && mayResendNow(recovery, state)) {
+  const provesNothingBegun = refusesStart(rules, code);
+  if (provesNothingBegun && !state.doubt) return { verdict: rules.refused, reply, summary };
+  const isToResend = hasCode(rules.resendCodes, code) || (state.doubt && hasCode(rules.resendCodesInDoubt, code));
+  if (isToResend && mayResendNow(rules, state)) {
     return { state: { ...state, doubt: true, resends: state.resends + 1 }, pause: "interval" };
   }
   // Where the query can't name a start that failed (qr), a second refusal of the same start has to prove it instead
-  const doubt = state.doubt || (!provesNothingBegun && recovery.learns === undefined);
+  const doubt = state.doubt || (!provesNothingBegun && rules.learns === undefined);
   const refused = { refusal: { code, message }, refusals: state.refusals + 1, earlierInDoubt: state.doubt } as const;
   return askAgain({ ...state, ...refused, phase: "refused", doubt, absents: 0 });
 }
@@ -148,21 +148,21 @@ const unproven = ({ reply, summary }: Pick<AnsweredCall, "reply" | "summary">, s
  */
 function afterBaseline(operation: FollowedOperation, state: SettleState, result: CallResult): NextStep {
   if (result.outcome === "answered" && !saysNothing(operation, result)) {
-    const { recovery } = operation;
+    const { rules } = operation;
     const { reply, summary } = result;
     if (saysAbsent(operation, result)) {
       const absents = state.absents + 1;
-      if (absents < recovery.absentsMin) return { state: { ...state, absents }, pause: "interval" };
+      if (absents < rules.absentsMin) return { state: { ...state, absents }, pause: "interval" };
       return { state: { ...state, phase: "ready", baseline: "", absents: 0 }, pause: "none" };
     }
     const seen = { ...state, absents: 0 };
     const before = fingerprintOf(operation, reply);
     if (before !== undefined) return { state: { ...seen, phase: "ready", baseline: before }, pause: "none" };
-    if (hasCode(recovery.refusals, summary.code)) return { verdict: recovery.refused, reply, summary };
+    if (hasCode(rules.refusals, summary.code)) return { verdict: rules.refused, reply, summary };
     return { state: seen, pause: "interval" };
   }
   if (result.outcome !== "not-sent") return { state, pause: "interval" };
-  if (!result.passing) return doneRefused(operation.recovery, result.summary);
+  if (!result.passing) return doneRefused(operation.rules, result.summary);
   return { state, pause: "back-off", retryAfterMs: result.retryAfterMs };
 }
 
@@ -183,9 +183,9 @@ function afterQuery(operation: FollowedOperation, state: SettleState, result: Ca
   return operation.contract.finals.errorIsFinal ? afterFinalError(operation, seen, result) : askAgain(seen);
 }
 
-function namesOtherPayment({ recovery }: FollowedOperation, state: SettleState, reply: JsonObject): boolean {
+function namesOtherPayment({ rules }: FollowedOperation, state: SettleState, reply: JsonObject): boolean {
   const data = reply["data"];
-  const named = recovery.learns !== undefined && isObject(data) ? scalarText(data[recovery.learns]) : undefined;
+  const named = rules.learns !== undefined && isObject(data) ? scalarText(data[rules.learns]) : undefined;
   return named !== undefined && named !== state.learned;
 }
 
@@ -195,7 +195,7 @@ function afterPending(state: SettleState): NextStep {
 }
 
 function afterAbsent(
-  { contract, recovery }: FollowedOperation,
+  { contract, rules }: FollowedOperation,
   state: SettleState,
   { reply, summary }: AnsweredCall,
   sinceStartMs: number,
@@ -204,19 +204,19 @@ function afterAbsent(
   // Nor may one that had ended, or was sent long ago, be known for ever
   if (state.hasEnded || state.isOld || state.baseline !== "") return askAgain(state);
   const seen = { ...state, absents: state.absents + 1 };
-  const end: NextStep = { verdict: recovery.refused, reply, summary: summaryOfRefusal(state, summary) };
+  const end: NextStep = { verdict: rules.refused, reply, summary: summaryOfRefusal(state, summary) };
   // What is said while it may be on its way doesn't count: it would leave one answer to decide later, which may be a passing one.
-  const counted = seen.absents >= recovery.absentsMin ? end : askAgain(seen);
-  const endLater = sinceStartMs < recovery.absentsAfterMs ? askAgain({ ...state, absents: 0 }) : counted;
+  const counted = seen.absents >= rules.absentsMin ? end : askAgain(seen);
+  const endLater = sinceStartMs < rules.absentsAfterMs ? askAgain({ ...state, absents: 0 }) : counted;
   switch (state.phase) {
     case "refused":
       // An earlier delivery may be on its way still, or the one that a gateway answered so.
       return isOwnRefusal(contract, state.refusal?.code) && !state.earlierInDoubt ? end : endLater;
     case "lost":
-      return mayResendNow(recovery, seen) ? resend(recovery, seen) : endLater;
+      return mayResendNow(rules, seen) ? resend(rules, seen) : endLater;
     default:
-      if (recovery.absentWhenAccepted === "refused") return endLater;
-      return state.isAborted && recovery.absentWhenAborted === "refused" ? endLater : askAgain({ ...state, absents: 0 });
+      if (rules.absentWhenAccepted === "refused") return endLater;
+      return state.isAborted && rules.absentWhenAborted === "refused" ? endLater : askAgain({ ...state, absents: 0 });
   }
 }
 
@@ -224,21 +224,21 @@ function afterAbsent(
  * An error by which the service ends an operation (qr). It proves an end only when the query is known to have named the right one;
  * else the same start with the same key, which is the same payment, gives the name, or refuses it again.
  */
-function afterFinalError({ recovery }: FollowedOperation, state: SettleState, { reply, summary }: AnsweredCall): NextStep {
+function afterFinalError({ rules }: FollowedOperation, state: SettleState, { reply, summary }: AnsweredCall): NextStep {
   if (state.isOld) return askAgain(state);
-  if (state.learnedProven) return { verdict: recovery.refused, reply, summary };
+  if (state.learnedProven) return { verdict: rules.refused, reply, summary };
   if (state.phase === "accepted") return askAgain(state);
   if (state.phase === "refused" && state.refusals > 1 && !state.doubt) {
-    return { verdict: recovery.refused, reply, summary: summaryOfRefusal(state, summary) };
+    return { verdict: rules.refused, reply, summary: summaryOfRefusal(state, summary) };
   }
-  return resend(recovery, state);
+  return resend(rules, state);
 }
 
 const mayResendNow = ({ resendsMax }: SettlingRules, state: SettleState) => mayResend(state) && state.resends < resendsMax;
 
 /** The same request once more, if it may be. */
-function resend(recovery: SettlingRules, state: SettleState): NextStep {
-  if (!mayResendNow(recovery, state)) return askAgain(state);
+function resend(rules: SettlingRules, state: SettleState): NextStep {
+  if (!mayResendNow(rules, state)) return askAgain(state);
   return { state: { ...state, phase: "ready", resends: state.resends + 1 }, pause: "none" };
 }
 
@@ -251,7 +251,7 @@ function summaryOfRefusal(state: SettleState, summary: AnswerSummary): AnswerSum
 // --- the end, and printing
 
 function afterEnd(operation: FollowedOperation, state: SettleState, verdict: Verdict, result: AnsweredCall): NextStep {
-  const { print } = operation.recovery;
+  const { print } = operation.rules;
   const { reply, summary } = result;
   // It had ended so by its copy, which the document's printError doesn't know of.
   const isCopied = state.end === "closed" && state.unprinted;
@@ -275,10 +275,10 @@ function afterPrint(state: SettleState, result: CallResult): NextStep {
  * says that the system makes none, so the till's own is right; but not where an earlier start may have been answered with one, or where a
  * repetition may go unnamed. An earlier start that was refused has shown no code of another name.
  */
-function learnName({ recovery }: FollowedOperation, state: SettleState, { reply, success }: AnsweredCall): SettleState {
-  if (recovery.learns === undefined) return state;
+function learnName({ rules }: FollowedOperation, state: SettleState, { reply, success }: AnsweredCall): SettleState {
+  if (rules.learns === undefined) return state;
   const data = reply["data"];
-  const named = isObject(data) ? scalarText(data[recovery.learns]) : undefined;
+  const named = isObject(data) ? scalarText(data[rules.learns]) : undefined;
   if (named !== undefined) return stateNamed(state, named);
   return success && nothingBegun(state) ? { ...state, learnedProven: true } : state;
 }

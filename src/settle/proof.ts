@@ -10,7 +10,7 @@ import type { SettleState } from "./state.ts";
 /** An operation under its rules. */
 export interface FollowedOperation {
   readonly contract: Contract;
-  readonly recovery: SettlingRules;
+  readonly rules: SettlingRules;
   /** The field that names it, the key's or one in its place, and its value, as they stand in the body. */
   readonly keyField: string;
   readonly key: unknown;
@@ -19,7 +19,7 @@ export interface FollowedOperation {
 }
 
 /** Whatever operation it is. */
-type UnderRules = Pick<FollowedOperation, "contract" | "recovery">;
+type UnderRules = Pick<FollowedOperation, "contract" | "rules">;
 
 /** A delivery that the service answered. */
 export type AnsweredCall = CallResult & { readonly outcome: "answered" };
@@ -61,16 +61,16 @@ function endOf({ ends }: SettlingRules, value: string): Verdict | undefined {
 
 /** The verdict that an answer states, or undefined where it states none. */
 export function verdictIn(operation: UnderRules, reply: JsonObject, success: boolean): Verdict | undefined {
-  const { contract, recovery } = operation;
+  const { contract, rules } = operation;
   const value = finalStateIn(operation, reply);
   if (value === undefined) return undefined;
-  const end = endOf(recovery, contract.finals.values.length === 0 ? "" : value);
+  const end = endOf(rules, contract.finals.values.length === 0 ? "" : value);
   if (end === undefined) return undefined;
   const good = end === "approved" || end === "closed";
   // A failure that comes with a success is none of the documented ends (bank.md, rule 1)
   if (success) return good ? end : undefined;
   // An error may say that it failed or was taken back, never that it went well: but a document whose printing failed is closed
-  if (recovery.print !== undefined) return looseInteger(reply["code"]) === recovery.print.code ? end : undefined;
+  if (rules.print !== undefined) return looseInteger(reply["code"]) === rules.print.code ? end : undefined;
   return good ? undefined : end;
 }
 
@@ -87,22 +87,22 @@ export function leavesOpen(contract: Contract, path: string, reply: JsonObject, 
   const own = settlingRulesOf(contract.service, path);
   if (own === undefined && (!isQuestion(contract, path) || contract.finals.errorIsFinal)) return false;
   if (own !== undefined && refusesStart(own, code)) return false;
-  const recovery = own ?? settlingRules[contract.service][0];
-  const verdict = recovery === undefined ? undefined : verdictIn({ contract, recovery }, reply, false);
+  const rules = own ?? settlingRules[contract.service][0];
+  const verdict = rules === undefined ? undefined : verdictIn({ contract, rules }, reply, false);
   // A document that is closed and not printed is neither refused nor done.
   return verdict === undefined || verdict === "closed";
 }
 
 /** Whether a success to an operation that was sent, or to a question about one, leaves open how it ends. */
 export function goesOn(contract: Contract, path: string, reply: JsonObject): boolean {
-  const recovery = settlingRulesOf(contract.service, path);
-  if (recovery === undefined) {
+  const rules = settlingRulesOf(contract.service, path);
+  if (rules === undefined) {
     // Where an end stands in its answer, and in which words, is the same for all operations of a contract.
     const [any] = settlingRules[contract.service];
-    return isQuestion(contract, path) && any !== undefined && verdictIn({ contract, recovery: any }, reply, true) === undefined;
+    return isQuestion(contract, path) && any !== undefined && verdictIn({ contract, rules: any }, reply, true) === undefined;
   }
-  const operation = { contract, recovery };
-  if (recovery.success === "followed") return !recovery.startMayEnd || verdictIn(operation, reply, true) === undefined;
+  const operation = { contract, rules };
+  if (rules.success === "followed") return !rules.startMayEnd || verdictIn(operation, reply, true) === undefined;
   return saysPending(operation, { reply, summary: { code: looseInteger(reply["code"]) } });
 }
 
@@ -113,8 +113,8 @@ export function goesOn(contract: Contract, path: string, reply: JsonObject): boo
 export function saysPending(operation: UnderRules, { reply, summary }: SaidByAnswer): boolean {
   const { values, pendingCodes } = operation.contract.finals;
   const value = finalStateIn(operation, reply);
-  if (value === undefined) return operation.recovery.successShowsEnd || hasCode(pendingCodes, summary.code);
-  return values.length > 0 && endOf(operation.recovery, value) === undefined;
+  if (value === undefined) return operation.rules.successShowsEnd || hasCode(pendingCodes, summary.code);
+  return values.length > 0 && endOf(operation.rules, value) === undefined;
 }
 
 /**
@@ -123,11 +123,11 @@ export function saysPending(operation: UnderRules, { reply, summary }: SaidByAns
  * header tells them apart).
  */
 export function saysNothing(
-  operation: Pick<FollowedOperation, "recovery" | "keyField" | "key">,
+  operation: Pick<FollowedOperation, "rules" | "keyField" | "key">,
   { reply, success }: Pick<AnsweredCall, "reply" | "success">,
 ): boolean {
   const hasMessageAlone = !isObject(reply["data"]) && scalarText(reply["message"]) !== undefined;
-  return (success && operation.recovery.learns !== undefined && hasMessageAlone) || namesOtherKey(operation, reply);
+  return (success && operation.rules.learns !== undefined && hasMessageAlone) || namesOtherKey(operation, reply);
 }
 
 /**
@@ -178,7 +178,7 @@ export function isOfAnother(
 ): boolean {
   if (!hasEnded) return false;
   if (saysEnd === undefined) return !success;
-  if (saysEnd === operation.recovery.refused) return true;
+  if (saysEnd === operation.rules.refused) return true;
   const id = idIn(operation, reply);
   if (id !== undefined && endedId !== undefined) return !isSameId(id, endedId);
   return (saysEnd === "reversed") !== (end === "reversed");
@@ -186,8 +186,8 @@ export function isOfAnother(
 
 /** What identifies what has ended, in an answer; undefined where nothing has. */
 export function fingerprintOf(operation: FollowedOperation, reply: JsonObject): string | undefined {
-  const { recovery } = operation;
-  if (endOf(recovery, finalStateIn(operation, reply) ?? "") === undefined) return undefined;
+  const { rules } = operation;
+  if (endOf(rules, finalStateIn(operation, reply) ?? "") === undefined) return undefined;
   return JSON.stringify(identityOf(operation, reply));
 }
 
@@ -236,7 +236,7 @@ function isSameId(one: string, other: string): boolean {
 }
 
 /** Whether an answer about a closed document says that it wasn't printed (fiscal.md, code 15 and printError). */
-export function saysUnprinted({ recovery }: Pick<FollowedOperation, "recovery">, { reply, summary }: AnsweredCall): boolean {
+export function saysUnprinted({ rules }: Pick<FollowedOperation, "rules">, { reply, summary }: AnsweredCall): boolean {
   const error = looseInteger(reply["printError"]);
-  return recovery.print !== undefined && (summary.code === recovery.print.code || (error !== undefined && error !== 0));
+  return rules.print !== undefined && (summary.code === rules.print.code || (error !== undefined && error !== 0));
 }

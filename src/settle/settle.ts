@@ -69,7 +69,7 @@ class SettleRun {
   readonly #sendAgain: SendAgain | undefined;
   readonly #clock: Clock;
   readonly #route: Route;
-  readonly #recovery: SettlingRules;
+  readonly #rules: SettlingRules;
   readonly #body: JsonObject;
   readonly #operation: FollowedOperation;
   readonly #pauses: Pauses;
@@ -87,16 +87,16 @@ class SettleRun {
   #document: JsonObject | undefined;
 
   constructor(service: RemoteService, token: Token, options: SettleOptions, sendAgain?: SendAgain) {
-    const { route, recovery, body } = readToken(token);
+    const { route, rules, body } = readToken(token);
     this.#service = service;
     this.#options = options;
     this.#sendAgain = sendAgain;
     this.#clock = options.clock ?? monotonicClock;
     this.#token = token;
     this.#route = route;
-    this.#recovery = recovery;
+    this.#rules = rules;
     this.#body = body;
-    this.#operation = operationOf(service.contract, { route, recovery, body });
+    this.#operation = operationOf(service.contract, { route, rules, body });
     this.#pauses = new Pauses(route.polling?.intervalMs, options.intervalMs);
     this.#windowMs = checkedWindowMs(options.windowMs);
     this.#runBeganMs = this.#clock.nowMs();
@@ -197,7 +197,7 @@ class SettleRun {
   /** The route and body of what is to be done. */
   #request(action: Action): readonly [string, string] {
     if (action === "start") return [this.#route.path, this.#token.body];
-    const { print, learns } = this.#recovery;
+    const { print, learns } = this.#rules;
     if (action === "print" && print !== undefined) {
       return [print.route, writeExactObject({ [print.key]: integerId(this.#document?.[print.key]) })];
     }
@@ -227,7 +227,7 @@ class SettleRun {
     const reply = undefined;
     // A copy that couldn't be asked for: the document is closed nonetheless
     if (state.phase === "printing") return this.#end({ verdict: "unprinted", reply, summary: summaryOfCopy(result) });
-    if (nothingBegun(state)) return this.#end({ verdict: this.#recovery.refused, reply, summary: result.summary });
+    if (nothingBegun(state)) return this.#end({ verdict: this.#rules.refused, reply, summary: result.summary });
     const [path] = this.#request(action);
     const isOthers = saysOthers(this.#operation, path, result);
     const summary = isOthers ? summaryOfUnproven(result) : summaryOfOpen(result, action !== "start");
@@ -239,24 +239,24 @@ class SettleRun {
     const untouched = nothingBegun(this.#token.known);
     const message = untouched ? "it was stopped before it was sent" : "it is no longer followed";
     const summary = { ...emptySummary, message };
-    return this.#end({ verdict: untouched ? this.#recovery.refused : "unknown", reply: undefined, summary });
+    return this.#end({ verdict: untouched ? this.#rules.refused : "unknown", reply: undefined, summary });
   }
 
   /** It had ended so before it was resumed. */
   #endUnsent(): Promise<Settled> {
     const { code, message } = this.#token.known.refusal ?? {};
     const summary = { ...emptySummary, code, message: `nothing was sent: ${message ?? "start it again"}` };
-    return this.#end({ verdict: this.#recovery.refused, reply: undefined, summary });
+    return this.#end({ verdict: this.#rules.refused, reply: undefined, summary });
   }
 
   async #end({ verdict, reply, summary, known: state = this.#token.known }: Done): Promise<Settled> {
     const ended = reply ?? this.#document;
-    if (verdict === this.#recovery.refused && nothingBegun(state)) {
+    if (verdict === this.#rules.refused && nothingBegun(state)) {
       const answered = this.#steps.some(({ action, outcome }) => action === "start" && outcome !== "not-sent");
       const refusal = { code: summary?.code, message: summary?.message };
       this.#token = withKnown(this.#token, stateWithoutEffect(state, answered, refusal));
     } else if (verdict !== "unknown" && state.phase !== "unsent") {
-      const isRefused = verdict === this.#recovery.refused;
+      const isRefused = verdict === this.#rules.refused;
       const id = ended && idIn(this.#operation, ended);
       this.#token = withKnown(this.#token, isRefused ? stateRefused(state) : stateAtEnd(state, verdict, id));
     }
@@ -277,10 +277,10 @@ class SettleRun {
 /** A token's operation, as the machine sees it. */
 export function operationOf(
   contract: Contract,
-  { route, recovery, body }: Pick<ParsedToken, "route" | "recovery" | "body">,
+  { route, rules, body }: Pick<ParsedToken, "route" | "rules" | "body">,
 ): FollowedOperation {
   const keyField = keyFieldOf(route);
-  return { contract, recovery, keyField, key: body[keyField], asks: route.polling !== undefined };
+  return { contract, rules, keyField, key: body[keyField], asks: route.polling !== undefined };
 }
 
 /** The contract has documentID as an integer, and some terminals write it as a string. */

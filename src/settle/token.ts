@@ -41,18 +41,18 @@ export interface Token {
  */
 export function newToken(contract: Contract, path: string, body: object, name: ServiceName = contract.service): Token {
   const route = routeOf(contract, path);
-  const recovery = settlingRulesOf(contract.service, path);
-  if (route === undefined || recovery === undefined) {
+  const rules = settlingRulesOf(contract.service, path);
+  if (route === undefined || rules === undefined) {
     throw new TypeError(`Cannot settle ${path}: ${contract.service} has no operation of this name that can be followed`);
   }
   const keyField = keyFieldOf(route);
   const written = writeExactObject(body);
   const fields = parseExactObject(written) ?? {};
   const named = isNamed(body, fields, keyField, path);
-  const text = named || !recovery.ownKey ? written : writeExactObject({ ...fields, [keyField]: newKey() });
-  const ask = recovery.baseline && named;
+  const text = named || !rules.ownKey ? written : writeExactObject({ ...fields, [keyField]: newKey() });
+  const ask = rules.baseline && named;
   const learned =
-    recovery.learns === undefined ? undefined : (scalarText(fields[recovery.learns]) ?? scalarText(fieldOf(text, keyField)));
+    rules.learns === undefined ? undefined : (scalarText(fields[rules.learns]) ?? scalarText(fieldOf(text, keyField)));
   const known: SettleState = { ...freshState, ...(ask && { phase: "baseline", baseline: undefined }), learned };
   const spoken = name === contract.service ? {} : { contract: contract.service };
   return { v: 1, service: name, ...spoken, route: path, body: text, madeMs: Date.now(), known };
@@ -112,7 +112,7 @@ export function isOld({ madeMs }: Token, nowMs = Date.now()): boolean {
 export interface ParsedToken {
   readonly token: Token;
   readonly route: Route;
-  readonly recovery: SettlingRules;
+  readonly rules: SettlingRules;
   readonly body: JsonObject;
 }
 
@@ -127,8 +127,8 @@ export function readToken(value: unknown): ParsedToken {
   const contract = contractNames.find((each) => each === (spoken ?? service));
   if (contract === undefined || typeof service !== "string") throw tokenError(`there is no service ${String(service)}`);
   const route = typeof path === "string" ? routeOf(contracts[contract], path) : undefined;
-  const recovery = route === undefined ? undefined : settlingRulesOf(contract, route.path);
-  if (route === undefined || recovery === undefined)
+  const rules = route === undefined ? undefined : settlingRulesOf(contract, route.path);
+  if (route === undefined || rules === undefined)
     throw tokenError(`${service} has no operation ${String(path)} to be followed`);
   const body = typeof text === "string" ? parseExactObject(text) : undefined;
   if (typeof text !== "string" || body === undefined) throw tokenError("its body is not the text of a JSON object");
@@ -140,7 +140,7 @@ export function readToken(value: unknown): ParsedToken {
   return {
     token: withKnown({ v, service, ...named, route: route.path, body: text, ...noted, known: freshState }, readState(known)),
     route,
-    recovery,
+    rules,
     body,
   };
 }

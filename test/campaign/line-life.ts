@@ -651,7 +651,7 @@ export class LineLife {
   #decided(place: Place, effects: readonly LineEffect[]): void {
     this.#tally.events++;
     for (const effect of effects) {
-      if (effect.do === "settle" && place.inFlight === idIn(effect.exchange.request)) place.inFlight = undefined;
+      if (effect.do === "end" && place.inFlight === idIn(effect.exchange.request)) place.inFlight = undefined;
       else if (effect.do === "report" && effect.what.is === "state" && effect.what.state === "recovering")
         place.inFlight = undefined;
       if (effect.do !== "write") continue;

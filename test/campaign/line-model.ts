@@ -365,7 +365,7 @@ export class LineModel {
         if (call !== undefined) call.isRecording = true;
         break;
       }
-      case "settle":
+      case "end":
         this.#settled(effect);
         break;
       case "close":
@@ -404,7 +404,7 @@ export class LineModel {
     return questionReplies[name][isSecond ? "second" : "probe"];
   }
 
-  #settled({ exchange, ending }: LineEffect & { do: "settle" }): void {
+  #settled({ exchange, ending }: LineEffect & { do: "end" }): void {
     const number = exchange.recordedAs - 1;
     const call = this.#calls[number];
     assert.ok(call !== undefined && !call.hasEnded, `call ${number} ended twice`);

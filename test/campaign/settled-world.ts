@@ -379,10 +379,10 @@ export class World {
     const { sending } = operation;
     const name = nameOf(operation);
     const sent = records.filter((row) => row["outcome"] !== "not-sent" && isOf(sending, row));
-    const recovery = settlingRulesOf(sending.contract, sending.route);
+    const rules = settlingRulesOf(sending.contract, sending.route);
     for (const { result, outcome, code } of sent.slice(0, -1)) {
       // What was answered without being followed has no result: its code may say that nothing was begun.
-      const isRefused = outcome === "answered" && typeof code === "number" && recovery?.refusals.includes(code) === true;
+      const isRefused = outcome === "answered" && typeof code === "number" && rules?.refusals.includes(code) === true;
       if (result !== "failed" && !isRefused)
         broken.push(`${name} was sent again, and the journal had it as ${String(outcome)} ${String(result)}`);
     }

@@ -35,7 +35,7 @@ function watched(settings: Partial<LineConfig> = {}) {
     const effects = engine.handle(event, startMs + ms);
     observe(event, effects, startMs + ms, engine);
     for (const effect of effects) {
-      if (effect.do !== "settle") continue;
+      if (effect.do !== "end") continue;
       const { requestId, service: of } = effect.exchange.request;
       const { ending } = effect;
       const lineMs = (ending instanceof Fault ? ending.details.lineMs : ending.lineMs) ?? 0;

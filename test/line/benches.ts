@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import type { LineConfig } from "../../src/config/config.ts";
+import { memoryTransport } from "../../src/device/memory-transport.ts";
 import { serialPort } from "../../src/device/serial-port.ts";
 import type { Connection, OpenTransport } from "../../src/device/transport.ts";
-import { memoryTransport } from "../../src/emulator/memory-transport.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { scratchFolder } from "../support/bridge-process.ts";

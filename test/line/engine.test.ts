@@ -122,7 +122,7 @@ class Bench {
 }
 
 function wordsOf(effect: LineEffect): string {
-  if (effect.do === "settle") {
+  if (effect.do === "end") {
     return `settle ${effect.ending instanceof Fault ? `${effect.ending.outcome}` : "reply"}`;
   }
   if (effect.do === "report") return `report ${effect.what.is}`;
@@ -218,7 +218,7 @@ for (const [at, row] of Object.entries(cells)) {
       const late = bench.exchange("LATE");
       let settled = 0;
       const count = (effects: readonly LineEffect[]) => {
-        for (const effect of effects) if (effect.do === "settle" && effect.exchange === late) settled++;
+        for (const effect of effects) if (effect.do === "end" && effect.exchange === late) settled++;
       };
       count(bench.give({ at: "call", exchange: late }));
       for (let ticks = 0; settled === 0 && ticks < 1_000 && bench.engine.nextDueMs() < Number.POSITIVE_INFINITY; ticks++) {
@@ -292,7 +292,7 @@ function departed(): Presence {
 /** The fault's reason that each of these effects settles a call with. */
 const reasonsOf = (effects: readonly LineEffect[]) =>
   effects.flatMap((effect) =>
-    effect.do === "settle" ? [effect.ending instanceof Fault ? effect.ending.reason : "answered"] : [],
+    effect.do === "end" ? [effect.ending instanceof Fault ? effect.ending.reason : "answered"] : [],
   );
 
 test("LineEngine.handle() names the reason of each call that was not sent", () => {
@@ -357,7 +357,7 @@ test("LineEngine.handle() says of a caller who left whether the call waited for 
     bench.give({ at: "call", exchange });
     return bench
       .give({ at: "caller gone", exchange })
-      .map((effect) => (effect.do === "settle" && effect.ending instanceof Fault ? effect.ending.message : ""))
+      .map((effect) => (effect.do === "end" && effect.ending instanceof Fault ? effect.ending.message : ""))
       .join();
   };
   assert.match(
@@ -369,7 +369,7 @@ test("LineEngine.handle() says of a caller who left whether the call waited for 
     /: the client disconnected, or shut down its side of the connection, before the request was sent/,
   );
   const [settled] = inState("idle").call("GONE", { caller: departed() });
-  assert.ok(settled?.do === "settle" && settled.ending instanceof Fault);
+  assert.ok(settled?.do === "end" && settled.ending instanceof Fault);
   assert.match(
     settled.ending.message,
     /: the client has disconnected, or shut down its side of the connection\. Nothing was sent/,
@@ -600,7 +600,7 @@ test("LineEngine says of a recorded call that it waited for the line's proof, an
   assert.deepEqual(bench.give({ at: "recorded", exchange }).map(wordsOf), []);
   const ends: Fault[] = [];
   for (let ticks = 0; ends.length === 0 && ticks < 100; ticks++) {
-    for (const effect of bench.tick()) if (effect.do === "settle" && effect.ending instanceof Fault) ends.push(effect.ending);
+    for (const effect of bench.tick()) if (effect.do === "end" && effect.ending instanceof Fault) ends.push(effect.ending);
   }
   assert.equal(ends[0]?.reason, "recovering");
   assert.match(ends[0]?.message ?? "", /it is recovering \(.*, and the call waited 15 s/);
@@ -615,7 +615,7 @@ test("LineEngine says of a recorded call for how long it waited where its moment
   bench.now += 60_000;
   const messages = bench
     .give({ at: "tick" })
-    .flatMap((effect) => (effect.do === "settle" && effect.ending instanceof Fault ? [effect.ending.message] : []));
+    .flatMap((effect) => (effect.do === "end" && effect.ending instanceof Fault ? [effect.ending.message] : []));
   assert.match(messages.join(), /, and the call waited 60 s\./);
 });
 
@@ -855,7 +855,7 @@ test("LineEngine says to a call that waited for a row that older answers may sti
   const ends: string[] = [];
   for (let ticks = 0; ends.length === 0 && ticks < 10; ticks++)
     for (const effect of bench.tick())
-      if (effect.do === "settle" && effect.ending instanceof Fault) ends.push(effect.ending.message);
+      if (effect.do === "end" && effect.ending instanceof Fault) ends.push(effect.ending.message);
   assert.match(
     ends.join(),
     /it is recovering \(the device opened; older answers of bank may still come\), and the call waited 5 s/,
@@ -886,7 +886,7 @@ test("LineEngine says to a call that waited for a pause that bytes come without 
   for (; ends.length === 0; bench.now += 100) {
     bench.give({ at: "received", items: [], receiving: { ...still, heardMs: bench.now, burstUntilMs: bench.now + 200 } });
     for (const effect of bench.give({ at: "tick" }))
-      if (effect.do === "settle" && effect.ending instanceof Fault) ends.push(effect.ending.message);
+      if (effect.do === "end" && effect.ending instanceof Fault) ends.push(effect.ending.message);
   }
   assert.match(
     ends.join(),
@@ -899,7 +899,7 @@ test("LineEngine names each service that owes an answer to a call that waited fo
   bench.call("A");
   bench.now += 5_000;
   const [settled] = bench.give({ at: "tick" });
-  assert.ok(settled?.do === "settle" && settled.ending instanceof Fault);
+  assert.ok(settled?.do === "end" && settled.ending instanceof Fault);
   assert.match(settled.ending.message, /no answer yet from bank, qr\)/);
 });
 

@@ -461,7 +461,7 @@ test("Line lets its observer see each event with what follows from it, before it
   seen.length = 0;
   const end = ending(set.line, requestFor("SALE"));
   assert.ok(await time.until(() => hasEnded(end)));
-  assert.deepEqual(seen, ["call: write, bank SALE", "wrote: ", "received: settle"]);
+  assert.deepEqual(seen, ["call: write, bank SALE", "wrote: ", "received: end"]);
 });
 
 test("Line sends a background question when no caller waits, and its repetition after a corrupt reply behind callers too", async () => {

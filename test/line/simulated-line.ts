@@ -253,7 +253,7 @@ export class SimulatedLine {
         );
         break;
       }
-      case "settle": {
+      case "end": {
         const { onEnded } = effect.exchange;
         effect.exchange.onEnded = undefined;
         onEnded?.(effect.ending);

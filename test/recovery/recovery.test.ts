@@ -39,7 +39,7 @@ class Proof {
     const dueMs = this.recovery.dueMs(true);
     assert.ok(dueMs < Number.POSITIVE_INFINITY, "something is due");
     this.now = Math.max(this.now, dueMs);
-    if (this.recovery.settle(this.now).length > 0) return undefined;
+    if (this.recovery.believeSilence(this.now).length > 0) return undefined;
     const asked = this.recovery.askDue(this.now);
     if (asked === undefined) return undefined;
     const service = this.#contracts.find((name) => name === asked.lineService.service);
@@ -253,7 +253,7 @@ for (const [what, answer] of [
     proof.recovery.lost("bank", proof.now);
     proof.next();
     proof.now += lateReplyMs;
-    assert.equal(proof.recovery.settle(proof.now).length, 0);
+    assert.equal(proof.recovery.believeSilence(proof.now).length, 0);
   });
 }
 

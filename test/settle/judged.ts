@@ -14,9 +14,9 @@ import type { SettleState } from "../../src/settle/state.ts";
 export function operationOf(service: ContractName, path: string, key: unknown = "K-1"): FollowedOperation {
   const contract = contracts[service];
   const route = routeOf(contract, path);
-  const recovery = settlingRulesOf(service, path);
-  assert.ok(route?.key !== undefined && recovery !== undefined);
-  return { contract, recovery, keyField: route.key, key, asks: route.polling !== undefined };
+  const rules = settlingRulesOf(service, path);
+  assert.ok(route?.key !== undefined && rules !== undefined);
+  return { contract, rules, keyField: route.key, key, asks: route.polling !== undefined };
 }
 
 /** Ready to be sent, and nothing was. */

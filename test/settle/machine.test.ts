@@ -275,7 +275,7 @@ test("nextStep() believes one absence at once after the terminal's own refusal, 
     const refused = (code: number | undefined) => ({ phase: "refused", refusal: { code, message: undefined } }) as const;
     for (const code of own) {
       const { verdict, summary } = ends(operation, refused(code), absent);
-      assert.deepEqual([verdict, summary?.code], [operation.recovery.refused, code]);
+      assert.deepEqual([verdict, summary?.code], [operation.rules.refused, code]);
       // An earlier one may be on its way.
       const doubted = { ...refused(code), earlierInDoubt: true };
       assert.deepEqual(goesOn(operation, doubted, absent, timeoutMs - 1), { pause: "interval" });
@@ -284,7 +284,7 @@ test("nextStep() believes one absence at once after the terminal's own refusal, 
       assert.deepEqual(goesOn(operation, refused(code), absent, timeoutMs - 1), { pause: "interval" });
       assert.deepEqual(goesOn(operation, refused(code), absent, timeoutMs), { absents: 1, pause: "interval" });
       const { verdict } = ends(operation, { ...refused(code), absents: 2 }, absent, timeoutMs);
-      assert.equal(verdict, operation.recovery.refused);
+      assert.equal(verdict, operation.rules.refused);
     }
   }
 });
@@ -299,7 +299,7 @@ test("nextStep() takes a start for lost for good once it was sent as often as it
     assert.equal(goesOn(operation, { ...state, resends: 2 }, absent, timeoutMs).phase, "ready");
     const sentEnough = { ...state, resends: 3, absents: 2 };
     assert.deepEqual(goesOn(operation, sentEnough, absent, timeoutMs - 1), { absents: 0, pause: "interval" });
-    assert.equal(ends(operation, sentEnough, absent, timeoutMs).verdict, operation.recovery.refused);
+    assert.equal(ends(operation, sentEnough, absent, timeoutMs).verdict, operation.rules.refused);
   }
 });
 

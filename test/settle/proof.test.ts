@@ -21,9 +21,9 @@ import {
 } from "../../src/settle/proof.ts";
 import { bad, good, operationOf } from "./judged.ts";
 
-const recovery = settlingRulesOf("bank", "/sale");
-assert.ok(recovery);
-const sale: FollowedOperation = { contract: contracts.bank, recovery, keyField: "pay_id", key: "A-1", asks: true };
+const rules = settlingRulesOf("bank", "/sale");
+assert.ok(rules);
+const sale: FollowedOperation = { contract: contracts.bank, rules, keyField: "pay_id", key: "A-1", asks: true };
 
 test("goesOn() takes a question's success for an end only where it says one", () => {
   const data = { rrn: "1" };

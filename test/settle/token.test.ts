@@ -123,7 +123,7 @@ test("readToken() brings back what is known, to the last field", () => {
   assert.deepEqual(read.token, token);
   for (const unproven of [{ learnedProven: false }, { learned: undefined }])
     assert.equal("trans" in readToken({ ...token, known: { ...known, ...unproven } }).token, false, "what is known decides");
-  assert.deepEqual([read.body, read.route.path, read.recovery.route], [{ pay_id: "P-1" }, "/sale", "/sale"]);
+  assert.deepEqual([read.body, read.route.path, read.rules.route], [{ pay_id: "P-1" }, "/sale", "/sale"]);
   const { earlierInDoubt: _, ...former } = known;
   for (const resends of [0, 1]) {
     const older = { ...token, known: { ...former, resends } };

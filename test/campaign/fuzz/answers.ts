@@ -73,17 +73,15 @@ const probes: Target = {
   },
 };
 
-const operations = contractNames.flatMap((name) =>
-  settlingRules[name].map((recovery) => ({ contract: contracts[name], recovery })),
-);
+const operations = contractNames.flatMap((name) => settlingRules[name].map((rules) => ({ contract: contracts[name], rules })));
 
 const verdicts: readonly unknown[] = ["approved", "declined", "reversed", "closed", "failed", "unprinted", "unknown"];
 
 /** Any operation that can be followed, with a body of its own. */
 function tokenOf(random: Random): Token {
-  const { contract, recovery } = random.pick(operations);
-  const key = routeOf(contract, recovery.route)?.key ?? "pay_id";
-  return newToken(contract, recovery.route, { [key]: random.pick(["A-1", "007", "7", "A"]), trans: "T-1", amount: 100 });
+  const { contract, rules } = random.pick(operations);
+  const key = routeOf(contract, rules.route)?.key ?? "pay_id";
+  return newToken(contract, rules.route, { [key]: random.pick(["A-1", "007", "7", "A"]), trans: "T-1", amount: 100 });
 }
 
 const settling: Target = {
@@ -99,8 +97,8 @@ const settling: Target = {
   unit: "answers",
   make: answersText,
   check: async (input, random) => {
-    let { token, route, recovery, body } = readToken(tokenOf(random));
-    const contract = contracts[random.pick(operations.filter((each) => each.recovery === recovery)).contract.service];
+    let { token, route, rules, body } = readToken(tokenOf(random));
+    const contract = contracts[random.pick(operations.filter((each) => each.rules === rules)).contract.service];
     const answers = linesOf(input);
     let text = "";
     const send = async () => {
@@ -119,7 +117,7 @@ const settling: Target = {
       timeoutMs: 60_000,
     });
     const keyField = keyFieldOf(route);
-    const operation = { contract, recovery, keyField, key: body[keyField], asks: route.polling !== undefined };
+    const operation = { contract, rules, keyField, key: body[keyField], asks: route.polling !== undefined };
     for (const [index, answer] of answers.entries()) {
       text = answer;
       const result = await service.tryCall(route, "{}", {});
@@ -132,7 +130,7 @@ const settling: Target = {
       assert.ok(["none", "interval", "back-off"].includes(step.pause));
       // Another process must be able to take it up.
       const stored = JSON.parse(JSON.stringify(withKnown(token, step.state)));
-      ({ token, route, recovery, body } = readToken(stored));
+      ({ token, route, rules, body } = readToken(stored));
       assert.deepEqual(JSON.parse(JSON.stringify(token)), stored);
     }
     return answers.length;

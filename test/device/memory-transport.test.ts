@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { memoryTransport } from "../../src/device/memory-transport.ts";
 import { type ConnectionHandler, OpenError } from "../../src/device/transport.ts";
-import { memoryTransport } from "../../src/emulator/memory-transport.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 
 const time = new VirtualTime();

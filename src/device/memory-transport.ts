@@ -1,5 +1,5 @@
 import { Deadline, nowMs } from "../core/clock.ts";
-import { type Connection, type ConnectionHandler, OpenError, type OpenTransport } from "../device/transport.ts";
+import { type Connection, type ConnectionHandler, OpenError, type OpenTransport } from "./transport.ts";
 
 /**
  * A line without a device: two ends in memory, and bytes that take the time they would take on a wire. What one end writes, the
