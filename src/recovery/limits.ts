@@ -10,7 +10,7 @@ export const lostMax = 3;
 export const vagueMin = 3;
 
 /** So many more if it did otherwise before: one that is behind by an answer is as often right as wrong, and three times wrong by chance. */
-export const vagueMore = rowMin - vagueMin;
+export const vagueMore = 7;
 
 /** Milliseconds of silence before a row begins, in which older answers come; twice as long after each contradiction. */
 export const pauseMs = 200;

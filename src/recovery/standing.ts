@@ -214,7 +214,11 @@ export class ServiceStanding implements ServiceState {
     if (question === "probe") this.refusals++;
     else this.leftOut++;
     if (wasVague) this.#counts();
-    else this.misfit();
+    else {
+      // From now on nothing it answers contradicts.
+      if (this.isVague) this.misfits = 0;
+      this.misfit();
+    }
   }
 
   #counts(): void {
