@@ -16,7 +16,7 @@ import { type Copies, resent } from "./copies.ts";
 import { type Known, knownOf, standingOf, startOf } from "./known.ts";
 import { ownAnswer } from "./own-answer.ts";
 import { isAbort, recall, rememberedMax, rememberedOf, tooMany, tooSmall } from "./recall.ts";
-import { isOld, newSending, type Sending } from "./sending.ts";
+import { endOfOne, isOld, newSending, type Sending } from "./sending.ts";
 import { UnderKey } from "./under-key.ts";
 import { Unknowns } from "./unknowns.ts";
 
@@ -280,7 +280,7 @@ export class Operations implements OperationLog {
   /** An answer to a question said that the terminal has it. That it failed is taken back by that. */
   begun(sending: Sending): void {
     const { place, sent, settled, said, isFound } = sending;
-    if ((isFound || said.begun === true) && settled !== "failed") return;
+    if ((isFound || said.begun === true) && endOfOne(sending) !== "failed") return;
     sending.isFound = true;
     if (place !== undefined && this.#recorder !== undefined)
       noteOn(sending, this.#recorder.add({ kind: "begun", timeMs: Date.now(), sent: place, digest: sent.digest }));

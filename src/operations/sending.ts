@@ -78,8 +78,10 @@ export function newSending(sent: SentRecord, of: Sent): Sending {
   };
 }
 
-/** How one sending is proven to have ended. */
-export const endOfOne = ({ settled, said }: Sending): OperationEnd | undefined => settled ?? said.end;
+/** How one sending is proven to have ended. That it failed is no end any more once the terminal says that it has it. */
+export function endOfOne({ settled, said, isFound }: Sending): OperationEnd | undefined {
+  return settled ?? (isFound && said.end === "failed" ? undefined : said.end);
+}
 
 /**
  * After a day a terminal may have forgotten it, and "there is none" would prove nothing. The box's clock counts as well, for what an earlier

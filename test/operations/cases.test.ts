@@ -350,6 +350,16 @@ const cases: readonly Case[] = [
     steps: [{ send: "/sale", is: "unprinted" }],
   },
   {
+    name: "fiscal: 'failed' by its own answer is taken back, once the terminal says that it goes on",
+    contract: "fiscal",
+    answer: (route) => (route === "/sale" ? { status: "error", code: 14 } : { status: "success", code: 0, docStatus: 0 }),
+    steps: [
+      { send: "/sale", is: "failed" },
+      { check: "/check_status", body: { note: "till" } },
+      { send: "/sale", is: "pending" },
+    ],
+  },
+  {
     name: "fiscal: what an abort took away has failed",
     contract: "fiscal",
     answer: (route, _, count) =>
