@@ -64,13 +64,23 @@ export function control(release, installedKiB) {
   return `${fields.map(([name, value]) => `${name}: ${value}`).join("\n")}\n`;
 }
 
-/** A changelog as dpkg reads it, from the project's own: the entries of its newest heading. */
+/**
+ * A changelog as dpkg reads it, from the project's own: the entries of the release, each after its kind (Added, Changed, Fixed).
+ * @throws Error for a release of which the project's own says nothing.
+ */
 export function changelog(release, markdown) {
-  const [, newest = ""] = markdown.split(/^## .*$/m);
-  const entries = [...newest.matchAll(/^- (.*(?:\n {2}\S.*)*)/gm)].map(([, text = ""]) => wrapped(text.replace(/\s+/g, " ")));
+  const section = markdown.split(/^## /m).find((each) => /^[^\s,]*/.exec(each)[0] === release.version);
+  if (section === undefined)
+    throw new Error(`CHANGELOG.md has no heading for ${release.version}: write "## ${release.version}"`);
+  const entries = section
+    .split(/^### /m)
+    .flatMap((part, n) => entriesOf(part).map((text) => wrapped(n === 0 ? text : `${part.split("\n", 1)[0]}: ${text}`)));
   const head = `${packageName(release)} (${debianVersion(release.version)}) stable; urgency=medium`;
   return `${head}\n\n${entries.join("\n")}\n\n -- ${release.publisher.maintainer}  ${rfcDate(release.date)}\n`;
 }
+
+const entriesOf = (markdown) =>
+  [...markdown.matchAll(/^- (.*(?:\n {2}\S.*)*)/gm)].map(([, text = ""]) => text.replace(/\s+/g, " "));
 
 /** One entry in lines of at most 78 columns. */
 function wrapped(text) {

@@ -250,7 +250,10 @@ export class HttpListener {
   }
 }
 
-/** @throws Fault when any call of its route, with a body of that length, would be refused now. */
+/**
+ * Asked before the body is read: while a line is down or full, bodies would be read and parsed only to be refused.
+ * @throws Fault when any call of its route, with a body of that length, would be refused now.
+ */
 function refuseNow({ route, settings: { refusal } }: RequestContext, bodyBytes: number | undefined): void {
   const fault = refusal?.(route?.path ?? "", bodyBytes);
   if (fault !== undefined) throw fault;

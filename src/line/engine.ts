@@ -583,6 +583,7 @@ export class LineEngine {
     if (isTimeout) this.#liveness.unanswered(service, now);
     // That a service which was set aside is silent still changes nothing.
     this.#take(this.#recovery.isClean ? "clean" : "fail", failure.why);
+    // After a timeout a second sending would double the till's wait, and the till asks again anyway.
     if (!isTimeout && exchange.isRepeatable && !this.isStopping) {
       exchange.waitsAgain(failure, now + this.#config.queueWaitMs);
       this.#queue.putFirst(exchange);

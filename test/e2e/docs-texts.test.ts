@@ -159,20 +159,20 @@ test("README is at most 200 lines, and no line of prose is wider than 120 charac
   }
 });
 
-test("decisions.md's index has every decision, by its number and title", () => {
+test("decisions.md has at most 60 decisions, numbered from 1, each with its price, below subjects that it lists", () => {
   const text = page("docs/decisions.md");
-  const decisions = [...text.matchAll(/^## (\d+)\. (.*)$/gm)].map(([, number, title]) => `[${number}] ${title}`);
-  assert.deepEqual(
-    decisions.map((each) => Number.parseInt(each.slice(1), 10)),
-    decisions.map((_, n) => n + 1),
-    "the numbers follow each other",
-  );
-  const index = [...text.matchAll(/^- (\[\d+\] .*)$/gm)].map(([, entry = ""]) => entry);
-  assert.deepEqual(index.sort(), decisions.sort());
-  for (const entry of index) {
-    const [number = ""] = /^\[\d+\]/.exec(entry) ?? [];
-    assert.ok(text.includes(`\n${number}: #${number.slice(1, -1)}-`), `${number} has no link at the page's end`);
+  const decisions = text.split(/^### /m).slice(1);
+  assert.ok(decisions.length > 0 && decisions.length <= 60, `there are ${decisions.length}`);
+  for (const [n, decision] of decisions.entries()) {
+    assert.ok(decision.startsWith(`${n + 1}. `), `the numbers follow each other: ${n + 1} is ${decision.split("\n")[0]}`);
+    assert.match(decision, /\bPrice:\s/, decision.split("\n")[0]);
   }
+  const [head = "", ...subjects] = text.split(/^## /m);
+  const listed = [...head.matchAll(/\[([^\]]+)\]\(#/g)].map(([, subject]) => subject);
+  assert.deepEqual(
+    listed,
+    subjects.map((each) => each.split("\n")[0]),
+  );
 });
 
 test("the documentation's JSON is JSON", () => {

@@ -201,6 +201,36 @@ test("a package names the maintainer and the homepage of whoever builds it", { s
   assert.doesNotMatch(textIn(tree, "DEBIAN/control"), /^Homepage:/m);
 });
 
+test("a package's changelog has each entry that CHANGELOG.md has of its version", { skip: noDpkg }, () => {
+  const sections = readFileSync(join(root, "CHANGELOG.md"), "utf8").split(/^## /m);
+  const own = sections.find((each) => each.startsWith(version)) ?? "";
+  const entries = own.split(/^- /m).slice(1);
+  assert.ok(entries.length > 0, `CHANGELOG.md has no entry of ${version}`);
+  const packaged = textIn(tree, "usr/share/doc/posline/changelog.gz");
+  assert.ok(packaged.startsWith(`posline (${version}) stable; urgency=medium\n`), packaged);
+  const text = packaged.replaceAll(/\s+/g, " ");
+  for (const entry of entries) assert.ok(text.includes(entry.split(/^#/m, 1).join("").replaceAll(/\s+/g, " ").trim()), entry);
+});
+
+test("changelog() takes the release's own entries with their kind, and refuses a release that has none", async () => {
+  const { changelog } = (await import(new URL("../../scripts/deb/control.mjs", import.meta.url).href)) as {
+    readonly changelog: (release: object, markdown: string) => string;
+  };
+  const release = {
+    version: "0.2.0",
+    date: new Date(0),
+    standalone: false,
+    publisher: { maintainer: "Till <till@till.example>" },
+  };
+  const markdown =
+    "# Changelog\n\n## Next\n\n- no\n\n## 0.2.0\n\n### Added\n\n- one\n  more\n\n### Fixed\n\n- two\n\n## 0.1.0\n\n- old\n";
+  assert.match(
+    changelog(release, markdown),
+    /^posline \(0\.2\.0\) .*\n\n {2}\* Added: one more\n {2}\* Fixed: two\n\n -- Till/,
+  );
+  assert.throws(() => changelog({ ...release, version: "0.2" }, markdown), /CHANGELOG\.md has no heading for 0\.2: /);
+});
+
 test("scripts/deb.mjs refuses a maintainer or a homepage that dpkg could not read, and says how to write it", {
   skip: noDpkg,
 }, () => {
