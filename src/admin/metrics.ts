@@ -326,7 +326,7 @@ export const metrics: readonly Metric[] = [
   ...processMetrics,
 ];
 
-/** The metrics as a Markdown table, for docs/operations.md. */
+/** The metrics as a Markdown table, for docs/monitoring.md. */
 export function metricTable(): string {
   const rows = metrics.map(({ name, type, labels, help }) => {
     const named = labels.length === 0 ? "" : `{${labels.join(",")}}`;

@@ -41,8 +41,8 @@ const stops: NotReady = {
   cure: "wait until it has started again: systemctl status posline",
 };
 
-/** Milliseconds after which a recovery isn't one of those that end by themselves: a terminal that is there answers its first probe. */
-const usualRecoveryMs = 3_000;
+/** Milliseconds after which a recovery isn't one of those that end by themselves: three services at 9600 baud have 25 s (docs/limits.md). */
+const usualRecoveryMs = 30_000;
 
 /** What to do about a line in each state, after so many milliseconds in it; undefined where a request is sent at once. */
 const cures: Readonly<Record<StatusLineState, ((name: string, sinceMs: number) => string) | undefined>> = {
@@ -51,7 +51,7 @@ const cures: Readonly<Record<StatusLineState, ((name: string, sinceMs: number) =
   open: undefined,
   recovering: (name, sinceMs) =>
     sinceMs < usualRecoveryMs
-      ? `wait: this usually takes less than a second; if it takes longer: posline doctor --line ${name}`
+      ? `wait: this takes a few seconds, at 9600 baud up to half a minute; if it takes longer: posline doctor --line ${name}`
       : `posline doctor --line ${name}`,
   down: (name) => `posline doctor --line ${name}`,
   closed: () => "the line is closed for good: systemctl restart posline",

@@ -42,7 +42,7 @@ export interface Fate {
 /** What of a fate's kinds a world may have. */
 export type FateKind = Fate["kind"];
 
-/** All that stay within what docs/operations.md#limits says can be detected. */
+/** All that stay within what docs/limits.md says can be detected. */
 export const detectable: readonly FateKind[] = [
   "request lost",
   "reply lost",
@@ -92,7 +92,7 @@ export interface OddFirmware {
   readonly fromRequest: number;
 }
 
-/** It may be an answer to anything: the first one can't be told from a call's (docs/operations.md#limits). */
+/** It may be an answer to anything: the first one can't be told from a call's (docs/limits.md). */
 const bareSuccess = '{"status":"success"}';
 
 /** Most terminals answer their probes as the contracts say. */

@@ -70,7 +70,7 @@ const chances = [
 /** Milliseconds beside what a call waits for, in which it is answered: its turn, its reply, its record, and a busy machine. */
 const callMsMax = 45_000;
 
-/** Milliseconds in which the box is ready again: the longest recovery that docs/operations.md has of terminals that answer at once. */
+/** Milliseconds in which the box is ready again: the longest recovery that docs/limits.md has of terminals that answer at once. */
 const readyMsMax = 360_000;
 
 /** Milliseconds until the bank's "there is none" proves something (`absentsAfterMs`), with the questions that are needed. */

@@ -54,8 +54,39 @@ test("emulator.md's table of endings is the emulator's", () => {
   assert.ok(page("docs/emulator.md").includes(magicAmountsTable()), `print it anew:\n${magicAmountsTable()}`);
 });
 
-test("operations.md's table of metrics is the code's", () => {
-  assert.ok(page("docs/operations.md").includes(metricTable()), `print it anew:\n${metricTable()}`);
+test("monitoring.md's table of metrics is the code's", () => {
+  assert.ok(page("docs/monitoring.md").includes(metricTable()), `print it anew:\n${metricTable()}`);
+});
+
+test("monitoring.md's table of alerts has each alert of posline.rules.yml, with its severity and its wait", () => {
+  const rules = readFileSync(new URL("scripts/prometheus/posline.rules.yml", root), "utf8");
+  const alerts = rules.split("- alert: ").slice(1);
+  const shipped = alerts.map((alert) => {
+    const [, name, , wait = "at once", severity] = /^(\w+)\n[\s\S]*?( for: (\w+)\n[\s\S]*?)?severity: (\w+)/.exec(alert) ?? [];
+    return [`\`${name}\``, severity, wait];
+  });
+  const told = rows(section("docs/monitoring.md", "Which alerts are there\\?"));
+  assert.deepEqual(
+    told.map((cells) => cells.slice(0, 3)),
+    shipped,
+  );
+  // Also those that are to be muted at night.
+  for (const [name] of documentation.matchAll(/\bPosline(?!\w*Error)[A-Z]\w+\b/g)) {
+    assert.ok(
+      alerts.some((alert) => alert.startsWith(`${name}\n`)),
+      name,
+    );
+  }
+});
+
+test("each alert's runbook is a page and a heading that there are", () => {
+  const rules = readFileSync(new URL("scripts/prometheus/posline.rules.yml", root), "utf8");
+  const runbooks = [...rules.matchAll(/^ +runbook: ([^#\n]+)(?:#(.*))?$/gm)];
+  assert.equal(runbooks.length, rules.split("- alert: ").length - 1);
+  for (const [, path = "", anchor] of runbooks) {
+    assert.ok(pages.has(path), path);
+    if (anchor !== undefined) assert.ok(anchorsOf(path).includes(anchor), `${path} has no heading #${anchor}`);
+  }
 });
 
 test("a table that is printed from a file names one that there is", () => {
@@ -100,8 +131,8 @@ test("configuration.md's keys and variables are those that the configuration has
   assert.ok(text.includes(`| \`journal.onFailure\` | \`"${journalDefaults.onFailure}"\` |`));
 });
 
-test("operations.md's exit codes are those that there are", () => {
-  const table = section("docs/operations.md", "Signals and exit codes");
+test("support.md's exit codes are those that there are", () => {
+  const table = section("docs/support.md", "What do signals and exit codes mean\\?");
   const codes = [...table.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
   assert.deepEqual(
     codes,
@@ -279,16 +310,19 @@ test("the documentation's commands for the box name units, files and packages th
   for (const [, path = ""] of documentation.matchAll(/^\| `\/(usr[^`]*)` \|/gm)) assert.ok(installed.includes(path), path);
 });
 
-test("operations.md's other port is one change to posline.socket", () => {
-  const streams = (text: string) => [...text.matchAll(/^ListenStream=(\S+)$/gm)].map(([, address = ""]) => address);
+test("remote-tills.md's other port is one more of posline.socket, at both addresses of localhost", () => {
+  const streams = (text: string) => [...text.matchAll(/^ListenStream=(\S*)$/gm)].map(([, address = ""]) => address);
   const ours = streams(readFileSync(new URL("systemd/posline.socket", root), "utf8"));
-  const [block = ""] = blocks("ini");
-  assert.match(block, /^\[Socket\]\nListenStream=\n/, "an empty one takes the others away first");
-  const portOf = (address: string) => address.slice(address.lastIndexOf(":") + 1);
-  const others = streams(block).filter((address) => !ours.includes(address));
-  assert.equal(new Set(others.map(portOf)).size, 1);
-  assert.equal(streams(block).length, ours.length);
-  for (const address of ours) assert.ok(page("docs/operations.md").includes(portOf(address)), address);
+  const [block = ""] = blocks("ini", page("docs/remote-tills.md"));
+  assert.match(block, /^\[Socket\]\n/);
+  const portOf = (address: string) => address.slice(address.lastIndexOf(":"));
+  const [added = ""] = streams(block).map(portOf);
+  assert.ok(added !== "" && !ours.map(portOf).includes(added), added);
+  // An empty one would take the others away.
+  assert.deepEqual(
+    streams(block),
+    ours.filter((address) => portOf(address) === ":8888").map((address) => address.replace(":8888", added)),
+  );
 });
 
 test("the documentation shows nothing to paste that only looks like a command", () => {

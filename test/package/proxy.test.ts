@@ -12,7 +12,7 @@ import { PoslineProcess } from "../support/posline-process.ts";
 import { until } from "../support/until.ts";
 import { folder, root } from "./packages.ts";
 
-/** The configuration of nginx in docs/operations.md, as it stands there but for ports, name and certificate. */
+/** The configuration of nginx in docs/remote-tills.md, as it stands there but for ports, name and certificate. */
 
 const nginx = "/usr/sbin/nginx";
 const noNginx =
@@ -20,8 +20,7 @@ const noNginx =
 
 /** A server with the documentation's block, which logs nothing and keeps its files in a folder of its own. */
 async function proxied(port: number, bank: number, admin: number): Promise<ChildProcess> {
-  const blocks = readFileSync(join(root, "docs/operations.md"), "utf8").matchAll(/```nginx\n([\s\S]*?)```/g);
-  const [block = "", adminBlock = ""] = [...blocks].map(([, text]) => text);
+  const [, block = ""] = /```nginx\n([\s\S]*?)```/.exec(readFileSync(join(root, "docs/remote-tills.md"), "utf8")) ?? [];
   const files = folder();
   writeFileSync(join(files, "box.pem"), certificate);
   writeFileSync(join(files, "box.key"), key);
@@ -31,7 +30,6 @@ async function proxied(port: number, bank: number, admin: number): Promise<Child
     .replaceAll("box.example", "localhost")
     .replace("/etc/ssl/certs", files)
     .replace("/etc/ssl/private", files)
-    .replace("location / {", `${adminBlock} location / {`)
     .replace("127.0.0.1:8880", `127.0.0.1:${admin}`)
     .replace("127.0.0.1:8888", `127.0.0.1:${bank}`);
   const temporary = ["fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${files}/other;`).join(" ");
@@ -112,7 +110,7 @@ function firstPieceOverTls(port: number, path: string): Promise<string> {
   });
 }
 
-test("nginx as operations.md configures it relays calls over TLS, and refuses another name", { skip: noNginx }, async () => {
+test("nginx as remote-tills.md configures it relays calls over TLS, and refuses another name", { skip: noNginx }, async () => {
   const posline = new PoslineProcess(["serve", "--emulated"]);
   let child: ChildProcess | undefined;
   try {

@@ -97,7 +97,7 @@ const job = fc
 
 /**
  * What may befall; `silentMs` is how long the terminal may say nothing and then answer all the same. A second answer comes
- * without a pause: with one it may be taken for the next request's, and no line could know (docs/operations.md, Limits).
+ * without a pause: with one it may be taken for the next request's, and no line could know (docs/limits.md).
  */
 function scheduleOf(silentMs: number, deadly: readonly Death["who"][]): fc.Arbitrary<Schedule> {
   const fault = fc.oneof(
