@@ -8,10 +8,12 @@ import type { Log } from "../../src/core/log.ts";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
 import { answering, Terminal } from "../support/terminal.ts";
+import { pageRows } from "./pages.ts";
 
 /**
- * Facts about the house, printed by `npm run house`: how large the rooms are, and how many files a call runs through. The files are
- * counted by coverage: a bridge in this process, with a terminal on a pty at the other end of its line.
+ * Facts about the house, printed by `npm run house`: how long the pages and their sentences are, how large the rooms, and how many
+ * files a call runs through. The files are counted by coverage: a bridge in this process, with a terminal on a pty at the other end
+ * of its line.
  */
 
 const src = fileURLToPath(new URL("../../src/", import.meta.url));
@@ -58,6 +60,9 @@ const silent: Log = {
   setLevel: () => {},
   flush: () => {},
 };
+
+for (const cells of pageRows()) console.log(`| ${cells.join(" | ")} |`);
+console.log("");
 
 const folder = scratchFolder();
 const terminal = new Terminal(
