@@ -109,13 +109,6 @@ test("promtool finds no fault in the alerts, their tests pass, and the scrape ex
   promtool(["check", "config", join(folder, "prometheus.yml")]);
 });
 
-test("the query for silent boxes in docs/fleet.md is one that promtool tests", () => {
-  const page = readFileSync(fileURLToPath(new URL("../../docs/fleet.md", import.meta.url)), "utf8");
-  const [, query] = /^```\n(count_over_time.*)\n```$/m.exec(page) ?? [];
-  const tested = readFileSync(join(folder, "posline.rules.test.yml"), "utf8");
-  assert.ok(query !== undefined && tested.includes(`- expr: ${query}\n`), query);
-});
-
 test("each alert says what happened, what it means, and what to do by a command that there is", () => {
   const help = execFileSync(process.execPath, [bundle, "--help"], { encoding: "utf8" });
   const alerts = rules.split("- alert: ").slice(1);
