@@ -292,7 +292,7 @@ test("the documentation's configurations load, in the bridge or the gateway", as
   const secret = join(folder.path, "secret");
   writeFileSync(secret, "MERCHANT-1\n");
   const examples = blocks("json").filter((each) => /"lines": \{\s+"\w+": \{ "path"/.test(each));
-  assert.equal(examples.length, 4, "README's, two of configuration.md, gateway.md's");
+  assert.equal(examples.length, 5, "README's, two of configuration.md, install.md's, gateway.md's");
   try {
     for (const example of examples) {
       writeFileSync(file, example.replaceAll(/\/etc\/posline\/(?:merchant-id|api-key)/g, secret));

@@ -34,19 +34,25 @@ export interface MagicAmount {
   readonly words: { readonly bank?: string; readonly qr?: string; readonly fiscal?: string } | { readonly all: string };
 }
 
+/** @param checks How many questions are answered "in progress", or the letter that stands for it. */
+const slowWords = (checks: number | "N") => ({
+  bank: `in progress for ${checks} /check, then approved`,
+  qr: `in progress for ${checks} /check, then paid`,
+  fiscal: `code 44, then docStatus 0 for ${checks} /check_status, then closed`,
+});
+
 const slow = (digits: number, checks: number): MagicAmount => ({
   digits,
   effect: { outcome: { name: "slow", checks } },
-  words: {
-    bank: `in progress for ${checks} /check, then approved`,
-    qr: `in progress for ${checks} /check, then paid`,
-    fiscal: `code 44, then docStatus 0 for ${checks} /check_status, then closed`,
-  },
+  words: slowWords(checks),
 });
 
 const wire = (digits: number, fault: WireFault, all: string): MagicAmount => ({ digits, effect: { fault }, words: { all } });
 
-export const magicAmounts: readonly MagicAmount[] = [
+/** 61 to 69: the last digit says how often. */
+const slowByLastDigit: readonly MagicAmount[] = [1, 2, 3, 4, 5, 6, 7, 8, 9].map((checks) => slow(60 + checks, checks));
+
+const singles: readonly MagicAmount[] = [
   {
     digits: 3,
     effect: { outcome: { name: "in-doubt" } },
@@ -111,8 +117,9 @@ export const magicAmounts: readonly MagicAmount[] = [
     effect: { outcome: { name: "card-timeout" } },
     words: { bank: "ERROR, code -54", qr: "error: nobody paid in time", fiscal: "code 8 when paid by card" },
   },
-  ...[1, 2, 3, 4, 5, 6, 7, 8, 9].map((checks) => slow(60 + checks, checks)),
 ];
+
+export const magicAmounts: readonly MagicAmount[] = [...singles, ...slowByLastDigit];
 
 const byDigits = new Map(magicAmounts.map((each) => [BigInt(each.digits), each]));
 
@@ -137,14 +144,14 @@ export const digitsOf = ({ digits }: MagicAmount) => String(digits).padStart(2, 
 
 /** The table as Markdown, for docs/emulator.md. */
 export function magicAmountsTable(): string {
-  const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  const row = (ending: string, name: string, words: MagicAmount["words"]) => {
+    const texts = "all" in words ? [words.all, "the same", "the same"] : [words.bank, words.qr, words.fiscal];
+    return `| **${ending}** | \`${name}\` | ${texts.map((text) => text ?? "").join(" | ")} |`;
+  };
   return [
-    row(["ending", "name", "bank", "qr", "fiscal"]),
-    row(["---", "---", "---", "---", "---"]),
-    ...magicAmounts.map((each) => {
-      const { effect, words } = each;
-      const texts = "all" in words ? [words.all, "the same", "the same"] : [words.bank, words.qr, words.fiscal];
-      return row([`**${digitsOf(each)}**`, `\`${effectName(effect)}\``, ...texts.map((text) => text ?? "")]);
-    }),
+    "| ending | name | bank | qr | fiscal |",
+    "| --- | --- | --- | --- | --- |",
+    ...singles.map((each) => row(digitsOf(each), effectName(each.effect), each.words)),
+    row("6N", "slow:N", slowWords("N")),
   ].join("\n");
 }
