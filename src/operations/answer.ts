@@ -7,7 +7,7 @@ import { parseExactObject } from "../settle/exact-json.ts";
 import { statesEnd, verdictIn } from "../settle/proof.ts";
 import { provenName, type SettleState } from "../settle/state.ts";
 import type { AskedCall } from "./asked-call.ts";
-import type { QuestionEnd } from "./asking.ts";
+import type { EndedQuestion } from "./asking.ts";
 import type { Known } from "./known.ts";
 import { answeredOf } from "./question.ts";
 
@@ -20,7 +20,7 @@ export interface Told {
   /** What its sending was answered; undefined where it was sent before. */
   readonly start: Reply | Fault | undefined;
   /** How its sending ended, for who came later, or the last question about it. */
-  readonly last: QuestionEnd | undefined;
+  readonly last: EndedQuestion | undefined;
   readonly polls: number;
   /** Why no answer to a question counts for it, in words; undefined where it does. */
   readonly whyNot: string | undefined;

@@ -40,7 +40,7 @@ export interface AskingService extends AskedService {
 }
 
 /** How a question ended. */
-export interface QuestionEnd {
+export interface EndedQuestion {
   readonly route: string;
   readonly ending: Reply | Fault;
 }
@@ -56,7 +56,7 @@ export interface Watch {
   callers: number;
   polls: number;
   /** How its sending ended, or the last question about it. */
-  last: QuestionEnd | undefined;
+  last: EndedQuestion | undefined;
 }
 
 /** When an operation is to be asked about next, and how many of the gaps are over. */
@@ -153,7 +153,7 @@ export class Asking {
   }
 
   /** Asks once about an operation; undefined where it can't be asked about. */
-  ask(sending: Sending, requestId?: string, caller?: Presence): Promise<QuestionEnd | undefined> {
+  ask(sending: Sending, requestId?: string, caller?: Presence): Promise<EndedQuestion | undefined> {
     const { service, requestId: id } = sending.sent;
     const subject = this.#subjectOf(sending);
     if (subject === undefined || this.cannotAsk(sending) !== undefined) return Promise.resolve(undefined);
@@ -170,7 +170,7 @@ export class Asking {
     route: string,
     text: string,
     { requestId, caller }: { readonly requestId: string | undefined; readonly caller?: Presence | undefined },
-  ): Promise<QuestionEnd> {
+  ): Promise<EndedQuestion> {
     const line = this.#services.get(name)?.line.name ?? name;
     const turns = this.#turns.get(line) ?? new Turns();
     this.#turns.set(line, turns);

@@ -5,7 +5,7 @@ import { Presence } from "../core/presence.ts";
 import { freshState } from "../settle/state.ts";
 import { toldOf } from "./answer.ts";
 import { type AskedCall, askedCall, configurationChanged, isFollowUp, isOfRoute, keyReused } from "./asked-call.ts";
-import { type Asking, type QuestionEnd, tried } from "./asking.ts";
+import { type Asking, type EndedQuestion, tried } from "./asking.ts";
 import { Before } from "./before.ts";
 import type { Hearing } from "./hearing.ts";
 import { standingOf } from "./known.ts";
@@ -156,7 +156,7 @@ export class Following {
     await this.#waiting.flightEnded(sending, untilMs);
     if (sending.endedMs === undefined) throw stillAwaited(asked, this.#operations.isWhole && isRecorded(sending));
     // Its terminal's words for an end that is known already.
-    let last: QuestionEnd | undefined;
+    let last: EndedQuestion | undefined;
     let asks = 0;
     if (start === undefined && this.#operations.knownOf(sending).end !== undefined) {
       last = await this.#asking.ask(sending, requestId);
