@@ -308,6 +308,6 @@ test("the documentation's configurations load, in the bridge or the gateway", as
   }
 });
 
-test("client.md's program is the one that the types are checked with", () => {
+test("typescript.md's program is the one that the types are checked with", () => {
   assert.deepEqual(blocks("ts"), [readFileSync(new URL("docs-client.ts", import.meta.url), "utf8")]);
 });
