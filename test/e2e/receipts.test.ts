@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
 import { until } from "../support/until.ts";
+import { blocks, page } from "./docs.ts";
 import { fiscalForm } from "./emulating.ts";
-import { pathOf, receiptPrograms, started } from "./till-programs.ts";
+import { compiledCSharp, noMono, pathOf, receiptPrograms, started } from "./till-programs.ts";
 
 /** The programs of docs/tills that make a receipt of a card sale, against the emulated bridge that `npm start` runs. */
 
@@ -50,6 +53,29 @@ for (const { file, skip, make } of receiptPrograms) {
     }
   });
 }
+
+test("README's C# sells at an emulated bridge", { skip: noMono }, async () => {
+  const folder = scratchFolder();
+  const bridge = new PoslineProcess(["serve", "--emulated"]);
+  try {
+    const [text = ""] = blocks("csharp", page("README.md"));
+    const using = ["System", "System.Linq", "System.Net.Http", "System.Text", "System.Threading.Tasks"];
+    const program = `${using.map((name) => `using ${name};`).join("\n")}
+      static class Program
+      {
+        static async Task<string> Sell() { ${text.replace(":8888", `:${await bridge.port("bank")}`)} }
+        static void Main() { Console.WriteLine(Sell().Result); Environment.Exit(0); }
+      }`;
+    const file = join(folder.path, "readme.cs");
+    writeFileSync(file, program);
+    const { printed, complaint } = await started(await compiledCSharp(file, folder.path)).ended;
+    assert.equal(printed, "approved", complaint);
+    assert.ok(text.trim().split("\n").length <= 13, "some ten lines");
+  } finally {
+    await bridge.ended("SIGTERM");
+    folder.remove();
+  }
+});
 
 /** What the terminal calls the payments that a program has shown. */
 const payments = (text: string) => [...text.matchAll(/"txn_id":"(\w+)"/g)].map(([, id]) => id);

@@ -42,10 +42,10 @@ const browserPath = "/usr/bin/chromium";
 const without = (debian: string, program: string, ...version: readonly string[]) =>
   spawnSync(program, version).status === 0 ? false : `there is no ${program} here: sudo apt-get install ${debian}`;
 
-const noMono = without("mono-mcs libmono-system-net-http4.0-cil", "mcs", "--version");
+export const noMono = without("mono-mcs libmono-system-net-http4.0-cil", "mcs", "--version");
 
 /** By Mono, which Debian has; it has no .NET. */
-async function compiledCSharp(file: string, folder: string): Promise<readonly string[]> {
+export async function compiledCSharp(file: string, folder: string): Promise<readonly string[]> {
   const program = join(folder, "program.exe");
   await run("mcs", ["-warnaserror", "-r:System.Net.Http", `-out:${program}`, file]);
   return ["mono", program];
