@@ -42,7 +42,10 @@ const browserPath = "/usr/bin/chromium";
 const without = (debian: string, program: string, ...version: readonly string[]) =>
   spawnSync(program, version).status === 0 ? false : `there is no ${program} here: sudo apt-get install ${debian}`;
 
-export const noMono = without("mono-mcs libmono-system-net-http4.0-cil", "mcs", "--version");
+const monoPackages = "mono-mcs libmono-system-net-http4.0-cil";
+export const noMono = existsSync("/usr/lib/mono/4.5/System.Net.Http.dll")
+  ? without(monoPackages, "mcs", "--version")
+  : `there is no Mono with its HttpClient here: sudo apt-get install ${monoPackages}`;
 
 /** By Mono, which Debian has; it has no .NET. */
 export async function compiledCSharp(file: string, folder: string): Promise<readonly string[]> {
