@@ -15,12 +15,14 @@ export interface Greeting {
   readonly admin: Admin | undefined;
   /** Devices on which it answers. */
   readonly devices: readonly string[];
+  /** The folder of its journal; undefined where none is kept. */
+  readonly journal?: string | undefined;
   readonly services: Config["services"];
   /** Whether any sign will do. */
   readonly anySign: boolean;
 }
 
-export function greeting({ title, listening, admin, devices, services, anySign }: Greeting): string {
+export function greeting({ title, listening, admin, devices, journal, services, anySign }: Greeting): string {
   const places = listening.map(({ service, host, port, line }) => {
     return `  ${service.padEnd(7)}  http://${urlHost(host)}:${port}${line === undefined ? "" : `  on line ${line}`}`;
   });
@@ -46,6 +48,7 @@ export function greeting({ title, listening, admin, devices, services, anySign }
     "",
     ...places,
     ...devices.map((path) => `  ${"line".padEnd(7)}  ${path}`),
+    ...(journal === undefined ? [] : [`  ${"journal".padEnd(7)}  ${journal}, which is removed at the end`]),
     ...(tries.length === 0 ? [] : ["", ...tryLines, ""]),
     ...tries.map((command) => `  ${command}`),
     ...declining,

@@ -1,6 +1,10 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Bridge } from "../app/bridge.ts";
 import type { EmulationFlags } from "../app/emulation.ts";
 import type { Flags, Loaded } from "../config/load.ts";
+import { messageOf } from "../core/error-code.ts";
 import { defineCommand } from "./command.ts";
 import { sourceFlags } from "./config.ts";
 import { emulatorFlags } from "./emulator-flags.ts";
@@ -26,8 +30,9 @@ export async function runServe(flags: ServeArguments): Promise<number> {
     );
     return exitCodes.usage;
   }
+  const play = flags.emulated === true ? playFolder() : {};
   return runUntilStopped({
-    flags,
+    flags: { ...flags, playFolder: play.path },
     logFormat: flags.logFormat,
     verb: "serve",
     start: async (loaded, log, sockets, tap) => {
@@ -35,6 +40,7 @@ export async function runServe(flags: ServeArguments): Promise<number> {
       const emulated = loaded.emulated ? flags : undefined;
       const bridge = await startBridge({ config: loaded.config, log, emulated, sockets, tap });
       logStart(log, "posline serves", loaded.warnings, bridge);
+      if (play.error !== undefined) log.process("warn", "no journal is kept: there is no temporary folder for it", play);
       if (loaded.emulated) await greet(loaded, bridge);
       return bridge;
     },
@@ -46,7 +52,19 @@ async function greet({ config }: Loaded, bridge: Bridge): Promise<void> {
   const { greeting } = await import("./greeting.ts");
   const title = "posline serves an emulated terminal, and no device is used";
   const { listening, admin } = bridge;
-  process.stderr.write(greeting({ title, listening, admin, devices: [], services: config.services, anySign: false }));
+  const journal = config.journal === false ? undefined : config.journal.folder;
+  process.stderr.write(greeting({ title, listening, admin, devices: [], journal, services: config.services, anySign: false }));
+}
+
+/** A folder that is gone with the process, for the journal of an emulated terminal: a till meets what it meets in a shop. */
+function playFolder(): { readonly path?: string; readonly error?: string } {
+  try {
+    const path = mkdtempSync(join(tmpdir(), "posline-emulated-"));
+    process.on("exit", () => rmSync(path, { recursive: true, force: true }));
+    return { path };
+  } catch (error) {
+    return { error: messageOf(error) };
+  }
 }
 
 /** The first flag that only the emulator has. */

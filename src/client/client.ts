@@ -77,7 +77,14 @@ export interface HttpClientOptions extends ServicesOptions {
 /** A service's routes as methods, and its operations. */
 export type ServiceClient<S extends ContractName> = Methods<S> & {
   /**
-   * Sends an operation and follows it to its end.
+   * Sends an operation and follows it to its end: a start that was lost is sent again where the contract allows it, three times at most, and
+   * counts as not carried out once the terminal says "there is none" 30 s after the last one. confirm, cancel and final_confirm are asked
+   * about, never sent again. A key that is missing or empty is made by `newKey`.
+   *
+   * After a crash use `resume`: a new `settle` of the same key doesn't know that it was sent before, and would call it declined (fiscal:
+   * failed) where the terminal refuses the second start. `settle` and `resume` of what this client follows already, by service, route and
+   * body, wait for the same end, with the first caller's `windowMs` and `intervalMs`. A second cancel, refund or final_confirm of one qr
+   * payment, which has no key of its own, is another operation.
    * @throws TypeError, before anything is sent, for a body that is not JSON.
    */
   settle<Name extends OperationOf<S>>(
@@ -94,7 +101,8 @@ export interface Client {
   /**
    * Follows an operation on, by the last token that `settle` gave: asks what became of it, and never sends blindly. One that
    * provably wasn't sent yet is sent; one that ended without being sent ends so at once. One that this client follows already isn't
-   * followed twice: all its callers are given one end, which none of them may wait for in `onProgress`.
+   * followed twice: all its callers are given one end, which none of them may wait for in `onProgress`. Where its result is unknown,
+   * resume it before a cancel, confirm or refund under its key is settled: later each may take the other's end for its own.
    * @throws TypeError for what is not a token.
    */
   resume(token: unknown, options?: SettleOptions): Promise<Settled>;
@@ -105,7 +113,8 @@ export interface Client {
 }
 
 /**
- * A client over HTTP.
+ * A client over HTTP. In Node it lets the whole process wait 2 s, in place of 250 ms, for one address of a host before the next is tried
+ * (`net.setDefaultAutoSelectFamilyAttemptTimeout`): over a slow link no address would answer in time.
  * @throws TypeError for a url, a key or a size that no request can be built of, for a time in which no answer can come, for a name of
  * its own without a contract, and for options of other types or names.
  */

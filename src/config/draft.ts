@@ -75,6 +75,14 @@ export function leaveJournal(draft: Draft, origin: string): void {
   draft.origins.set("journal", origin);
 }
 
+/** Keeps the journal in this folder. */
+export function keepJournal(draft: Draft, folder: string, origin: string): void {
+  // A named folder means that a journal is wanted, even over a file that says false.
+  draft.journal = { ...(draft.journal === false ? {} : draft.journal), folder };
+  draft.origins.delete("journal");
+  draft.origins.set("journal.folder", origin);
+}
+
 /** Sets one key of a line, over what lower layers said. */
 export function putLine<K extends keyof LineDraft>(
   draft: Draft,

@@ -3,7 +3,16 @@ import { type ContractName, contractNames } from "../core/call.ts";
 import { suggestion } from "../core/nearest.ts";
 import { check, type Node } from "./check.ts";
 import { emulatedPath } from "./config.ts";
-import { contractOf, type Draft, type LineDraft, leaveJournal, putLine, putService, type ServiceDraft } from "./draft.ts";
+import {
+  contractOf,
+  type Draft,
+  keepJournal,
+  type LineDraft,
+  leaveJournal,
+  putLine,
+  putService,
+  type ServiceDraft,
+} from "./draft.ts";
 import { fileSchema } from "./schema.ts";
 
 /**
@@ -17,6 +26,8 @@ export interface Flags {
   readonly line?: string | undefined;
   readonly baud?: number | undefined;
   readonly emulated?: boolean | undefined;
+  /** Where the payments of an emulated terminal are recorded if there is no file, and no variable names a journal. */
+  readonly playFolder?: string | undefined;
   /** There for `posline emulate` alone: the emulator itself is what is reached, by HTTP and on a line that a flag names. */
   readonly emulate?: EmulateFlags | undefined;
   /** There for `posline gateway` alone: tills are on the lines, and the services are reached over HTTP. */
@@ -114,10 +125,7 @@ const setJournal: Applied = (draft, label, origin, value, problems) => {
   }
   const folder = check(fileSchema.properties.journal.anyOf[1].properties.folder, value, label, problems);
   if (typeof folder !== "string") return;
-  // A named folder means that a journal is wanted, even over a file that says false.
-  draft.journal = { ...(draft.journal === false ? {} : draft.journal), folder };
-  draft.origins.delete("journal");
-  draft.origins.set("journal.folder", origin);
+  keepJournal(draft, folder, origin);
 };
 
 const adminPortNode: Node = { ...fileSchema.properties.admin.properties.port, minimum: 0 };
@@ -213,7 +221,9 @@ export function applyFlags(draft: Draft, flags: Flags, problems: string[]): void
   if (flags.baud !== undefined) setLine("baudRate", flags.baud, draft, "--baud", "flag --baud", problems);
   if (flags.emulated !== true) return;
   for (const name of Object.keys(draft.lines)) putLine(draft, name, "path", emulatedPath, "flag --emulated");
-  leaveJournal(draft, "flag --emulated");
+  // Play money must not get into the bridge's journal.
+  if (draft.journal !== undefined || flags.playFolder === undefined) leaveJournal(draft, "flag --emulated");
+  else keepJournal(draft, flags.playFolder, "flag --emulated");
   for (const [name, service] of Object.entries(draft.services)) {
     if (contractOf(name, service) !== "fiscal") continue;
     if (service.merchantId !== undefined || service.merchantIdFile !== undefined) continue;

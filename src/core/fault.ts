@@ -79,16 +79,6 @@ export const retryAfterS: Readonly<Partial<Record<FaultReason, number>>> = {
   stopping: 5,
 };
 
-/** The reasons as a Markdown table, for docs/client.md. */
-export function reasonTable(): string {
-  const rows = Object.entries(faultReasons).map(([reason, meaning]) => {
-    // Each key is a reason.
-    const seconds = retryAfterS[reason as FaultReason];
-    return `| \`${reason}\` | ${meaning} | ${seconds === undefined ? "" : `${seconds} s`} |`;
-  });
-  return ["| `X-Posline-Reason` | | `Retry-After` |", "|---|---|---|", ...rows].join("\n");
-}
-
 /** Whether a word from elsewhere, such as another posline, is one of these. */
 export function isFaultReason(word: unknown): word is FaultReason {
   return typeof word === "string" && Object.hasOwn(faultReasons, word);

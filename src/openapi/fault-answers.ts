@@ -45,7 +45,17 @@ export const reasonsOf = {
     "internal-error",
   ],
   timeout: ["no-reply"],
-  broken: ["sent-before", "reply-corrupt", "reply-too-large", "reply-ambiguous", "line-lost", "stopping", "internal-error"],
+  // Of a followed call that was sent before, no answer about it was had.
+  broken: [
+    "no-reply",
+    "sent-before",
+    "reply-corrupt",
+    "reply-too-large",
+    "reply-ambiguous",
+    "line-lost",
+    "stopping",
+    "internal-error",
+  ],
 } as const satisfies Record<FaultKind, readonly FaultReason[]>;
 
 /** Kinds of which nothing may be known of the request but that it came: no route could be read. */

@@ -30,11 +30,17 @@ export interface SettleEvent {
 }
 
 export interface SettleOptions {
-  /** Milliseconds for which it is followed once the first request has come to an end; default 180000. */
+  /**
+   * Milliseconds for which it is followed once the first request has come to an end; default 180000. Where nothing listens at the address,
+   * it is tried again after 1, 2, 4, 8 and then every 10 s until then, and is `not-sent` in the end (resumed: `unknown`).
+   */
   readonly windowMs?: number;
   /** Milliseconds between two questions; default the contract's, 1000 growing to 2000. */
   readonly intervalMs?: number;
-  /** Stops following: the result is then "unknown", unless nothing was ever sent. It doesn't stop the operation. */
+  /**
+   * Stops following: the result is then "unknown", unless nothing was ever sent. It doesn't stop the operation. Of several callers the
+   * one whose signal it is gets "unknown" at once, with a token that is only asked about; keep a token of those who wait on.
+   */
   readonly signal?: AbortSignal;
   /**
    * From its abort on nothing more is sent that could begin the operation: no start, and none again. What may have begun is asked

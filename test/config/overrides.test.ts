@@ -159,6 +159,7 @@ test("loadConfig() keeps no journal of an emulated terminal, and refuses a folde
   assert.equal(config.journal, false);
   assert.equal(origins.get("journal"), "flag --emulated");
   assert.equal((await load(plain, env, { emulate: {} })).config.journal, false);
+  assert.equal((await load(plain, {}, { emulated: true, playFolder: "/tmp/play" })).config.journal, false, "a file was read");
   assert.match(
     (await problemsOf({ ...plain, journal: { folder: "journal" } }))[0] ?? "",
     /^journal\.folder: "journal" is not valid/,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
@@ -12,6 +12,7 @@ import { endAll, fiscalForm, folder, posline, post, receipt, resultOf, saleOf } 
 after(endAll);
 
 const viewOf = async (port: number) => JSON.parse((await ask(port, "GET", "/emulator", "")).text);
+const followed = (port: number, sale: string) => ask(port, "POST", "/sale", sale, { Prefer: "wait=60" });
 const errorOf = ({ text }: HttpAnswer): string => JSON.parse(text).error;
 
 test("posline emulate --state keeps documents and operations over a restart, killed or not", async () => {
@@ -146,6 +147,47 @@ test("serve --emulated has the same emulator: control, faults over its line, and
   await again.logged((line) => line["state"] === "idle", "the line to be clean");
   assert.match(await resultOf(await again.port("bank"), "P-2"), /"APPROVED"/);
   assert.equal(await again.ended("SIGTERM"), 0);
+});
+
+test("serve --emulated without a configuration keeps a journal in a temporary folder, which is gone at the end", async () => {
+  const bridge = posline(["serve", "--emulated"], { TMPDIR: folder.path });
+  const bank = await bridge.port("bank");
+  const [, kept = ""] = await bridge.until(
+    () => / {2}journal {2}(\S+), which is/.exec(bridge.stderr) ?? undefined,
+    "a greeting",
+  );
+  assert.equal(dirname(kept), folder.path);
+  assert.ok(readdirSync(kept).includes("journal"));
+  const sold = await followed(bank, saleOf("J-1"));
+  assert.equal(sold.headers["x-posline-result"], "approved");
+  assert.equal(sold.headers["x-posline-repeat-guard"], undefined);
+  assert.equal((await followed(bank, saleOf("J-1", 1600))).status, 422, "the key is known");
+  const from = bridge.log.length;
+  bridge.child.kill("SIGHUP");
+  await bridge.logged((line) => line["msg"] === "the configuration was reloaded", "a reload", from);
+  assert.equal(await bridge.ended("SIGTERM"), 0);
+  assert.equal(existsSync(kept), false);
+});
+
+test("serve --emulated keeps no journal where a variable or a file has one, and goes on without a temporary folder", async () => {
+  const file = join(folder.path, "journal.json");
+  const services = { bank: { line: "till" } };
+  writeFileSync(file, JSON.stringify({ lines: { till: { path: "/dev/null" } }, services, journal: { folder: folder.path } }));
+  const noPorts = { POSLINE_FISCAL_PORT: undefined, POSLINE_QR_PORT: undefined };
+  for (const env of [
+    { POSLINE_JOURNAL: folder.path },
+    { POSLINE_JOURNAL: "false" },
+    { ...noPorts, POSLINE_CONFIG: file },
+    { TMPDIR: join(folder.path, "none") },
+  ]) {
+    const bridge = posline(["serve", "--emulated"], env);
+    const sold = await followed(await bridge.port("bank"), saleOf("J-1"));
+    assert.deepEqual([sold.headers["x-posline-result"], sold.headers["x-posline-repeat-guard"]], ["approved", "off"]);
+    const warned = bridge.log.some((line) => /^no journal is kept: /.test(String(line["msg"])));
+    assert.equal(warned, "TMPDIR" in env);
+    assert.equal(await bridge.ended("SIGTERM"), 0);
+  }
+  assert.equal(existsSync(join(folder.path, "journal")), false);
 });
 
 test("serve --emulated goes on without a control API where its usual port is taken", async () => {

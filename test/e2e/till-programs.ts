@@ -1,7 +1,8 @@
 import { execFile, spawn, spawnSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { type Browser, chromium } from "playwright-core";
 import { freePorts } from "../support/free-port.ts";
@@ -19,7 +20,7 @@ export interface TillProgram {
   /**
    * Makes it ready for one shop, one after the other.
    * @param folder For what is made from it; beside it there is space for what its shops share.
-   * @param port Where it finds posline, in place of 8888.
+   * @param port Where it finds posline: the address that it is given.
    */
   ready(folder: string, port: number): Promise<ReadyTill>;
 }
@@ -34,11 +35,32 @@ export interface ReadyTill {
 }
 
 const run = promisify(execFile);
+const tills = new URL("docs/tills/", root);
 const browserPath = "/usr/bin/chromium";
 
 /** How a program says its version, which shows that it is there and works: Debian's package has it. */
 const without = (debian: string, program: string, ...version: readonly string[]) =>
   spawnSync(program, version).status === 0 ? false : `there is no ${program} here: sudo apt-get install ${debian}`;
+
+const monoPackages = "mono-mcs libmono-system-net-http4.0-cil";
+export const noMono = existsSync("/usr/lib/mono/4.5/System.Net.Http.dll")
+  ? without(monoPackages, "mcs", "--version")
+  : `there is no Mono with its HttpClient here: sudo apt-get install ${monoPackages}`;
+
+/** By Mono, which Debian has; it has no .NET. */
+export async function compiledCSharp(file: string, folder: string): Promise<readonly string[]> {
+  const program = join(folder, "program.exe");
+  await run("mcs", ["-warnaserror", "-r:System.Net.Http", `-out:${program}`, file]);
+  return ["mono", program];
+}
+
+/** The programs that make a receipt of a sale: how each is made ready. */
+export const receiptPrograms = [
+  { file: "receipt.py", skip: without("python3", "python3", "--version"), make: (file: string) => ["python3", file] },
+  { file: "receipt.cs", skip: noMono, make: compiledCSharp },
+];
+
+export const pathOf = (file: string) => fileURLToPath(new URL(file, tills));
 
 export const programs: readonly TillProgram[] = [
   command("till.sh", without("curl", "curl", "--version"), (file) => ["sh", file]),
@@ -57,6 +79,7 @@ export const programs: readonly TillProgram[] = [
     await run("go", ["build", "-o", join(folder, "till"), file], { env });
     return [join(folder, "till")];
   }),
+  command("till.cs", noMono, compiledCSharp),
   {
     file: "till.html",
     skip: existsSync(browserPath) ? false : `there is no ${browserPath} here: sudo apt-get install chromium`,
@@ -74,21 +97,17 @@ function command(
     file,
     skip,
     ready: async (folder, port) => {
-      const path = join(folder, file);
-      writeFileSync(path, textOf(file, port));
-      const program = await make(path, folder);
+      const program = await make(pathOf(file), folder);
       const startWith = (words: readonly string[]) => started([...program, ...words]);
-      return { startWith, start: ({ key, amount }) => startWith([key, String(amount)]), end: async () => {} };
+      const start = ({ key, amount }: Pick<PlannedSale, "key" | "amount">) =>
+        startWith([key, String(amount), `http://localhost:${port}`]);
+      return { startWith, start, end: async () => {} };
     },
   };
 }
 
-/** As it stands in the documentation, but for the port. */
-function textOf(file: string, port: number): string {
-  return readFileSync(new URL(`docs/tills/${file}`, root), "utf8").replaceAll(/\b8888\b/g, String(port));
-}
-
-function started(words: readonly string[]): RunningTill {
+/** Runs a program; what it has complained of so far can be read. */
+export function started(words: readonly string[]): RunningTill & { readonly complaint: string } {
   const child = spawn("bash", ["-c", closeAndRun, "bash", ...words], { stdio: ["ignore", "pipe", "pipe"] });
   let printed = "";
   let complaint = "";
@@ -103,13 +122,19 @@ function started(words: readonly string[]): RunningTill {
       if (code !== null) resolve({ printed: printed.trim(), complaint: complaint.trim(), code });
     });
   });
-  return { ended, kill: () => child.kill("SIGKILL") };
+  return {
+    ended,
+    kill: () => child.kill("SIGKILL"),
+    get complaint() {
+      return complaint;
+    },
+  };
 }
 
 /** The page, on a server of its own, in a browser without a window. A tab that is closed stands for a killed till. */
 async function readyPage(_: string, port: number): Promise<ReadyTill> {
   const [pagePort = 0] = await freePorts(1);
-  const text = textOf("till.html", port);
+  const text = readFileSync(new URL("till.html", tills), "utf8");
   const server = createServer((_, response) => response.setHeader("Content-Type", "text/html").end(text));
   server.listen(pagePort, "127.0.0.1");
   // As root Chromium has no sandbox; it loads nothing but this page.
@@ -119,7 +144,12 @@ async function readyPage(_: string, port: number): Promise<ReadyTill> {
   });
   const origin = `http://localhost:${pagePort}`;
   const startWith = ([key, amount]: readonly string[]) => {
-    const asked = new URLSearchParams({ ...(key === undefined ? {} : { key }), ...(amount === undefined ? {} : { amount }) });
+    const address = `http://localhost:${port}`;
+    const asked = new URLSearchParams({
+      ...(key === undefined ? {} : { key }),
+      ...(amount === undefined ? {} : { amount }),
+      address,
+    });
     return shown(browser, `${origin}/till.html?${asked}`);
   };
   return {

@@ -64,6 +64,8 @@ test("a package holds what belongs to it, and nothing else", { skip: noDpkg }, (
     "/usr/share/posline/examples/posline.lua",
     "/usr/share/posline/examples/posline.rules.yml",
     "/usr/share/posline/examples/prometheus.yml",
+    "/usr/share/posline/examples/receipt.cs",
+    "/usr/share/posline/examples/receipt.py",
     ...tills,
     "/usr/share/posline/posline.schema.json",
     "/usr/share/zsh/vendor-completions/_posline",
