@@ -23,6 +23,14 @@ const done: readonly string[] = [
   "docs/stray-bytes.md",
   "docs/development.md",
   "docs/proof.md",
+  "README.md",
+  "docs/client.md",
+  "docs/typescript.md",
+  "docs/configuration.md",
+  "docs/recovery.md",
+  "docs/settling.md",
+  "docs/architecture.md",
+  "docs/tills/README.md",
 ];
 
 /** The most words of a sentence, and of a page's sentences on average. */
