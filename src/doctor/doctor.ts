@@ -199,7 +199,7 @@ async function* lineFindings({ name, line, config, service }: LineFacts, facts: 
   else if (holders.isFree === "unknown")
     yield [notProbed(name, "another user's program may have the device open, and a probe would disturb it", seeAll)];
   else {
-    const toProbe = { name, config: line, device: node, services: config.services };
+    const toProbe = { name, config: line, services: config.services };
     yield await (facts.scan ? scanLine : diagnoseLine)(toProbe, host, facts.progress);
   }
 }

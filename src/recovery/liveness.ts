@@ -1,4 +1,3 @@
-import type { LineConfig } from "../config/config.ts";
 import type { ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import type { JsonObject } from "../core/json-object.ts";
@@ -7,21 +6,18 @@ import { otherReading } from "../wire/crc16.ts";
 import type { Discard, Framing } from "../wire/decoded.ts";
 import { isConsole } from "./byte-patterns.ts";
 import {
-  asksToLogIn,
-  damages,
   doctorFor,
   echoes,
-  garbles,
-  late,
+  likelyCause,
   maybeNotServed,
   notAsked,
   notServed,
-  onlyEchoes,
-  otherCrc16,
   otherThanContract,
   refusalWords,
   refused,
+  type Symptom,
   silent,
+  type TroubledLine,
 } from "./causes.ts";
 import { evidenceMs, silentWarnMs } from "./limits.ts";
 import type { LineService } from "./standing.ts";
@@ -56,7 +52,15 @@ export interface ServiceLiveness {
  * What came in place of a reply, the most telling first. Bytes of a wrong speed now and then look like a frame with a wrong checksum, so
  * noise beside those tells more than they do.
  */
-const evidences = ["login prompt", "echo", "other crc16", "noise", "checksum", "late", "babble"] as const;
+const evidences = [
+  "login prompt",
+  "echo",
+  "other crc16",
+  "noise",
+  "checksum",
+  "late",
+  "babble",
+] as const satisfies readonly Symptom[];
 
 export type Evidence = (typeof evidences)[number];
 
@@ -99,13 +103,8 @@ export interface LivenessReport {
   echoes(cause: Cause): void;
 }
 
-export interface LivenessLine {
-  readonly name: string;
-  readonly config: Pick<LineConfig, "baudRate" | "crc16">;
-}
-
 export class Liveness {
-  readonly #line: LivenessLine;
+  readonly #line: TroubledLine;
   readonly #services: readonly Service[];
   readonly #report: LivenessReport;
   /** When each kind came last. */
@@ -113,7 +112,7 @@ export class Liveness {
   /** It has given back what was sent on this opening. */
   #echoes = false;
 
-  constructor(line: LivenessLine, services: readonly LineService[], report: LivenessReport) {
+  constructor(line: TroubledLine, services: readonly LineService[], report: LivenessReport) {
     this.#line = line;
     this.#report = report;
     this.#services = services.map(({ service, framing, probe }) => ({
@@ -259,7 +258,7 @@ export class Liveness {
       const { name, isReported, silentSinceMs } = service;
       if (isReported || silentSinceMs === undefined || now < silentSinceMs + silentWarnMs) continue;
       service.isReported = true;
-      this.#report.unheard(name, this.#causeOf(service));
+      this.#report.unheard(name, this.#likelyCause(service));
     }
   }
 
@@ -276,14 +275,14 @@ export class Liveness {
    */
   trouble(among?: readonly ServiceName[]): Cause | undefined {
     const service = this.#services.find(({ isReported, name }) => isReported && (among?.includes(name) ?? true));
-    return service === undefined ? undefined : this.#causeOf(service);
+    return service === undefined ? undefined : this.#likelyCause(service);
   }
 
   /** How each service of the line does. */
   view(): readonly ServiceLiveness[] {
     return this.#services.map((service) => {
       const state = stateOf(service);
-      const cause = state === "unheard" ? this.#causeOf(service) : undefined;
+      const cause = state === "unheard" ? this.#likelyCause(service) : undefined;
       const { name, heardMs } = service;
       return { service: name, state, heardMs, cause, refusal: this.#refusalOf(service) };
     });
@@ -293,38 +292,14 @@ export class Liveness {
     return this.#services.find((service) => service.name === name);
   }
 
-  /** What is likeliest, by what came in the last moments. */
-  #causeOf(service: Service): Cause {
-    const { name, config } = this.#line;
-    const { silentSinceMs } = service;
-    const speed = `baudRate ${config.baudRate}`;
-    if (silentSinceMs === undefined) return notAsked(service.name);
-    switch (evidences.find((kind) => this.#evidence.has(kind))) {
-      case "login prompt":
-        return asksToLogIn();
-      case "echo":
-        return onlyEchoes();
-      case "other crc16":
-        return otherCrc16(name, otherReading(config.crc16));
-      case "checksum":
-        return damages();
-      case "noise":
-      case "babble":
-        return garbles([
-          `compare baudRate ${config.baudRate}, parity and dataBits with the terminal's`,
-          `${doctorFor(name)} says how to see what comes`,
-        ]);
-      case "late":
-        return late();
-      default:
-        if (this.#services.some((other) => answersBeside(other, silentSinceMs))) return notServed(service.name);
-        if (this.#services.some((other) => answersBeside(other, silentSinceMs - evidenceMs)))
-          return maybeNotServed(service.name);
-        return silent([
-          `compare ${service.framing === "length" ? `${speed} and crc16 "${config.crc16}"` : speed} with the terminal's settings`,
-          `${doctorFor(name)} says how to test the terminal itself`,
-        ]);
-    }
+  /** The likeliest cause, by what came in the last moments. */
+  #likelyCause({ name, framing, silentSinceMs }: Service): Cause {
+    if (silentSinceMs === undefined) return notAsked(name);
+    const symptom = evidences.find((kind) => this.#evidence.has(kind));
+    if (symptom !== undefined) return likelyCause(symptom, this.#line);
+    if (this.#services.some((other) => answersBeside(other, silentSinceMs))) return notServed(name);
+    if (this.#services.some((other) => answersBeside(other, silentSinceMs - evidenceMs))) return maybeNotServed(name);
+    return silent(this.#line, framing === "length");
   }
 }
 
