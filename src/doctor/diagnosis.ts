@@ -93,7 +93,7 @@ export interface ProbedLine extends TroubledLine {
   readonly config: LineConfig;
 }
 
-/** What the answers of a line's services say, and what their silence does. What concerns the whole line comes first, and once. */
+/** The findings about a line's answers and silences. Findings about the whole line come first, each once. */
 export function answerFindings(line: LineToProbe, probes: readonly ServiceProbe[], result: ProbeResult): Finding[] {
   const anyAnswer = probes.some(({ answer, odd }) => answer !== undefined || odd);
   const ofLine = lineFindings(line, probes, result, anyAnswer);
@@ -138,7 +138,7 @@ const timeOf = (ms: number) => (ms < 1_000 ? `${Math.max(1, Math.round(ms))} ms`
 const messageMax = 80;
 const namesMax = 8;
 
-/** What the service says that it can do. */
+/** The operations or payment systems that the service's answer lists. */
 function capabilitiesText(json: JsonObject): string {
   const data = isObject(json["data"]) ? json["data"] : {};
   for (const operations of [json["operations"], data["operations"]]) {
@@ -177,13 +177,13 @@ function oddFinding(
 }
 
 interface LineOutcome {
-  /** Some service of the line answered. */
+  /** True if any service of the line answered. */
   readonly anyAnswer: boolean;
   /** A finding about the whole line says why this service didn't answer. */
   readonly isExplained: boolean;
 }
 
-/** Nothing came, or nothing that is an answer. */
+/** The finding for a service without an answer: nothing came, or only bytes that are none. */
 function unansweredFinding(
   line: ProbedLine,
   probe: ServiceProbe,
@@ -209,7 +209,7 @@ function unansweredFinding(
   return finding("answer", level, `${service} did not answer ${route}${readings}`, more);
 }
 
-/** What concerns the whole line: the checksum it uses, its silence, and bytes that are not an answer. */
+/** Findings about the whole line: the checksum it uses, its silence, and bytes that are not an answer. */
 function lineFindings(line: LineToProbe, probes: readonly ServiceProbe[], result: ProbeResult, anyAnswer: boolean): Finding[] {
   const findings: Finding[] = [];
   const more = { line: line.name };
@@ -238,7 +238,7 @@ function otherCrc16Finding(line: ProbedLine): Finding {
   return causeFinding("checksum", "bad", likelyCause("other crc16", line), { line: line.name, cause });
 }
 
-/** Not one byte came. */
+/** The finding for a line on which not one byte came. */
 function silenceFinding(line: LineToProbe, probes: readonly ServiceProbe[]): Finding {
   const hasCrc16 = probes.some(({ contract }) => contract.framing === "length");
   const others = [...new Set(Object.values(line.services).flatMap((other) => (other.line === line.name ? [] : [other.line])))];
@@ -246,7 +246,7 @@ function silenceFinding(line: LineToProbe, probes: readonly ServiceProbe[]): Fin
   return finding("silence", "bad", line.scanned ? `${cause}, at any speed` : cause, { line: line.name, cure });
 }
 
-/** What bytes are that are not an answer, and what to do about it. */
+/** The finding that names what bytes are that are not an answer, and what to do about it. */
 function bytesFinding(line: ProbedLine, bytes: Buffer, sent: readonly Buffer[], isHarmless: boolean): Finding {
   const pattern = bytePatternOf(bytes, sent);
   const { cause, cure } = pattern === "echo" && isHarmless ? echoes() : likelyCause(pattern, line);
