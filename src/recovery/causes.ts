@@ -11,7 +11,7 @@ import type { BytePattern } from "./byte-patterns.ts";
  * log, status, answer 503 and `posline doctor` say the same of the same trouble.
  */
 
-/** What comes in place of an answer: the doctor knows bytes by their look, a running line knows frames and what is wrong with them. */
+/** What comes in place of an answer. The doctor knows bytes by their look; a running line knows frames and what is wrong with them. */
 export type Symptom = BytePattern | "other crc16" | "checksum" | "noise" | "babble" | "late";
 
 /** The line in trouble. */
@@ -94,9 +94,9 @@ const findSpeed = (line: string, scanned: boolean) =>
     : `${doctorFor(line)} --scan finds the speed to set as baudRate`;
 
 /**
- * Not one byte comes back.
- * @param hasCrc16 A silent service has a CRC16, of which there are two readings.
- * @param otherLines Lines whose terminal may be at this cable: a terminal hears nothing in what is meant for one of another kind.
+ * The cause of a line on which not one byte comes back.
+ * @param hasCrc16 True if a silent service has a CRC16, of which there are two readings.
+ * @param otherLines Lines whose terminal may be at this cable: a terminal hears nothing in what is meant for another kind.
  */
 export function silent(
   { name, config, scanned = false }: TroubledLine,
@@ -117,7 +117,7 @@ export function silent(
   return cause("the terminal does not answer, and not one byte comes back", numbered(steps));
 }
 
-/** Nothing was asked yet, so a silence means nothing. */
+/** The cause while nothing was asked yet, so that a silence means nothing. */
 export function notAsked(service: string): Cause {
   return cause(
     `${service} has not answered since the line opened`,
@@ -131,7 +131,7 @@ export const otherThanContract = "something that its contract doesn't have";
 /** Words for an error. @param code The error's own, if it has one. */
 export const refusalWords = (code: number | undefined) => (code === undefined ? "an error" : `code ${code}`);
 
-/** The service answers, wrongly. An error to fiscal's question mostly means a wrong sign (fiscal.md, Errors, code 1). */
+/** The cause of a wrong answer to posline's own question. An error of fiscal mostly means a wrong sign (fiscal.md, Errors, code 1). */
 export function refused(
   { name, framing }: { readonly name: ServiceName; readonly framing: Framing },
   withWhat: string,
@@ -151,7 +151,7 @@ function otherVersion(line: string): string {
   return `ask the terminal's vendor whether its firmware is of the contract's version; ${tap} shows what it answers`;
 }
 
-/** Other services of the line answer, and this one does not. */
+/** The cause if other services of the line answer, and this one does not. */
 export function notServed(service: string): Cause {
   return cause(
     `${service} does not answer, though another service on this line does`,
@@ -159,7 +159,7 @@ export function notServed(service: string): Cause {
   );
 }
 
-/** Another service answered right before: either this one is off, or the terminal since then. */
+/** The cause if another service answered right before: either this one is off, or the terminal since then. */
 export function maybeNotServed(service: string): Cause {
   return cause(
     `${service} does not answer, though another service on this line did right before`,
@@ -167,7 +167,7 @@ export function maybeNotServed(service: string): Cause {
   );
 }
 
-/** What is sent comes back, and answers come too. */
+/** The cause if what is sent comes back, and answers come too. */
 export function echoes(): Cause {
   const cure =
     "nothing is to be done while calls are answered: a two-wire adapter (RS-485) hears itself, unless its echo is switched off; " +
