@@ -45,7 +45,7 @@ export interface Host {
   readonly httpGet: HttpGet;
   readonly now: () => Date;
   readonly nodeVersion: string;
-  /** The same folders as `HostPlaces`, as the line's own parts take them. */
+  /** The folders of `HostPlaces`, as the line's own parts take them. */
   readonly places: DevicePlaces;
 }
 

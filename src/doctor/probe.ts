@@ -269,7 +269,7 @@ export class ServiceProbe {
     return frame;
   }
 
-  /** What a frame means to this probe: its own answer, an error that may answer anything, or neither. */
+  /** The meaning of a frame to this probe: its own answer, an error that may answer anything, or neither. */
   kindOf({ item }: ReceivedItem): ProbeAnswer["kind"] | undefined {
     if (item.kind !== "frame" || item.framing !== this.contract.framing) return undefined;
     const read = readReply(item.payload);

@@ -22,7 +22,7 @@ export function nodeFinding({ nodeVersion }: Host): Finding {
   return finding("node", "bad", `Node ${nodeVersion} is older than ${nodeOldest.join(".")}`, { cure });
 }
 
-/** Years in which a clock is believed: a box without a battery begins at 1970, or where it was switched off. */
+/** Years in which a clock is believed: a box without a battery begins at 1970, or at the moment at which it was switched off. */
 const yearsPlausible = { min: 2025, max: 2099 } as const;
 
 /** Terminals stamp receipts with their own clock; the box's is what log and journal are read by, and what TLS needs. */

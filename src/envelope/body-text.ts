@@ -10,7 +10,7 @@ export function bodyBytes({ envelope }: Contract, body: readonly Buffer[]): Buff
   return data === undefined ? Buffer.alloc(0) : Buffer.from(unescapeValue(data), "base64");
 }
 
-/** Those bytes as text; a byte that isn't UTF-8 becomes U+FFFD. */
+/** The bytes of `bodyBytes` as text; a byte that isn't UTF-8 becomes U+FFFD. */
 export function bodyText(contract: Contract, body: readonly Buffer[]): string {
   return bodyBytes(contract, body).toString("utf8");
 }

@@ -48,7 +48,7 @@ export interface AdminListenerOptions {
   readonly config: AdminSettings;
   /** Routes by method and path, as in `GET /emulator`; a route that takes GET takes HEAD as well. */
   readonly routes: Readonly<Record<string, AdminRoute>>;
-  /** Those of `routes` that need no token. */
+  /** The `routes` that need no token. */
   readonly tokenless?: readonly string[];
   /** The status page's files by path, which need no token either: see `page-files.ts`. */
   readonly files?: ReadonlyMap<string, AdminAnswer>;

@@ -18,7 +18,7 @@ export interface OwnAnswer {
   readonly said: Said;
   /** The operation's state after the answer; undefined if it has ended, or isn't asked about. */
   readonly state: SettleState | undefined;
-  /** The same facts, as the record has them. */
+  /** Facts of the answer, as the record has them. */
   readonly fields: Pick<OutcomeRecord, "begun" | "learned" | "end">;
 }
 

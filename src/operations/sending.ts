@@ -25,7 +25,7 @@ export interface Sending {
   said: Said;
   /** True if an answer to a question said that the terminal has it. */
   isFound: boolean;
-  /** Its proven end, by answers to questions or by the person who looked. */
+  /** The proven end, by answers to questions or by the person who looked. */
   settled: OperationEnd | undefined;
   /** True if the operation under its key was aborted since. */
   isStopped: boolean;
