@@ -2,8 +2,8 @@ import { isObject, type JsonObject } from "../core/json-object.ts";
 import { logged } from "../core/log-text.ts";
 
 /**
- * What a service can do, by the answer to its probe. A terminal wrote that answer, of up to 8 MiB: what is kept of it is
- * bounded, and says so where something was left out.
+ * The operations of a service, by the answer to its probe. A terminal wrote that answer, of up to 8 MiB: the kept part is bounded, and says
+ * so if something was left out.
  */
 
 /** Operations shown of a service, or of one of its systems: the contracts have thirteen at most. */
@@ -22,14 +22,14 @@ export interface OperationList {
   readonly leftOut?: string;
 }
 
-/** What a service can do: operations (bank, fiscal), or payment systems with theirs (qr). */
+/** The operations of a service (bank, fiscal), or its payment systems with theirs (qr). */
 export type Capabilities =
   | OperationList
   | { readonly systems: readonly ({ readonly name: string } & OperationList)[]; readonly leftOut?: string };
 
-/** Reads the answer to a probe; undefined when it has neither. */
+/** Reads the answer to a probe; undefined if it names neither. */
 export function readCapabilities(answer: JsonObject): Capabilities | undefined {
-  // The fiscal contract has them at the top level, the bank contract in `data`, and some terminals don't keep to it.
+  // The fiscal contract has operations at the top level, the bank contract in `data`, and some terminals don't keep to it.
   const data = isObject(answer["data"]) ? answer["data"] : {};
   for (const list of [answer["operations"], data["operations"]]) if (Array.isArray(list)) return boundedOperations(list);
   const all: unknown = data["systems"];
@@ -57,7 +57,7 @@ function firstOf(all: readonly unknown[], max: number, what: string) {
 /** A copy, since a piece of a text keeps the whole of it in memory. */
 function boundedName(value: unknown): string {
   if (typeof value !== "string") return "?";
-  // A card number that is cut off here is out of what is shown anyway.
+  // A card number that is cut off here is beyond the shown part anyway.
   const masked = logged(value.slice(0, 4 * nameCharsMax));
   const name = masked.length <= nameCharsMax ? masked : `${masked.slice(0, nameCharsMax - 1)}…`;
   return Buffer.from(name).toString();

@@ -12,7 +12,7 @@ export const durationBoundsMs: readonly number[] = [
 ];
 
 export class DurationHistogram {
-  /** How many were in each bound and above the one before; the last is beyond all bounds. */
+  /** Counts by bound, each without the ones below; the last is beyond all bounds. */
   readonly #counts: number[] = new Array<number>(durationBoundsMs.length + 1).fill(0);
   #sumMs = 0;
 
@@ -27,7 +27,7 @@ export class DurationHistogram {
     return this.#sumMs;
   }
 
-  /** How many there were up to each bound, those below it included; the last is how many there were. */
+  /** Counts up to each bound, those below it included; the last is the count of all. */
   cumulative(): readonly number[] {
     let sum = 0;
     return this.#counts.map((count) => {

@@ -3,9 +3,9 @@ import { eventText, type PublishedEvent, sseText } from "./published-event.ts";
 import type { NotReady } from "./readiness.ts";
 
 /**
- * `GET /events`: what happens, as server-sent events, to each who watches. Publishing stands on the path of money and nearly always
- * nobody watches, so it only puts the event into a ring; text is made when it is sent, once for all who watch. What is published
- * within `gatherMs` goes out together, since a write for each event would cost the tills more than the events themselves.
+ * `GET /events`: events as server-sent events, to each watcher. Publishing stands on the path of money and nearly always nobody watches, so
+ * it only puts the event into a ring; text is made when it is sent, once for all watchers. Events published within `gatherMs` go out
+ * together, since a write for each would cost the tills more than the events themselves.
  */
 
 /** Events that are kept for a watcher that was away: a hundred exchanges or so. */
@@ -14,30 +14,30 @@ export const ringMax = 512;
 /** Milliseconds for which events are gathered before they are sent: a screen that is drawn 40 times a second shows no more. */
 const gatherMs = 25;
 
-/** Events after which they are sent sooner, so that none is overwritten in the ring before. */
+/** Events after which a gathering is sent sooner, so that none is overwritten in the ring before. */
 const gatheredMax = 128;
 
 /** Milliseconds between two signs of life: proxies cut connections that are silent for a minute, and some for half of one. */
 export const heartbeatMs = 15_000;
 
-/** Bytes sent at most of what a watcher missed, its newest events: as much as may wait behind one. */
+/** Bytes sent at most of the events that a watcher missed, the newest ones: as many as may wait for a watcher. */
 const missedBytesMax = 256 * 1024;
 
 export interface EventsOptions {
   readonly version: string;
-  /** What /readyz says: looked at when something else is sent, and at each heartbeat, while somebody watches. */
+  /** The reasons of /readyz: looked at when something else is sent, and at each heartbeat, while somebody watches. */
   readonly notReady: () => readonly NotReady[];
-  /** Something failed that should not: a bug. */
+  /** A bug: something failed that should not. */
   readonly error: (error: unknown) => void;
 }
 
-/** Where a watcher's text goes; see `http/streams`. */
+/** The stream of a watcher's text; see `http/streams`. */
 interface Watcher {
   write(text: string): void;
   end(): void;
 }
 
-/** What is asked of the stream. */
+/** The part of a request that the stream reads. */
 interface EventsRequest {
   readonly query: URLSearchParams;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -49,22 +49,22 @@ export class Events {
   readonly #start = Date.now().toString(16) + randomBytes(2).toString("hex");
   readonly #ring: (PublishedEvent | undefined)[] = new Array(ringMax).fill(undefined);
   readonly #times = new Float64Array(ringMax);
-  /** Events published so far, and so the last one's number. */
+  /** Count of events published so far, and so the last one's number. */
   #count = 0;
-  /** Up to which of them the watchers were sent. */
+  /** The number of the last event that the watchers were sent. */
   #sent = 0;
   readonly #watchers = new Set<Watcher>();
   #gathering: NodeJS.Timeout | undefined;
   #isHurried = false;
   #heartbeat: NodeJS.Timeout | undefined;
-  /** What was not ready when last looked at. */
+  /** The reasons found at the last look. */
   #lastVerdict: string | undefined;
 
   constructor(options: EventsOptions) {
     this.#options = options;
   }
 
-  /** What the admin port answers by method and path. */
+  /** The admin port's routes, by method and path. */
   get routes() {
     return { "GET /events": (_: string, request: EventsRequest) => this.#answer(request) };
   }
@@ -82,7 +82,7 @@ export class Events {
     setImmediate(() => this.#guarded(() => this.#send()));
   }
 
-  /** Sends what is left; the watchers' connections end with the port. */
+  /** Sends the rest; the watchers' connections end with the port. */
   close(): void {
     this.#guarded(() => this.#send());
     for (const watcher of [...this.#watchers]) watcher.end();
@@ -102,20 +102,20 @@ export class Events {
     };
   }
 
-  /** The number of an id, or 0 where it isn't one of this process: then all that is kept is news. */
+  /** The number of an id, or 0 if it isn't one of this process: then all that is kept is news. */
   #numberOf(id: string): number {
     const [, start, number] = /^([0-9a-f]+)-(\d{1,15})$/.exec(id) ?? [];
     const known = start === this.#start && Number(number) <= this.#count;
     return known ? Number(number) : 0;
   }
 
-  /** Sends a new watcher what it missed, and from then on what comes. */
+  /** Sends a new watcher the events that it missed, and from then on each new one. */
   #begin(watcher: Watcher, after: number | undefined, recent: number): () => void {
     this.#look();
-    // The others are brought to the same place first.
+    // The other watchers are brought to the same place first.
     this.#send();
     const missed = this.#missed(after ?? this.#count - recent);
-    // Its id is where the watcher stands, so that one that is cut off before its first event misses nothing either.
+    // The greeting's id is where the watcher stands, so that one that is cut off before its first event misses nothing either.
     const hello = { version: this.#options.version, pid: process.pid, time: new Date().toISOString(), missed: missed.length };
     watcher.write(sseText(this.#idOf(this.#count - missed.length), "hello", hello) + missed.join(""));
     this.#watchers.add(watcher);
@@ -141,7 +141,7 @@ export class Events {
     for (const watcher of [...this.#watchers]) watcher.write(": heartbeat\n\n");
   }
 
-  /** What runs by itself must not end the process: a sale may be in flight. */
+  /** Runs a timer's work. It must not end the process: a sale may be in flight. */
   #guarded(run: () => void): void {
     try {
       run();
@@ -150,7 +150,7 @@ export class Events {
     }
   }
 
-  /** Publishes whether posline is ready, where that has changed. Texts may count seconds, so they aren't compared. */
+  /** Publishes whether posline is ready, if that has changed. Texts may count seconds, so they aren't compared. */
   #look(): void {
     const reasons = this.#options.notReady();
     const now = JSON.stringify(reasons.map(({ what, line, service, state }) => [what, line, service, state]));
@@ -159,12 +159,12 @@ export class Events {
     this.publish({ event: "ready", ready: reasons.length === 0, reasons });
   }
 
-  /** Sends what came since the last time to all who watch. */
+  /** Sends the events since the last time to all watchers. */
   #send(): void {
     this.#isHurried = false;
     this.#ungather();
     if (this.#watchers.size > 0 && this.#count > this.#sent) this.#look();
-    // What that published goes out with the rest.
+    // Events that the look published go out with the rest.
     this.#ungather();
     const from = Math.max(this.#sent, this.#count - ringMax);
     this.#sent = this.#count;

@@ -16,9 +16,9 @@ export interface OutcomeTotals {
   unknown: number;
 }
 
-/** The same, and why. */
+/** Requests, counted by outcome and reason. */
 export interface OutcomeCounts extends OutcomeTotals {
-  /** Those that were not answered, by why. */
+  /** Requests that were not answered, by reason. */
   readonly reasons: Partial<Record<FaultReason, number>>;
 }
 
@@ -36,7 +36,7 @@ export function countOutcome(counts: OutcomeCounts, { outcome, reason }: Pick<Ex
   if (reason !== undefined) counts.reasons[reason] = (counts.reasons[reason] ?? 0) + 1;
 }
 
-/** What a line reports, in the shape of its own report. */
+/** Told of a line's reports, in their own shape. */
 export interface LineObserver {
   state(state: StatusLineState, reason: string): void;
   discard(discard: Discard): void;
@@ -47,7 +47,7 @@ export interface LineObserver {
 /** A clean line alternates between idle and awaiting, many times a second: here they count as one state. */
 const countedState = (state: StatusLineState) => (state === "awaiting" ? "idle" : state);
 
-/** What happened on one line since posline began, or since the configuration has had that line. */
+/** Counts of one line since posline began, or since the configuration has had that line. */
 export class LineMetrics {
   readonly #counts = noOutcomes();
   readonly #discards: Record<DiscardReason, { count: number; bytes: number }> = {
@@ -86,18 +86,18 @@ export class LineMetrics {
     };
   }
 
-  /** A request to a service of this line has ended. It becomes text only when the status is read: each exchange passes here. */
+  /** Counts a request to a service of this line that has ended. Text is made only when the status is read: each exchange passes here. */
   exchange(record: ExchangeRecord): void {
     countOutcome(this.#counts, record);
     this.#lastExchange = { timeMs: Date.now(), record };
   }
 
-  /** Milliseconds for which it has been in this state; idle and awaiting are one. 0 where the line has not reported it yet. */
+  /** Milliseconds for which the line has been in this state; idle and awaiting are one. 0 if the line has not reported it yet. */
   sinceMs(state: StatusLineState, now: number): number {
     return countedState(state) === countedState(this.#state) ? Math.max(0, now - this.#stateMs) : 0;
   }
 
-  /** When it came into its state, on `nowMs`'s scale; idle and awaiting are one. */
+  /** When the line came into its state, on `nowMs`'s scale; idle and awaiting are one. */
   get stateMs(): number {
     return this.#stateMs;
   }
@@ -117,7 +117,7 @@ export class LineMetrics {
     return this.#lastLate;
   }
 
-  /** With the key masked as in the log. */
+  /** The last exchange, with the key masked as in the log. */
   get lastExchange() {
     if (this.#lastExchange === undefined) return undefined;
     const { timeMs, record } = this.#lastExchange;

@@ -5,8 +5,8 @@ import { type DurationHistogram, durationBoundsMs } from "./duration-histogram.t
 import { type HistogramMetric, type Labels, type MetricsView, metrics, type NumberMetric } from "./metrics.ts";
 
 /**
- * Writes what is measured in Prometheus' text format. The only importer of the client library, of which registry, counter and gauge
- * are taken: the rest of it measures by itself, with timers. Each scrape fills a registry of its own, so nothing is kept in between.
+ * Writes metrics in Prometheus' text format. The only importer of the client library, of which registry, counter and gauge are used: the
+ * rest of it measures by itself, with timers. Each scrape fills a registry of its own, so nothing is kept in between.
  */
 
 /** The text, and its media type. */
@@ -28,19 +28,19 @@ function addNumbers(registry: Registry, { name, type, help, labels, read }: Numb
     return;
   }
   const gauge = new Gauge(options);
-  // Without labels it begins at 0, which isn't what it is.
+  // A gauge without labels begins at 0, which would be wrong here.
   if (samples.length === 0) gauge.remove({});
   for (const [of, value] of samples) gauge.set(of, value);
 }
 
 /**
- * The library's histogram counts by itself, at each event. Ours are counted already; the registry asks a metric for its name and
- * `get` alone, as it does with those that it has added up from several processes.
+ * The library's histogram counts by itself, at each event. Ours are counted already; the registry asks a metric for its name and `get`
+ * alone, as it does with those that it has added up from several processes.
  */
 function addHistogram(registry: Registry, { name, help, read }: HistogramMetric, view: MetricsView): void {
   const values = read(view).flatMap(([labels, histogram]) => series(name, labels, histogram));
   const metric = { name, get: async () => ({ name, help, type: "histogram", values }) };
-  // Its types know only the library's own classes.
+  // The library's types know only its own classes.
   registry.registerMetric(metric as unknown as Parameters<Registry["registerMetric"]>[0]);
 }
 

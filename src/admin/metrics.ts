@@ -7,14 +7,14 @@ import type { ServiceMetrics } from "./service-metrics.ts";
 import type { LineSource, ServiceSource, StatusLineState, StatusSources } from "./status-sources.ts";
 
 /**
- * What /metrics says, as one table: each metric with its type, its labels, its words and where its numbers are read. The
- * documentation's table is printed from it. It counts nothing, since all numbers are there already, and writes no text.
+ * The metrics of /metrics, as one table: each with its type, its labels, its words and the place of its numbers. The documentation's table
+ * is printed from it. The table counts nothing, since all numbers are there already, and writes no text.
  *
  * Labels are names of the configuration and words of closed lists, so that there are as many series as a box has lines, services and
  * routes. A series that may come begins at 0: Prometheus sees no growth in one that appears with its first event.
  */
 
-/** What is measured, at one moment. */
+/** The measured values of one moment. */
 export interface MetricsView {
   readonly version: string;
   /** The moment, on `nowMs`'s scale. */
@@ -29,12 +29,12 @@ export interface MetricsView {
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** One series, and what it is now. */
+/** A series and its present value. */
 export type Sample = readonly [labels: Labels, value: number];
 
 interface Named {
   readonly name: string;
-  /** For Prometheus and for the documentation. */
+  /** The metric's words, for Prometheus and for the documentation. */
   readonly help: string;
   readonly labels: readonly string[];
 }
@@ -60,10 +60,10 @@ const lineStates: readonly StatusLineState[] = ["down", "recovering", "idle", "a
 
 const reasons: readonly FaultReason[] = Object.keys(faultReasons).filter(isFaultReason);
 
-/** What isn't a route of the contract stands in the log as `?`. */
+/** The log has `?` for a path that isn't a route of the contract. */
 const routeLabel = (route: string) => (route === "?" ? "other" : route);
 
-/** Seconds since 1970 of a moment on `nowMs`'s scale, by the clock as it is now: right even where that was set since. */
+/** Seconds since 1970 of a moment on `nowMs`'s scale, by the clock as it is now: right even if it was set since. */
 const unixSeconds = (ms: number, now: number) => Math.round(Date.now() - (now - ms)) / 1_000;
 
 /** Reads a metric of one number for each line. */
@@ -100,7 +100,7 @@ function exchanges({ source: { contract }, metrics: { routes } }: ViewedService)
   });
 }
 
-/** When a service was heard last; nothing where no terminal is at the line's other end, as in a gateway. */
+/** When a service was heard last; nothing if no terminal is at the line's other end, as in a gateway. */
 function heard({ source: { service, line } }: ViewedService, { lines, now }: MetricsView): readonly Sample[] {
   const live = lines.find(({ source }) => source.name === line)?.source.live.liveness?.(now);
   const heardMs = live?.find((each) => each.service === service)?.heardMs;
@@ -108,7 +108,7 @@ function heard({ source: { service, line } }: ViewedService, { lines, now }: Met
   return [[{}, heardMs === undefined ? 0 : unixSeconds(heardMs, now)]];
 }
 
-/** What became of a service's probes; nothing where posline is asked and asks nobody, as in a gateway. */
+/** Counts of a service's probes; nothing in a gateway, where posline is asked and asks nobody. */
 function probes({ source: { service, line } }: ViewedService, { lines }: MetricsView): readonly Sample[] {
   const counts = lines.find(({ source }) => source.name === line)?.source.traffic?.probes.get(service);
   if (counts === undefined) return [];
@@ -292,7 +292,7 @@ export const metrics: readonly Metric[] = [
       if (journal === undefined) return [];
       const { live } = journal;
       const known = Math.max(live.unknownTotal ?? 0, live.unknown().length);
-      // 0 would say that there are none, and nobody knows.
+      // 0 would say that there are none, which nobody knows.
       return live.isReadable === false && known === 0 ? [] : [[{}, known]];
     },
   },

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import type { NumberMetric, Sample } from "./metrics.ts";
 
 /**
- * The metrics that every process has, by Prometheus' own names for them. They are read at each scrape, and nothing runs in between:
- * no timer, no meter of the event loop. What /proc doesn't say is left out.
+ * The metrics that every process has, by Prometheus' own names for them. They are read at each scrape, and nothing runs in between: no
+ * timer, no meter of the event loop. A value that /proc doesn't give is left out.
  */
 
 /** Seconds by which the moment of the start may differ from the one given before without being another: clocks drift. */
@@ -31,7 +31,7 @@ function maxFds(): number | undefined {
   return soft === undefined ? undefined : Number(soft);
 }
 
-/** One number without labels; none where it can't be read. */
+/** A single number without labels; none if it can't be read. */
 const single = (read: () => number | undefined) => (): readonly Sample[] => {
   try {
     const value = read();

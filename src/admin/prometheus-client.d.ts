@@ -1,4 +1,4 @@
-/** The parts of the library that are taken one by one; it has types for the whole alone. */
+/** The parts of the library that are imported one by one; its own types cover only the whole. */
 
 declare module "@prometheus-io/client/lib/counter.js" {
   import { Counter } from "@prometheus-io/client";

@@ -5,8 +5,8 @@ import { printableJson } from "../core/shell-text.ts";
 import type { SettledOperationSource, UnknownOperationSource } from "./status-sources.ts";
 
 /**
- * What `GET /events` sends. An event is kept as what it was published with, and becomes text only where somebody watches; its texts are
- * bounded and masked as in the log, field by field.
+ * The events of `GET /events`. An event is kept as it was published, and becomes text only if somebody watches; its texts are bounded and
+ * masked as in the log, field by field.
  */
 
 /** An exchange that isn't over. */
@@ -21,9 +21,9 @@ interface EndedExchange {
   readonly phase: "ended";
   readonly line: string;
   readonly record: ExchangeRecord;
-  /** Where it was sent. */
+  /** The parts of its time, if it was sent. */
   readonly parts: ExchangeParts | undefined;
-  /** posline asked by itself: the log has no line of it. */
+  /** True if posline asked by itself: the log has no line of it. */
   readonly background?: boolean;
 }
 
@@ -42,12 +42,12 @@ export type PublishedEvent =
   | { readonly event: "operation"; readonly operation: UnknownOperationSource | SettledOperationSource }
   | { readonly event: "ready"; readonly ready: boolean; readonly reasons: readonly unknown[] };
 
-/** An event as the stream has it: with its id, on lines of its own, its data on one of them. */
+/** An event as text of the stream: id and data on lines of their own, the data on one of them. */
 export function eventText(id: string, timeMs: number, published: PublishedEvent): string {
   return sseText(id, published.event, { time: new Date(timeMs).toISOString(), ...dataOf(published) });
 }
 
-/** One event of a stream. JSON has no line break between values unless it is asked to. */
+/** The text of one event. JSON has no line break between values unless it is asked to. */
 export function sseText(id: string, event: string, data: object): string {
   return `id: ${id}\nevent: ${event}\ndata: ${printableJson(JSON.stringify(data))}\n\n`;
 }
@@ -84,7 +84,7 @@ function openData({ exchange, phase }: OpenExchange): object {
   };
 }
 
-/** As the log has it, but for the numbers of bytes. */
+/** The data of an ended exchange as the log has it, except for the numbers of bytes. */
 function endedData({ line, record, parts, background }: EndedExchange): object {
   const { requestId, service, route, requestBytes: _request, replyBytes: _reply, ...rest } = exchangeFields(record);
   return {

@@ -12,15 +12,15 @@ export interface NotReady {
   readonly line?: string;
   readonly service?: string;
   readonly state: string;
-  /** Why it is in that state, for people. */
+  /** Why the line is in that state, for people. */
   readonly reason: string;
-  /** What to do: a command to paste, or something to wait for. */
+  /** The cure: a command to paste, or something to wait for. */
   readonly cure: string;
 }
 
 /**
- * Each reason why the next request would wait or be refused; none when all is well.
- * @param sinceMs For how many milliseconds a line has been in its state.
+ * Each reason why the next request would wait or be refused; none if all is well.
+ * @param sinceMs Milliseconds for which a line has been in its state.
  */
 export function notReady(
   { lines, journal }: StatusSources,
@@ -41,10 +41,13 @@ const stops: NotReady = {
   cure: "wait until it has started again: systemctl status posline",
 };
 
-/** Milliseconds after which a recovery isn't one of those that end by themselves: three services at 9600 baud have 25 s (docs/limits.md). */
+/**
+ * Milliseconds after which a recovery is longer than usual, and may not end by itself: three services at 9600 baud take 25 s
+ * (docs/limits.md).
+ */
 const usualRecoveryMs = 30_000;
 
-/** What to do about a line in each state, after so many milliseconds in it; undefined where a request is sent at once. */
+/** The cure for a line in each state, after so many milliseconds in it; undefined if a request is sent at once. */
 const cures: Readonly<Record<StatusLineState, ((name: string, sinceMs: number) => string) | undefined>> = {
   idle: undefined,
   awaiting: undefined,
@@ -80,7 +83,7 @@ function lineNotReady({ name, queueCallsMax, live }: LineSource, sinceMs: number
   return queueCallsMax === undefined || waiting < queueCallsMax ? unheard : [queueFull(name, queueCallsMax), ...unheard];
 }
 
-/** A clean line takes turns, and says no to the call that finds no place. */
+/** A reason for a full queue: a clean line takes calls in turn, and refuses the call that finds no place. */
 function queueFull(line: string, callsMax: number): NotReady {
   return {
     what: "line",
@@ -93,7 +96,7 @@ function queueFull(line: string, callsMax: number): NotReady {
 
 const servicesOf = (live: LineSource["live"]): readonly LiveService[] => live.liveness?.(nowMs()) ?? [];
 
-/** What keeps no till waiting, and should be known all the same. */
+/** Facts that keep no till waiting, and should be known all the same. */
 export function notesOf(sources: StatusSources): readonly string[] {
   const { journal, log } = sources;
   return [
@@ -115,7 +118,7 @@ function unprovenServices({ lines }: StatusSources): readonly string[] {
   );
 }
 
-/** Services that answer, but posline's own question with an error: what is sent to them may be refused likewise. */
+/** Services that answer posline's own question with an error: calls sent to them may be refused likewise. */
 function refusingServices({ lines }: StatusSources): readonly string[] {
   return lines.flatMap(({ live }) =>
     servicesOf(live).flatMap(({ refusal }) =>
@@ -124,20 +127,22 @@ function refusingServices({ lines }: StatusSources): readonly string[] {
   );
 }
 
-/** What is so while the journal can't be written, by `onFailure`: in the log, and in the notes. */
+/** The effect of a journal that can't be written, by `onFailure`: in the log, and in the notes. */
 export const journalFails: Readonly<Record<JournalSource["onFailure"], string>> = {
   relay: "the journal can't be written: requests are sent without a record",
   refuse: "the journal can't be written: requests that move money, print or change state are refused",
 };
 
-/** Where requests go on without a record, nobody would learn of it from a sale. */
+/** A note on the journal: if requests go on without a record, nobody would learn of it from a sale. */
 function journalNotes({ onFailure, live: { state, isReadable } }: JournalSource): readonly string[] {
   const unwritten = state === "ok" || onFailure === "refuse" ? [] : [`${journalFails[onFailure]}: ${loggedSentence(state)}`];
   const unread = "the journal has not been read since posline started: what was in doubt before is not known";
   return isReadable === false ? [...unwritten, unread] : unwritten;
 }
 
-/** A journal that fails while requests go on without a record is a note: it keeps no till waiting. */
+/**
+ * A reason if the journal refuses requests. A journal that fails while requests go on without a record is a note: it keeps no till waiting.
+ */
 function journalNotReady({ onFailure, live: { state } }: JournalSource): readonly NotReady[] {
   if (state === "ok" || onFailure !== "refuse") return [];
   const cure = 'fix the disk, or set journal.onFailure to "relay" to go on without a record';

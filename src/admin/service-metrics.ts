@@ -3,19 +3,19 @@ import type { Capabilities } from "./capabilities.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
 import { countOutcome, countTotal, noOutcomes, type OutcomeCounts, type OutcomeTotals } from "./line-metrics.ts";
 
-/** What happened at one service since posline began, or since the configuration has had that service. */
+/** Counts of one service since posline began, or since the configuration has had that service. */
 export class ServiceMetrics {
   readonly counts: OutcomeCounts = noOutcomes();
-  /** By route as the log has it: one of the contract's, or `?`; so there are as many as the contract has, and one. */
+  /** Counts by route as the log has it: one of the contract's, or `?`; so there are as many as the contract has, and one. */
   readonly routes = new Map<string, OutcomeTotals>();
   /** How long calls waited that were sent, or were refused after waiting. */
   readonly queued = new DurationHistogram();
-  /** How long those that were sent were on the line, with a reply or without. */
+  /** How long sent calls were on the line, with a reply or without. */
   readonly onLine = new DurationHistogram();
-  /** What it can do, by the answer to its last probe. */
+  /** The service's operations, by the answer to its last probe. */
   capabilities: (Capabilities & { readonly toldAt: string }) | undefined;
 
-  /** A request to it has ended. Each exchange passes here. */
+  /** Counts a request that has ended. Each exchange passes here. */
   exchange(record: ExchangeRecord): void {
     countOutcome(this.counts, record);
     const { route, outcome, queueMs, lineMs } = record;

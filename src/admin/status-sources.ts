@@ -2,7 +2,7 @@ import type { ContractName, ServiceName } from "../core/call.ts";
 import type { OperationEnd } from "../core/followed.ts";
 import type { LogHealth } from "../core/log.ts";
 
-/** What the status reads, as interfaces: lines, ports and a journal implement them without importing them. */
+/** The sources of the status, as interfaces: lines, ports and a journal implement them without importing them. */
 
 /** A bridge's line is down, recovering, idle, awaiting or closed; a gateway's is down or open. */
 export type StatusLineState = "down" | "recovering" | "idle" | "awaiting" | "closed" | "open";
@@ -11,36 +11,36 @@ export type StatusLineState = "down" | "recovering" | "idle" | "awaiting" | "clo
 export interface LiveService {
   readonly service: ServiceName;
   readonly state: "heard" | "unheard" | "unproven";
-  /** When it replied last, on `nowMs`'s scale; undefined when it did not since the line opened. */
+  /** When the service replied last, on `nowMs`'s scale; undefined if it did not since the line opened. */
   readonly heardMs: number | undefined;
-  /** Why it is probably unheard, and what to do. */
+  /** Why the service is probably unheard, and what to do; undefined unless it is. */
   readonly cause: { readonly cause: string; readonly cure: string } | undefined;
-  /** Why it answers posline's own question with an error, probably, and what to do. */
+  /** Why the service probably answers posline's own question with an error, and what to do; undefined unless it does. */
   readonly refusal?: { readonly cause: string; readonly cure: string } | undefined;
 }
 
 /** A line as it is now, read at each request for the status. */
 export interface LiveLine {
   readonly state: StatusLineState;
-  /** Why, for people. */
+  /** Why the line is in its state, for people. */
   readonly reason: string;
-  /** The device's real node while it is open, where that is known. */
+  /** The device's real node while it is open, if known. */
   readonly device?: string | undefined;
-  /** Calls in the send queue; undefined where there is no queue, as in a gateway. */
+  /** Calls in the send queue; undefined in a gateway, which has no queue. */
   readonly waiting?: number | undefined;
-  /** For how many milliseconds something that was due has not happened. */
+  /** Milliseconds by which something due is late. */
   stalledMs?(now: number): number;
-  /** Which of its services were heard; absent where no terminal is at the other end, as in a gateway. */
+  /** The state of each service of the line; absent in a gateway, which has no terminal at the other end. */
   liveness?(now: number): readonly LiveService[];
 }
 
-/** What went over a line since posline began; see `capture/line-traffic`. */
+/** Counts of a line's traffic since posline began; see `capture/line-traffic`. */
 export interface LineTrafficCounts {
   readonly sentBytes: number;
   readonly sentFrames: number;
   readonly receivedBytes: number;
   readonly receivedFrames: number;
-  /** What became of each service's probes. */
+  /** Counts of each service's probes, by ending. */
   readonly probes: ReadonlyMap<ServiceName, Readonly<Record<"answered" | "refused" | "unanswered", number>>>;
 }
 
@@ -50,21 +50,21 @@ export interface LineSource {
   readonly path: string;
   /** Calls that may wait. */
   readonly queueCallsMax?: number | undefined;
-  /** Absent where it isn't counted. */
+  /** Absent if traffic isn't counted. */
   readonly traffic?: LineTrafficCounts | undefined;
   readonly live: LiveLine;
 }
 
 export interface ServiceSource {
   readonly service: ServiceName;
-  /** Whose routes it has, where that is known. */
+  /** The contract that the service has, if known. */
   readonly contract?: ContractName | undefined;
-  /** The name of its line. */
+  /** The name of the service's line. */
   readonly line: string;
-  /** Where it is reached by tills, in a bridge. */
+  /** The host on which tills reach the service, in a bridge. */
   readonly host?: string | undefined;
   readonly port?: number | undefined;
-  /** Where it is asked, in a gateway. */
+  /** The URL at which the service is asked, in a gateway. */
   readonly upstream?: string | undefined;
 }
 
@@ -78,19 +78,19 @@ export interface UnknownOperationSource {
   readonly key?: string | undefined;
   readonly amount?: string | undefined;
   readonly cause: string;
-  /** What was tried to learn how it ended. */
+  /** The attempts to learn how the operation ended. */
   readonly tried?: TriedSource | undefined;
 }
 
-/** What was tried to learn how an operation ended. */
+/** The attempts to learn how an operation ended. */
 export interface TriedSource {
-  /** How often posline asked by itself. */
+  /** Count of posline's own questions. */
   readonly asked: number;
-  /** As ISO 8601. */
+  /** Time of the last one, as ISO 8601. */
   readonly lastAsked?: string | undefined;
   /** The last answer to anybody's question. */
   readonly lastAnswer?: string | undefined;
-  /** Why posline doesn't ask, in a sentence. */
+  /** Why posline doesn't ask, in a sentence; absent if it does. */
   readonly cannotAsk?: string | undefined;
 }
 
@@ -105,19 +105,19 @@ export interface SettledOperationSource {
 
 /** The journal of money as it is now. */
 export interface LiveJournal {
-  /** `ok`, or why it can't be written and what to do. */
+  /** `ok`, or why the journal can't be written and what to do. */
   readonly state: string;
-  /** False while it has not been read since the start: `unknown` lacks what was before. */
+  /** False if the journal has not been read since the start: then `unknown` lacks older operations. */
   readonly isReadable?: boolean | undefined;
-  /** The last one last. */
+  /** Operations of unknown outcome, in order of sending. */
   unknown(): readonly UnknownOperationSource[];
-  /** How many there are, where `unknown` gives the newest alone. */
+  /** Count of all unknown operations, if `unknown` gives only the newest. */
   readonly unknownTotal?: number | undefined;
 }
 
 export interface JournalSource {
   readonly folder: string;
-  /** What happens to requests that it can't record. */
+  /** What happens to requests that can't be recorded. */
   readonly onFailure: "refuse" | "relay";
   readonly live: LiveJournal;
 }
@@ -126,8 +126,8 @@ export interface JournalSource {
 export interface StatusSources {
   readonly lines: readonly LineSource[];
   readonly services: readonly ServiceSource[];
-  /** undefined when no journal is kept. */
+  /** undefined if no journal is kept. */
   readonly journal?: JournalSource | undefined;
-  /** The log, of which lines may be missing. */
+  /** The log's health: lines may be missing from it. */
   readonly log?: LogHealth | undefined;
 }

@@ -11,12 +11,12 @@ import { ServiceMetrics } from "./service-metrics.ts";
 import type { JournalSource, LineSource, LiveService, ServiceSource, StatusSources } from "./status-sources.ts";
 
 /**
- * Health, readiness, status and metrics for operators: whether posline runs, whether a till's next request would be sent, and the state
- * of each line and service. It keeps counters, observes lines and exchanges as the log does, and reads the rest from its sources at
- * each request. It decides nothing, opens nothing, and imports no class of a line, port or journal: `status-sources` is all it knows.
+ * Health, readiness, status and metrics for operators: whether posline runs, whether a till's next request would be sent, and the state of
+ * each line and service. The status keeps counters, observes lines and exchanges as the log does, and reads the rest from its sources at
+ * each request. It decides nothing, opens nothing, and imports no class of a line, port or journal, only `status-sources`.
  *
- * Times are as the box's clock had them, so that they agree with the log's; fields that end in `Ms` or `S` are monotonic. Text that
- * comes from a terminal or a till is bounded and masked as in the log.
+ * Times are as the box's clock had them, so that they agree with the log's; fields that end in `Ms` or `S` are monotonic. Text that comes
+ * from a terminal or a till is bounded and masked as in the log.
  */
 
 /** Operations of unknown outcome that are shown: the newest. `posline journal` has them all. */
@@ -29,7 +29,7 @@ export interface StatusAnswer {
   readonly contentType?: string;
 }
 
-/** What the admin port answers, by method and path. */
+/** The admin port's routes, by method and path. */
 type StatusRoutes = Readonly<Record<"GET /healthz" | "GET /readyz" | "GET /status", () => StatusAnswer>> &
   Readonly<Record<"GET /metrics", () => Promise<StatusAnswer>>>;
 
@@ -39,7 +39,7 @@ export class Status {
   readonly #startedMs = nowMs();
   readonly #lines = new Map<string, LineMetrics>();
   readonly #services = new Map<string, ServiceMetrics>();
-  /** The line of each service. */
+  /** Each service's line. */
   #lineOf: ReadonlyMap<string, LineMetrics> = new Map();
   #sources: StatusSources = { lines: [], services: [] };
   #stopping = false;
@@ -48,7 +48,7 @@ export class Status {
     this.#version = version;
   }
 
-  /** What the admin port answers by method and path. */
+  /** The admin port's routes, by method and path. */
   get routes(): StatusRoutes {
     return {
       "GET /healthz": () => this.healthz(),
@@ -59,8 +59,8 @@ export class Status {
   }
 
   /**
-   * Observes a line of this name from now on. The counters go on when a new configuration brings another line of the name: each
-   * line has an observer of its own.
+   * Observes a line of this name from now on. The counters go on if a new configuration brings another line of the name: each line has an
+   * observer of its own.
    */
   line(name: string): LineObserver {
     return this.#metricsOf(name).observer((service, answer) => {
@@ -71,8 +71,8 @@ export class Status {
   }
 
   /**
-   * A request has ended, with any outcome.
-   * @param line The line that it was for, where its service may have moved to another since.
+   * Counts a request that has ended, with any outcome.
+   * @param line The line that the request was for, if its service may have moved to another since.
    */
   exchange(record: ExchangeRecord, line?: string): void {
     this.#service(record.service).exchange(record);
@@ -80,7 +80,10 @@ export class Status {
     metrics?.exchange(record);
   }
 
-  /** Sets what the status reads: at the start and with each new configuration. Drops the counters of what is not in it any more. */
+  /**
+   * Sets the sources of the status: at the start and with each new configuration. Drops the counters of lines and services that it doesn't
+   * have any more.
+   */
   setSources(sources: StatusSources): void {
     this.#sources = sources;
     const names = new Set(sources.lines.map(({ name }) => name));
@@ -97,7 +100,7 @@ export class Status {
     this.#stopping = true;
   }
 
-  /** Whether the process runs: it answers, so its event loop does. */
+  /** Answers that the process runs: an answer proves that its event loop does. */
   healthz(): StatusAnswer {
     return { status: 200, text: indentedJson({ status: this.#stopping ? "stopping" : "ok" }) };
   }
@@ -141,13 +144,13 @@ export class Status {
     return { status: 200, text: indentedJson(all) };
   }
 
-  /** The counters as Prometheus scrapes them. What writes them is loaded by the first scrape: most boxes have none. */
+  /** The counters as Prometheus scrapes them. Their writer is loaded by the first scrape: most boxes have none. */
   async metrics(): Promise<StatusAnswer> {
     const { metricsText } = await import("./metrics-text.ts");
     return { status: 200, ...(await metricsText(this.metricsView())) };
   }
 
-  /** What there is to measure, as it is now. */
+  /** The present values of all that is measured. */
   metricsView(): MetricsView {
     const { lines, services, journal, log } = this.#sources;
     return {
@@ -205,7 +208,7 @@ export class Status {
   }
 }
 
-/** Whether a service was heard, and when last, since its line opened. Of a line that is down only the line says why. */
+/** Whether a service was heard, and when last, since its line opened. If a line is down only the line says why. */
 function heardStatus({ state, heardMs, cause }: LiveService, now: number) {
   return {
     state,
@@ -239,7 +242,7 @@ function journalStatus(journal: JournalSource | undefined) {
     state: loggedSentence(live.state),
     folder,
     onFailure,
-    /** What was unknown before the start is among the unknown ones. */
+    /** False if older unknown operations may be missing in the list. */
     readable: live.isReadable !== false,
     unknown: { total: Math.max(live.unknownTotal ?? 0, all.length), newest },
   };

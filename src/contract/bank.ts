@@ -38,15 +38,15 @@ const routes: readonly Route[] = [
 ];
 
 /**
- * Only /supported_operations answers with `operations`. The envelope puts it into `data`; a terminal that puts it at the top
- * level, as the fiscal service does, is believed too, for no other answer of this service has the word there either.
+ * The shape is proof, since only /supported_operations answers with `operations`. The envelope puts it into `data`; a terminal that puts it
+ * at the top level, as the fiscal service does, is believed too, for no other answer of this service has the word there either.
  */
 const probe: Probe = {
   route: "/supported_operations",
   isAnswer: (reply) => reply["status"] === "success" && operationsOf(reply) !== undefined,
 };
 
-/** Only /terminals answers with `terminals` (Endpoints). */
+/** The shape is proof, since only /terminals answers with `terminals` (Endpoints). */
 const secondProbe: SecondProbe = {
   route: "/terminals",
   body: undefined,
@@ -81,8 +81,8 @@ export const bank: Contract = {
     { code: -100, name: undefined, meaning: "critical version update required" },
     { code: -101, name: undefined, meaning: "application blocked" },
   ],
-  // Whatever is wrong with the request is -29; a generic error of sending or processing is -3, which a till recovers from by
-  // /check. This service has no sign: that kind never occurs here
+  // Any flaw of the request is -29; a generic error of sending or processing is -3, which a till recovers from by /check. This service has
+  // no sign: that kind never occurs here
   faultCodes: {
     malformed: -29,
     missing: -29,
@@ -104,7 +104,7 @@ export const bank: Contract = {
     broken: -3,
   },
   faultsInOk: ["sign", "malformed", "missing", "date", "amount"],
-  // No fault says it: rules 1 and 2 end nothing by an error without data, so -3 does as well and claims less
+  // Used by no fault: rules 1 and 2 end nothing by an error without data, so -3 ends nothing either and claims less
   inProgress: { status: "success", code: undefined },
   probe,
   secondProbe,

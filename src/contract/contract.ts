@@ -11,9 +11,9 @@ import type { Framing } from "../wire/decoded.ts";
  */
 
 /**
- * What a route does in the world. `none`: it only reads, so it may be sent twice. `money`: it moves money or registers that
- * money moved. `print`: it prints without moving money. `state`: it changes the state of the terminal, of a shift or of an
- * operation. Where several hold, the gravest stands: money, state, print. What isn't surely read-only is never `none`.
+ * A route's effect in the world. `none`: it only reads, so it may be sent twice. `money`: it moves money or registers that money moved.
+ * `print`: it prints without moving money. `state`: it changes the state of the terminal, of a shift or of an operation. If several hold,
+ * the gravest stands: money, state, print. A route that isn't surely read-only is never `none`.
  */
 export type Effect = "none" | "money" | "print" | "state";
 
@@ -21,22 +21,22 @@ export type Effect = "none" | "money" | "print" | "state";
 export interface Polling {
   /** The route to ask. */
   readonly route: string;
-  /** The fields that carry over to the question, each from the operation's request or, where that has none, its reply. */
+  /** The fields that carry over to the question, each from the operation's request or, if that has none, its reply. */
   readonly keys: readonly string[];
-  /** Where the service's own number of an operation may stand in its place: a question that has it may be about another one. */
+  /** A field with the service's own number of an operation, if there is one: a question that has it may be about another operation. */
   readonly ownNumber?: string;
   /** Recommended milliseconds between two questions. */
   readonly intervalMs: { readonly min: number; readonly max: number };
 }
 
 /**
- * What a fault says in its body, for tills that read the body alone. `error`: the contract's error envelope. `in progress`: what
- * the service answers while it can't tell the end yet. `none`: no word of the contract, since each would be taken for an end.
+ * A fault's word in its body, for tills that read the body alone. `error`: the contract's error envelope. `in progress`: as the service
+ * answers while it can't tell the end yet. `none`: no word of the contract, since each would be taken for an end.
  */
 export type FaultWord = "error" | "in progress" | "none";
 
 export interface Route {
-  /** With its leading slash. */
+  /** The route's path, with its leading slash. */
   readonly path: string;
   readonly methods: readonly ("GET" | "POST")[];
   /** Whether the route takes a body. `none` routes tolerate one, which is relayed as it came. */
@@ -44,7 +44,7 @@ export interface Route {
   readonly effect: Effect;
   /** Milliseconds from the request's last byte to the reply's first, unless configured otherwise. */
   readonly replyTimeoutMs: number;
-  /** True for the routes that go before all that waits: /abort, /terminate. */
+  /** True if the route goes before all that waits: /abort, /terminate. */
   readonly urgent: boolean;
   /** The field that names the operation, for logs and recovery. */
   readonly key: "pay_id" | "documentExtID" | undefined;
@@ -54,8 +54,8 @@ export interface Route {
   /** By a fault's outcome, the word that lets nobody take for an end, or send again, what isn't proven to allow it. */
   readonly faultWords: Readonly<Record<FaultOutcome, FaultWord>>;
   /**
-   * The highest HTTP status with which the error envelope is the service's own word. Above it, it may as well be a framework's or a
-   * proxy's, and the outcome is unknown.
+   * The highest HTTP status with which the error envelope is the service's own word. Above it, the envelope may as well be a framework's or
+   * a proxy's, and the outcome is unknown.
    */
   readonly errorStatusMax: 299 | 499 | 599;
 }
@@ -63,7 +63,7 @@ export interface Route {
 /** A code a service answers with. */
 export interface Code {
   readonly code: number;
-  /** The contract's own name, where it gives one. */
+  /** The contract's own name, if it gives one. */
   readonly name: string | undefined;
   readonly meaning: string;
 }
@@ -71,29 +71,29 @@ export interface Code {
 /** A read-only request whose answer has a shape that no other answer of the service has. */
 export interface Probe {
   readonly route: string;
-  /** Whether this parsed reply can only be the answer to the probe. */
+  /** True if this parsed reply can only be the answer to the probe. */
   isAnswer(reply: Readonly<Record<string, unknown>>): boolean;
 }
 
-/** Another read-only request, whose answer never has the probe's shape, an error neither: by it answers are told from older ones. */
+/** Another read-only request, whose answer never has the probe's shape, not even an error: it tells present answers from older ones. */
 export interface SecondProbe extends Probe {
-  /** What is sent with it, as JSON; undefined where it has no body. */
+  /** The request's body, as JSON; undefined if it has none. */
   readonly body: string | undefined;
-  /** Other routes whose replies may look like its answer. */
+  /** Other routes whose replies may look like this answer. */
   readonly alikeRoutes: readonly string[];
 }
 
-/** Where the final states of an operation stand in a reply of its polling route. */
+/** The place of an operation's final states in a reply of its polling route. */
 export interface Finals {
   /** Path in the reply, by keys. */
   readonly field: readonly string[];
-  /** Values that are final; empty when the presence of the field is. */
+  /** Values that are final; empty if the presence of the field is. */
   readonly values: readonly (string | number)[];
   /** Codes that mean "still in progress", whatever the status. */
   readonly pendingCodes: readonly number[];
   /** Whether status "error" alone ends the operation (qr), or says nothing about it without the field (fiscal, bank). */
   readonly errorIsFinal: boolean;
-  /** Codes by which the polling route says that it knows no such operation: it never arrived or was rolled back. */
+  /** Codes by which the polling route says that it knows no such operation: the operation never arrived or was rolled back. */
   readonly absentCodes: readonly number[];
 }
 
@@ -102,15 +102,15 @@ export interface Contract {
   /** The TCP port that the contract gives. */
   readonly port: number;
   readonly framing: Framing;
-  /** What stands before the route in a payload on a line, and selects the service there: `:8887` for qr. */
+  /** The text before the route in a payload on a line, which selects the service there: `:8887` for qr. */
   readonly linePrefix: string;
   /** How route and body are written: bank and qr as text, fiscal as a signed form. */
   readonly envelope: "text" | "form";
   readonly replyContentType: string;
   readonly routes: readonly Route[];
   /**
-   * The fields at the top of a request that say which operation it is, by whom, and over how much money. One that stands there
-   * twice is refused: the till's parser may read the first of them and the terminal's the last.
+   * The fields at the top of a request that say which operation it is, by whom, and over how much money. A field that is there twice is
+   * refused: the till's parser may read the first of them and the terminal's the last.
    */
   readonly decisive: readonly string[];
   readonly codes: readonly Code[];
@@ -118,7 +118,7 @@ export interface Contract {
   readonly faultCodes: Readonly<Record<FaultKind, number>>;
   /** The kinds that travel in HTTP 200, as the service itself would send them. */
   readonly faultsInOk: readonly FaultKind[];
-  /** How the service says "in progress": its envelope's status, and its code where there is one. */
+  /** How the service says "in progress": its envelope's status, and its code if there is one. */
   readonly inProgress: { readonly status: "success" | "error"; readonly code: number | undefined };
   readonly probe: Probe;
   readonly secondProbe: SecondProbe;

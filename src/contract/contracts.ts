@@ -10,7 +10,7 @@ import { qr } from "./qr.ts";
 /** The three contracts by their service. Plain data: loading them costs no schema library. */
 export const contracts: Readonly<Record<ContractName, Contract>> = { fiscal, bank, qr };
 
-/** A service's contract on its line, where the terminal may want another port in front of the route than the contract's own. */
+/** A service's contract on its line, where the terminal may want another port before the route than the contract's own. */
 export function contractOnLine({
   contract: name,
   linePort,
@@ -23,17 +23,17 @@ export function contractOnLine({
   return linePrefix === contract.linePrefix ? contract : { ...contract, linePrefix };
 }
 
-/** What selects a service in a length frame (qr.md, Endpoints); bank is also asked by a route with nothing in front. */
+/** The prefix that selects a service in a length frame (qr.md, Endpoints); bank is also asked by a route without one. */
 export function selectorOf({ linePrefix, port }: Contract): string {
   return linePrefix === "" ? `:${port}` : linePrefix;
 }
 
-/** By contract, so that one made in a test is indexed too, and forgotten with it. */
+/** Routes by contract, so that a contract made in a test is indexed too, and forgotten with it. */
 const indexes = new WeakMap<Contract, ReadonlyMap<string, Route>>();
 
 /**
- * The route of a path with its leading slash, or undefined where the contract has none. A map answers, not a plain object, so
- * that a path such as `/__proto__` finds nothing.
+ * The route of a path with its leading slash, or undefined if the contract has none. A map answers, not a plain object, so that a path such
+ * as `/__proto__` finds nothing.
  */
 export function routeOf(contract: Contract, path: string): Route | undefined {
   let index = indexes.get(contract);
@@ -60,8 +60,8 @@ export function noSuchRoute({ service, routes }: Contract, path: string): string
 }
 
 /**
- * What a call's sender must do when nobody knows what became of it.
- * @param key What the sender calls the operation, where that is known.
+ * Advice to a call's sender if the outcome is unknown.
+ * @param key The sender's name of the operation, if known.
  */
 export function adviceWhenUnknown({ service }: Contract, route: Route, key: string | undefined): string {
   if (route.effect === "none") return askAgain;

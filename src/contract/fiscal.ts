@@ -53,7 +53,7 @@ const routes: readonly Route[] = [
   post("/refund", "money", receipt),
   // Polled until docStatus 1, so that an error 5 ends nothing; 44 would claim that there is a document
   post("/check_status", "none", { key: "documentExtID" }),
-  // "Only printing is recovered via /check_copy" (Errors, code 15): it puts the copy on paper, so twice would be two copies
+  // "Only printing is recovered via /check_copy" (Errors, code 15): the route puts the copy on paper, so twice would be two copies
   post("/check_copy", "print"),
   post("/abort", "state", { key: "documentExtID", urgent: true, amounts: ["amount"] }),
   post("/open_shift", "state"),
@@ -65,20 +65,20 @@ const routes: readonly Route[] = [
   // Cash in and out of the drawer is registered in the fiscal memory: twice would be wrong by an amount of money
   post("/deposit", "money", cash),
   post("/withdraw", "money", cash),
-  // Its reply isn't shown by the contract and it has no switch against printing: taken to print
+  // The contract doesn't show the reply, and there is no switch against printing: taken to print
   post("/dates_report", "print", { replyTimeoutMs: slowReplyTimeoutMs }),
   post("/get_info", "none"),
 ];
 
-/** Only /supported_operations answers with `operations`, and on this service at the top level (Endpoints). */
+/** The shape is proof, since only /supported_operations answers with `operations`, and on this service at the top level (Endpoints). */
 const probe: Probe = {
   route: "/supported_operations",
   isAnswer: (reply) => reply["status"] === "success" && isTexts(reply["operations"]),
 };
 
 /**
- * Only /check_shift says of a shift whether it is open (Endpoints). The others of its resource (Shift) may say it too, and those whose
- * replies aren't shown; a receipt's reply with it is a receipt's.
+ * The shape is nearly proof: only /check_shift says of a shift whether it is open (Endpoints). The others of its resource (Shift) may say
+ * so too, and those whose replies aren't shown; a receipt's reply with it is a receipt's.
  */
 const secondProbe: SecondProbe = {
   route: "/check_shift",
@@ -123,10 +123,10 @@ export const fiscal: Contract = {
     { code: 23, name: "BANK_TERMINAL_NOT_CONNECTED", meaning: "bank terminal not connected" },
     { code: 44, name: "DOCUMENT_STILL_PROCESSING", meaning: "document processing in progress" },
   ],
-  // Errors, rule 2: sign 1, unparseable 2, missing field 3. A wrong date is 14; for an amount that must be greater than 0 there is no
-  // code, and 4 says that something is wrong with an amount. What isn't about the request's content is 5, after which the
-  // contract has a till resend with the same documentExtID: right after `not-sent`, and harmless after `unknown`. Shifts, reports
-  // and copies have no code for what isn't known either; no rule takes their 5 for an end, and money doesn't hang on them
+  // Errors, rule 2: sign 1, unparseable 2, missing field 3. A wrong date is 14; for an amount that must be greater than 0 there is no code,
+  // and 4 says that something is wrong with an amount. A fault that isn't about the request's content is 5, after which the contract has a
+  // till resend with the same documentExtID: right after `not-sent`, and harmless after `unknown`. Shifts, reports and copies have no code
+  // for an unknown outcome either; no rule takes their 5 for an end, and money doesn't hang on them
   faultCodes: {
     sign: 1,
     malformed: 2,

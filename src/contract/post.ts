@@ -1,6 +1,6 @@
 import type { Effect, Route } from "./contract.ts";
 
-/** Makes the routes of one contract out of what most of them have: POST, with a body, in their turn. */
+/** Makes the routes of one contract with the usual settings: POST, with a body, in their turn. */
 export function posts(common: Pick<Route, "replyTimeoutMs" | "key"> & Partial<Pick<Route, "errorStatusMax">>) {
   return (path: string, effect: Effect, more: Partial<Route> = {}): Route => ({
     path,

@@ -10,7 +10,7 @@ const replyTimeoutMs = 30_000;
 /** Flow rule 2: polled with the same pay_id, trans and pay_system; `trans` comes from the reply of /showqrcode. */
 const polling: Polling = { route: "/check", keys: ["pay_id", "trans", "pay_system"], intervalMs: { min: 1000, max: 2000 } };
 
-/** Errors: its one code says nothing, so a server's failure (5xx) can't be told from a refusal of the service's by it. */
+/** Errors: the one code says nothing, so a server's failure (5xx) can't be told from the service's refusal by it. */
 const post = posts({ replyTimeoutMs, key: "pay_id", errorStatusMax: 499 });
 
 /** Flow rule 2 goes on while the answer is success without data, and both states and rule 3 lead there from a start. */
@@ -37,13 +37,13 @@ const routes: readonly Route[] = [
   post("/final_confirm", "state", { amounts, faultWords: onceWords }),
 ];
 
-/** Only /check_connection answers with `data.systems` (Endpoints, responses). */
+/** The shape is proof, since only /check_connection answers with `data.systems` (Endpoints, responses). */
 const probe: Probe = {
   route: "/check_connection",
   isAnswer: (reply) => reply["status"] === "success" && isObject(reply["data"]) && Array.isArray(reply["data"]["systems"]),
 };
 
-/** The status of a payment that nobody made: its answer is an error, as any call's may be, and never has the probe's shape. */
+/** Asks for the status of a payment that nobody made: the answer is an error, as any call's may be, and never has the probe's shape. */
 const secondProbe: SecondProbe = {
   route: "/check",
   body: '{"pay_id":"posline","trans":"posline","pay_system":"posline"}',

@@ -6,7 +6,7 @@ import * as Type from "./typebox.ts";
 const payId = () => say.text("Integrator operation id: the idempotency and recovery key (Financial operation request)");
 const language = () => Type.Optional(say.text("Response localization hint (Financial operation request)"));
 
-/** What operations and reports have in common (Financial operation request, Report request). */
+/** The fields that operations and reports share (Financial operation request, Report request). */
 const common = {
   pay_id: Type.Optional(payId()),
   terminal: Type.Optional(

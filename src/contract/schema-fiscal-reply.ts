@@ -1,7 +1,7 @@
 import { hear } from "./schema-parts.ts";
 import * as Type from "./typebox.ts";
 
-/** What the fiscal service answers: documents, shifts, metrics. Lenient, as terminals are; bytes are relayed as they come. */
+/** The fiscal service's answers: documents, shifts, metrics. Lenient, as terminals are; bytes are relayed as they come. */
 
 /** A raw JSON value of any kind, whose contents the contract doesn't show. */
 export function whole(description: string) {

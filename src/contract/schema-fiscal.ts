@@ -57,7 +57,7 @@ const extraPayment = Type.Object(
   { description: "A payment beside the split (Extra payment object)" },
 );
 
-/** What /sale and /refund have in common (Endpoints). */
+/** The fields that /sale and /refund share (Endpoints). */
 const receipt = {
   documentID: Type.Optional(documentId()),
   documentExtID: Type.Optional(documentExtId()),
@@ -115,7 +115,7 @@ const openShift = Type.Object({ employeeName: employeeName() }, { description: "
 const closeShift = Type.Object(
   {
     employeeName: employeeName(),
-    // Not an enum: "missing or any other value behaves as check"
+    // A text and not an enum: "missing or any other value behaves as check"
     openOrdersOperation: Type.Optional(say.text("delete, renew or check; any other value behaves as check (Endpoints)")),
   },
   { description: "Closes the shift (Endpoints)" },

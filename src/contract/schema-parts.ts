@@ -1,11 +1,10 @@
 import * as Type from "./typebox.ts";
 
 /**
- * What the contracts' schemas share: the two schemas of a route, and the scalars, in two voices. What a till says is held to the
- * type that the contract writes down. What a terminal says is heard leniently, because real ones send numbers as strings,
- * strings as numbers, and null for nothing: there the first branch is the contract's own type and the others are what is
- * accepted besides. Neither bounds an int64: a value beyond 2^53 is checked as the nearest double, and the bytes that travel
- * are never touched.
+ * The parts that the contracts' schemas share: the two schemas of a route, and the scalars, in two voices. A till's word must have the type
+ * that the contract writes down. A terminal's word is read leniently, because real ones send numbers as strings, strings as numbers, and
+ * null for nothing: there the first branch is the contract's own type and the others are accepted besides. Neither bounds an int64: a value
+ * beyond 2^53 is checked as the nearest double, and the bytes that travel are never touched.
  */
 
 /** The schemas of one route. */
@@ -21,10 +20,10 @@ const int32Max = 2 ** 31 - 1;
 /** How the fiscal contract writes a document time (What the service does, rule 7). */
 const docTimePattern = "^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$";
 
-/** How it writes the dates of a report's range (the same). */
+/** How the fiscal contract writes the dates of a report's range (What the service does, rule 7). */
 const datePattern = "^\\d{4}-\\d{2}-\\d{2}$";
 
-/** What each pattern of a date asks for, in words for a message. */
+/** The form of a date that each pattern asks for, in words for a message. */
 export const dateForms: ReadonlyMap<string, string> = new Map([
   [docTimePattern, "yyyy-MM-dd HH:mm:ss"],
   [datePattern, "yyyy-MM-dd"],
@@ -50,11 +49,11 @@ export const hear = {
   /** The fiscal isShiftOpen: documented as the string 'true' or 'false'. */
   flagText: (description: string) =>
     Type.Union([Type.String({ enum: ["true", "false"] }), Type.Boolean(), Type.Null()], { description }),
-  /** `status`, the one scalar that isn't heard leniently: every decision hangs on it. */
+  /** `status`, the one scalar that isn't read leniently: every decision hangs on it. */
   status: (description: string) => Type.Enum(["success", "error"], { description }),
 };
 
-/** Keywords that ask for more only where status is "success": an error never carries a route's data. */
+/** Keywords that ask for more only if status is "success": an error never carries a route's data. */
 export function whenSuccess(then: Readonly<Record<string, unknown>>) {
   return { if: { properties: { status: { const: "success" } }, required: ["status"] }, then };
 }

@@ -26,7 +26,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** What a message and its kind are made of. */
+/** The kind and words of a problem, without its place. */
 interface Finding {
   readonly kind: Problem["kind"];
   readonly words: string;
@@ -36,12 +36,12 @@ type SchemaError = ReturnType<typeof Errors>[1][number];
 
 const indexes = new Map(Object.entries(schemas).map(([service, routes]) => [service, new Map(Object.entries(routes))]));
 
-/** The schemas of a route, or undefined where the service has no such route. */
+/** The schemas of a route, or undefined if the service has no such route. */
 export function schemasOf(service: ContractName, route: string): RouteSchemas | undefined {
   return indexes.get(service)?.get(route);
 }
 
-/** Holds a request's business payload against its route. A field that is null or an empty text counts as absent. */
+/** Checks a request's business payload against its route. A field that is null or an empty text counts as absent. */
 export function validateRequest(service: ContractName, route: string, value: unknown): Problem | undefined {
   return problem(schemasOf(service, route)?.request, withoutEmpty(value), `accept ${route}`);
 }
@@ -53,7 +53,7 @@ function withoutEmpty(value: unknown): unknown {
   return Object.fromEntries(said.map(([name, each]) => [name, withoutEmpty(each)]));
 }
 
-/** Holds a service's reply against the route that it answers. */
+/** Checks a service's reply against the route that it answers. */
 export function validateReply(service: ContractName, route: string, value: unknown): Problem | undefined {
   return problem(schemasOf(service, route)?.reply, value, `take the reply to ${route}`);
 }
@@ -63,7 +63,7 @@ function problem(schema: TSchema | undefined, value: unknown, action: string): P
     return undefined;
   }
   const [, errors] = Errors(schema, value);
-  // An error within a branch of a choice comes before the choice itself, which is what can be said in one sentence
+  // An error within a branch of a choice comes before the choice itself, which can be said in one sentence
   const first = errors.find((error) => !/\/anyOf\/\d+(\/|$)/.test(error.schemaPath));
   const finding = first === undefined ? other("the body") : findingOf(schema, first);
   return { kind: finding.kind, message: `Cannot ${action}: ${finding.words}` };
@@ -122,14 +122,14 @@ function requiredOf(branch: unknown): readonly string[] {
   return Array.isArray(listed) ? listed.map(String) : [];
 }
 
-/** How the date is written that is a field at the top of a request; undefined where it is none. */
+/** The form of a date, if a field at the top of a request is one; undefined otherwise. */
 function dateFormOf(schema: TSchema, field: string): string | undefined {
   const fields = "properties" in schema && isObject(schema.properties) ? schema.properties : {};
   const property = fields[field];
   return isObject(property) ? dateForms.get(String(property["pattern"])) : undefined;
 }
 
-/** `/items/0/itemQty` as people write it: `items[0].itemQty`. Only declared fields are ever named by it. */
+/** `/items/0/itemQty` as people write it: `items[0].itemQty`. Only declared fields are ever named so. */
 function pathOf(pointer: string): string {
   return pointer
     .slice(1)

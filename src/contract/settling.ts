@@ -4,12 +4,12 @@ import { replyTimeoutMs as bankReplyTimeoutMs } from "./bank.ts";
 import type { Route } from "./contract.ts";
 
 /**
- * What the contracts say of following an operation to its end, as data beside the tables of routes: what a start's answer means,
- * what to ask after a lost one, and when the same request may go out again. The client interprets these tables and knows no
- * route by heart. Where a final state stands in an answer is the contract's `finals`.
+ * The contracts' rules for following an operation to its end, as data beside the tables of routes: the meaning of a start's answer, the
+ * question after a lost one, and when the same request may go out again. The client interprets these tables and knows no route by heart. A
+ * final state's place in an answer is the contract's `finals`.
  *
- * Two rules stand above all: a retry is always the same request with the same key, and an answer proves an end only where it
- * can't be about anything else.
+ * Two rules stand above all: a retry is always the same request with the same key, and an answer proves an end only if it can't be about
+ * anything else.
  */
 
 /** How an operation may be proven to have ended. Bank and qr: approved, declined, reversed. Fiscal: closed, failed, unprinted. */
@@ -18,58 +18,64 @@ export type Verdict = "approved" | "declined" | "reversed" | "closed" | "failed"
 export interface SettlingRules {
   readonly route: string;
   /**
-   * What status "success" at the start means: that it is `followed` by questions, unless the answer holds a final state already,
-   * or that it has ended so, unless the answer says that it is open still.
+   * The meaning of status "success" at the start: the operation is `followed` by questions, unless the answer holds a final state already;
+   * or it has ended so, unless the answer says that it is open still.
    */
   readonly success: "followed" | Verdict;
-  /** Whether a success that has ended it shows so by the contract's `finals.field`, so that one without that field proves nothing. */
+  /** True if a success that has ended the operation has the contract's `finals.field`, so that one without that field proves nothing. */
   readonly successShowsEnd: boolean;
-  /** Whether the key names this operation, so that one is made where it is missing; false where it names an earlier one. */
+  /** True if the key names this operation, so that one is made if it is missing; false if it names an earlier one. */
   readonly ownKey: boolean;
-  /** Whether several of them may stand under one key, told apart by their amounts: what is given back of a payment, in parts. */
+  /** True if several operations may stand under one key, told apart by their amounts: refunds of a payment, in parts. */
   readonly isByAmount: boolean;
-  /** Whether a success at the start may hold a final state; else only the question's answer is believed to. */
+  /** True if a success at the start may hold a final state; otherwise only the question's answer is believed to. */
   readonly startMayEnd: boolean;
   /** The name of an end in which nothing was done. */
   readonly refused: Verdict;
-  /** By the value of the contract's `finals.field`; "" where the field's presence is the end. */
+  /** Ends by the value of the contract's `finals.field`; "" if the field's presence is the end. */
   readonly ends: Readonly<Record<string, Verdict>>;
-  /** Codes at the start which prove that nothing was begun, as long as no earlier delivery of it is in doubt. */
+  /** Codes at the start which prove that nothing was begun, as long as no earlier sending of it is in doubt. */
   readonly refusals: readonly number[];
-  /** Codes at the start after which it is sent once more, with a sign that was built anew. */
+  /** Codes at the start after which the request is sent once more, with a sign that was built anew. */
   readonly signCodes: readonly number[];
-  /** Codes at the start after which the same request with the same key is sent again; what it left behind is in doubt from then. */
+  /** Codes at the start after which the same request with the same key is sent again; the first sending is in doubt from then. */
   readonly resendCodes: readonly number[];
-  /** The same, where an earlier delivery is in doubt. */
+  /** Codes at the start after which it is sent again, if an earlier sending is in doubt. */
   readonly resendCodesInDoubt: readonly number[];
-  /** What it means once the operation was accepted: nothing, so that asking goes on, or that it was rolled back; said `absentsMin` times. */
+  /**
+   * The meaning of "there is none" once the operation was accepted: nothing, so that asking goes on, or that it was rolled back; said
+   * `absentsMin` times.
+   */
   readonly absentWhenAccepted: "ask" | "refused";
-  /** What it means of one that was accepted and then aborted (`/abort`); it must be said `absentsMin` times. */
+  /** The meaning of "there is none" for an operation that was accepted and then aborted (`/abort`); said `absentsMin` times. */
   readonly absentWhenAborted: "ask" | "refused";
   /**
-   * How often it must be said, one question after the other, to prove anything: before a start as after one. Once is enough after the terminal's
-   * own error, which says by itself that the start came to nothing (`isOwnRefusal`).
+   * How often "there is none" must be said, one question after the other, to prove anything: before a start as after one. Once is enough
+   * after the terminal's own error, which says by itself that the start failed (`isOwnRefusal`).
    */
   readonly absentsMin: number;
   /**
-   * Milliseconds after the last start in which it doesn't count, however often it is said: that start may be on its way still. Not after the
-   * terminal's own error.
+   * Milliseconds after the last start in which "there is none" doesn't count, however often it is said: that start may still be on its way.
+   * Not after the terminal's own error.
    */
   readonly absentsAfterMs: number;
   /** How often the same request may go out again in one following; after that "there is none" is waited for. */
   readonly resendsMax: number;
   /**
-   * True where the key may be that of another operation, which the question would then be answered about: what is known under
-   * the key is asked before the start, and an answer that says the same afterwards proves nothing.
+   * True if the key may be that of another operation, which the question would then be answered about: the terminal is asked about the key
+   * before the start, and an answer that says the same afterwards proves nothing.
    */
   readonly baseline: boolean;
   /** Printing is recovered apart: the code that says that only printing failed, and the route that prints, once. */
   readonly print: { readonly code: number; readonly route: string; readonly key: string } | undefined;
-  /** A field of the question that only the start's answer gives; without it an error answered to the question proves nothing. */
+  /** A field of the question that only the start's answer gives; without it an error in answer to the question proves nothing. */
   readonly learns: string | undefined;
 }
 
-/** Milliseconds for which a start that was lost may run behind a gateway: as long as bank.md has its answer awaited; fiscal.md says nothing. */
+/**
+ * Milliseconds for which a start that was lost may run behind a gateway: as long as bank.md lets its answer be awaited; fiscal.md says
+ * nothing.
+ */
 const onItsWayMs = bankReplyTimeoutMs;
 
 /** Sendings of one request beyond the first: a line that loses four in a row won't bring the fifth back either. */
@@ -86,7 +92,7 @@ const none = {
   resendCodesInDoubt: [],
   absentWhenAccepted: "ask",
   absentWhenAborted: "ask",
-  // Three in a row, so that one that ran ahead of the start doesn't decide
+  // Three in a row, so that a question that ran ahead of the start doesn't decide
   absentsMin: 3,
   absentsAfterMs: 0,
   resendsMax,
@@ -125,7 +131,7 @@ const fiscalDocument = {
   signCodes: [1],
   resendCodes: [5],
   resendCodesInDoubt: [9],
-  // An abort takes an open document away
+  // An abort removes an open document
   absentWhenAborted: "refused",
   // A document that a gateway lost sight of, and said 5 or 44 of, may not be open yet
   absentsAfterMs: onItsWayMs,
@@ -133,8 +139,8 @@ const fiscalDocument = {
 } as const;
 
 /**
- * Cash: a success says all, except with docStatus 0, which is polled (Errors, recovery behavior). Code 5 is asked about, for the
- * contract has only /sale and /refund resent after it. A document that is gone was rolled back (States and transitions).
+ * Cash: a success says all, except with docStatus 0, which is polled (Errors, recovery behavior). After code 5 the document is asked about,
+ * for the contract has only /sale and /refund resent after it. A document that is gone was rolled back (States and transitions).
  */
 const fiscalCash = {
   ...fiscalDocument,
@@ -147,19 +153,19 @@ const fiscalCash = {
 const qrPayment = { ...none, success: "followed", refused: "declined", ends: { "": "approved" }, learns: "trans" } as const;
 
 /**
- * Flow rule 3: neither polled nor sent again; what is lost stays unknown, and so does what is answered with an error. Its one code
- * stands for a missing field as for a payment system that failed midway, and there is no question by which to tell them apart.
+ * Flow rule 3: neither polled nor sent again; a lost request stays unknown, and so does one answered with an error. The one code stands for
+ * a missing field as for a payment system that failed midway, and no question tells them apart.
  */
 const qrOnce = { ...qrPayment, ownKey: false, success: "approved", resendsMax: 0, learns: undefined } as const;
 
-/** Endpoints, responses: on success data.rrn. A success without it is what a payment in progress is answered with. */
+/** Endpoints, responses: on success data.rrn. A success without it is the answer of a payment in progress. */
 const qrGivingBack = { ...qrOnce, successShowsEnd: true, isByAmount: true } as const;
 
 /** Every operation that can be followed, by service. */
 export const settlingRules: Readonly<Record<ContractName, readonly SettlingRules[]>> = {
   fiscal: [
     { ...fiscalDocument, route: "/sale" },
-    // Some tills give the refund the order's number as well, under which /check_status would find the sale
+    // A refund may have the order's number as well, by some tills, under which /check_status would find the sale
     { ...fiscalDocument, route: "/refund", baseline: true },
     { ...fiscalCash, route: "/deposit" },
     { ...fiscalCash, route: "/withdraw" },
@@ -169,7 +175,7 @@ export const settlingRules: Readonly<Record<ContractName, readonly SettlingRules
     { ...bankOperation, route: "/preauth" },
     { ...bankOnce, route: "/confirm" },
     { ...bankOnce, route: "/cancel" },
-    // It refers to an original as well, whose pay_id some tills send again; otherwise it is resent as a sale is
+    // A refund refers to an original as well, whose pay_id some tills send again; otherwise it is resent as a sale is
     { ...bankOperation, route: "/refund", baseline: true },
     { ...bankOperation, route: "/xreport" },
     { ...bankOperation, route: "/close-shift" },
@@ -183,19 +189,19 @@ export const settlingRules: Readonly<Record<ContractName, readonly SettlingRules
 };
 
 /**
- * Routes that close a batch or a shift. Of what was sent before, the terminal may know nothing any more, so that its "there is none" proves
+ * Routes that close a batch or a shift. Of earlier operations the terminal may know nothing any more, so that its "there is none" proves
  * nothing (bank.md and fiscal.md say for how long operations are kept: not shown).
  */
 export const closingRoutes: ReadonlySet<string> = new Set(["/close-shift", "/close_shift"]);
 
-/** The rules of a route, or undefined where it is not an operation that can be followed. */
+/** The rules of a route, or undefined if it is not an operation that can be followed. */
 export function settlingRulesOf(service: ContractName, route: string): SettlingRules | undefined {
   return settlingRules[service].find((rules) => rules.route === route);
 }
 
 /**
- * What to do after an answer with status "error", in a sentence for people.
- * @param key What the sender calls the operation, where that is known.
+ * Advice after an answer with status "error", in a sentence for people.
+ * @param key The sender's name of the operation, if known.
  */
 export function adviceAfter(
   service: ContractName,
@@ -213,7 +219,7 @@ export function adviceAfter(
   return advice[service].operation;
 }
 
-/** Errors of each contract: codes that aren't known aren't retried, and what is uncertain is asked about. */
+/** Errors of each contract: unknown codes aren't retried, and uncertain ones are asked about. */
 const advice: Readonly<Record<ContractName, { readonly operation: string; readonly other: string }>> = {
   fiscal: {
     operation: "query /check_status with the same documentExtID before sending again",

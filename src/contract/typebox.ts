@@ -1,8 +1,8 @@
 /**
- * What the contracts' schemas are made of and checked with; the only importer of typebox's code.
+ * The parts of typebox that make and check the contracts' schemas; the only importer of typebox's code.
  *
- * It is a package of some 500 small modules, of which few are needed for this. Named here, the build finds out which, and makes
- * one module of them.
+ * The package has some 500 small modules, of which few are needed for this. Named here, the build finds out which, and makes one module of
+ * them.
  */
 
 export type * from "typebox";

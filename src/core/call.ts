@@ -14,48 +14,50 @@ export type ContractName = "fiscal" | "bank" | "qr";
 
 export const contractNames: readonly ContractName[] = ["fiscal", "bank", "qr"];
 
-/** A service's name in the configuration: its contract's, or one of its own where a box has several of that contract. */
+/** A service's name in the configuration: its contract's, or one of its own if a box has several of that contract. */
 export type ServiceName = string;
 
-/** One request to a service, on its way from a listener to a caller. */
+/** A request to a service, on its way from a listener to a caller. */
 export interface Call {
   readonly service: ServiceName;
   readonly contract: ContractName;
-  /** With its leading slash, as the contract writes it: `/sale`. */
+  /** The route with its leading slash, as the contract writes it: `/sale`. */
   readonly route: string;
   /**
-   * The body verbatim. Bank and qr: the JSON text, no piece when there is no body. Fiscal: the form
-   * `data=<Base64>&sign=<Base64>`, each value as its sender escaped it.
+   * The body verbatim. Bank and qr: the JSON text, empty if there is no body. Fiscal: the form `data=<Base64>&sign=<Base64>`, each value as
+   * its sender escaped it.
    */
   readonly body: readonly Buffer[];
-  /** Fit for a log line: at most 64 characters of `[A-Za-z0-9._-]`. Unique only where its client gave none, and no trace. */
+  /** An id fit for a log line: at most 64 characters of `[A-Za-z0-9._-]`. Unique only if its client gave none, and no trace. */
   readonly requestId: string;
-  /** Tells it from every other call, where its request id is its client's word or its trace's; absent where the request id does. */
+  /** An id that no other call has, if the request id is its client's word or its trace's; absent if the request id is unique itself. */
   readonly callId?: string | undefined;
-  /** The W3C `traceparent` with which it came, or which a gateway made for it: valid, and passed on as it is. */
+  /** The W3C `traceparent` with which the call came, or which a gateway made for it: valid, and passed on as it is. */
   readonly trace?: string | undefined;
-  /** What the sender calls the operation, for logs: pay_id or documentExtID. */
+  /** The sender's name of the operation, for logs: pay_id or documentExtID. */
   readonly key: string | undefined;
   readonly caller: Presence;
-  /** Milliseconds for which its caller waits for the operation's end (`Prefer: wait`); undefined: for its own answer alone. */
+  /** Milliseconds for which the caller waits for the operation's end (`Prefer: wait`); undefined: for the call's own answer alone. */
   readonly followMs?: number | undefined;
-  /** What was known when it was decided to send a followed one. */
+  /** Facts by which it was decided to send a followed call. */
   readonly decided?: Decided;
-  /** Asked by posline itself: sent only when no other call waits. */
+  /** True if posline itself asks: sent only when no other call waits. */
   readonly background?: boolean;
 }
 
-/** What was known of a key when it was decided to send an operation under it. */
+/** Facts about a key by which it was decided to send an operation under it. */
 export interface Decided {
-  /** What the terminal had there: "" for nothing; undefined where it wasn't asked, though it may have another operation there. */
+  /**
+   * The terminal's answer about the key before: "" for nothing; undefined if it wasn't asked, though it may have another operation there.
+   */
   readonly before: string | undefined;
-  /** The fields of its body that name it in a question, to the digit. */
+  /** The body's fields that name the operation in a question, to the digit. */
   readonly names: JsonObject;
-  /** Nothing was sent under its key since. */
+  /** True if nothing was sent under the key since. */
   readonly stands: () => boolean;
 }
 
-/** What the service answered, byte for byte. */
+/** A service's answer, byte for byte. */
 export interface Reply {
   /** The JSON text as it came, as views of the buffers it was read into. */
   readonly payload: readonly Buffer[];
@@ -66,9 +68,9 @@ export interface Reply {
   readonly queueMs: number;
   /** Milliseconds from the first byte written to the last byte read. */
   readonly lineMs: number;
-  /** How the operation ended, where it was followed. */
+  /** The operation's end, if it was followed. */
   readonly followed?: Followed;
-  /** It answers several identical calls at once. */
+  /** True if it answers several identical calls at once. */
   readonly isJoined?: true;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A till's ids are its own affair, and some till somewhere will put a card number into one. A log is copied, mailed and kept,
- * so there it must not stand in full.
+ * A till's ids are its own affair, and some till somewhere will put a card number into one. A log is copied, mailed and kept, so a card
+ * number must not be there in full.
  */
 
 /** Few texts have so many digits in a row, and the log asks for each of its keys. */
@@ -17,9 +17,9 @@ const issued =
   /^(?:4\d{15}(?:\d{3})?|5[1-5]\d{14}|2[2-6]\d{14}|27[0-2]\d{13}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}|35\d{14}|5[06-8]\d{14,17}|6\d{15,18}|(?:8600|9860|9792)\d{12})$/;
 
 /**
- * The text with each card number in it cut to its first six and last four digits, as card rules allow. Only what has an
- * issuer's beginning, its length and the right check digit is cut, so that an id can still be looked up: one in ten of those
- * numeric ids that look like a card's is cut too.
+ * The text with each card number in it cut to its first six and last four digits, as card rules allow. Only a run with an issuer's
+ * beginning, its length and the right check digit is cut, so that an id can still be looked up: one in ten of those numeric ids that look
+ * like a card's is cut too.
  */
 export function maskCardNumbers(text: string): string {
   if (text.length < 14 || !longRun.test(text)) return text;
@@ -34,8 +34,7 @@ export function maskCardNumbers(text: string): string {
 const openDigitsMax = 6;
 
 /**
- * Which of some bytes that became no frame must not be shown: their digits behind the first six, which may be a card's, whole, in groups
- * or cut off.
+ * Tells which bytes that became no frame must not be shown: digits after the first six, which may be a card's, whole, in groups or cut off.
  */
 export function laterDigitsIn(bytes: Uint8Array): (at: number) => boolean {
   const digits = [...bytes.keys()].filter((at) => isDigit(bytes[at]));

@@ -6,8 +6,8 @@ import { performance } from "node:perf_hooks";
 export const nowMs: () => number = () => performance.now();
 
 /**
- * One deadline that is moved often and fires seldom: moving it later costs no timer call, since the timer that is already
- * running only looks whether the deadline has really passed.
+ * A deadline that is moved often and fires seldom: moving it later costs no timer call, since the timer that is already running only looks
+ * whether the deadline has really passed.
  */
 export class Deadline {
   readonly #onDue: () => void;
@@ -29,12 +29,12 @@ export class Deadline {
     return this.#dueMs !== Number.POSITIVE_INFINITY;
   }
 
-  /** For how many milliseconds it has passed without coming due: a few on a busy machine, more only when its timer is lost. */
+  /** Milliseconds by which the deadline has passed without coming due: a few on a busy machine, more only if its timer is lost. */
   overdueMs(now: number): number {
     return Math.max(0, now - this.#dueMs);
   }
 
-  /** Sets it to a moment that comes sooner than the one that is set; a later one changes nothing. */
+  /** Sets the deadline to a moment that comes sooner than the present one; a later moment changes nothing. */
   hasten(dueMs: number, now: number): void {
     if (dueMs < this.#dueMs) this.set(dueMs, now);
   }
@@ -84,7 +84,7 @@ export async function within(ms: number, done: Promise<void>): Promise<void> {
   }
 }
 
-/** Lets this thread stand still: where nothing else may happen meanwhile. */
+/** Lets this thread stand still, if nothing else may happen meanwhile. */
 export function blockFor(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

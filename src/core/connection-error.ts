@@ -3,7 +3,7 @@ import { codeOf } from "./error-code.ts";
 const closed = "the connection was closed before the answer was complete";
 const isSilent = "the host doesn't answer: is it on?";
 
-/** In plain words, where the system, Node's HTTP or its fetch have only a code, or words of their own. */
+/** Reasons in plain words, for errors of which the system, Node's HTTP or its fetch have only a code, or words of their own. */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there",
   ENOTFOUND: "no host has this name",
@@ -22,7 +22,7 @@ const reasons: Readonly<Record<string, string>> = {
   ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS: should the address begin with http:?",
 };
 
-/** Why a connection failed, for people; undefined where its error's own message says it best. */
+/** Why a connection failed, for people; undefined if its error's own message says it best. */
 export function connectionFailure(error: unknown): string | undefined {
   const code = codeOf(error);
   if (code === undefined) return undefined;

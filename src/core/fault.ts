@@ -2,8 +2,8 @@ import type { ContractName } from "./call.ts";
 import type { Followed } from "./followed.ts";
 
 /**
- * What posline itself answers when an exchange fails. The one question a till has is "was it sent?", so every fault
- * carries an outcome, and its kind fixes the HTTP status.
+ * Posline's own answers to failed exchanges. A till's only question is "was it sent?", so every fault carries an outcome, and its kind
+ * fixes the HTTP status.
  */
 
 /** `not-sent`: safe to send again. `unknown`: it may have been carried out; check first. */
@@ -56,30 +56,30 @@ export const faultReasons = {
 export type FaultReason = keyof typeof faultReasons;
 
 /**
- * Seconds after which a call that wasn't sent is worth sending again, by why: its `Retry-After`. Where the same request fails again
- * whenever it comes, and where it was sent, there is none.
+ * Seconds after which a call that wasn't sent is worth sending again, by reason: its `Retry-After`. A request that fails again whenever it
+ * comes, or that was sent, has none.
  */
 export const retryAfterS: Readonly<Partial<Record<FaultReason, number>>> = {
-  // Its connection's requests end one after the other, most of them within a second.
+  // The requests of a connection end one after the other, most of them within a second.
   "too-many-requests": 1,
-  // One that is followed ends, or is given up after some minutes.
+  // Followed operations end, or are given up after some minutes.
   "too-many-followed": 5,
-  // The device is tried once a second; what comes while it recovers waits by itself.
+  // The device is tried once a second; calls that come while it recovers wait by themselves.
   "line-down": 2,
-  // It has waited for `queueWaitMs` already, and a silent terminal is given 30 s in all (`lateReplyMs`).
+  // The call has waited for `queueWaitMs` already, and a silent terminal is given 30 s in all (`lateReplyMs`).
   recovering: 10,
   // An exchange has to end, and calls before it to go out: a card payment's answer takes seconds.
   "queue-full": 5,
   "waited-too-long": 5,
   // A disk that failed is tried again after 5 s.
   "not-recorded": 5,
-  // Nobody reads it, unless a proxy in between does.
+  // The caller doesn't read this answer, but a proxy in between may.
   "caller-left": 1,
   // A restart takes some seconds with an exchange in flight.
   stopping: 5,
 };
 
-/** Whether a word from elsewhere, such as another posline, is one of these. */
+/** True if a word from elsewhere, such as another posline, is one of these. */
 export function isFaultReason(word: unknown): word is FaultReason {
   return typeof word === "string" && Object.hasOwn(faultReasons, word);
 }
@@ -87,11 +87,11 @@ export function isFaultReason(word: unknown): word is FaultReason {
 interface FaultClass {
   readonly httpStatus: number;
   readonly outcome: FaultOutcome;
-  /** Why, where nothing more is known. */
+  /** The reason, if nothing more is known. */
   readonly reason: FaultReason;
 }
 
-/** Each kind of fault with its HTTP status and outcome. */
+/** The kinds of faults, each with its HTTP status and outcome. */
 export const faultClasses = {
   /** The body is not what the contract's envelope asks for (fiscal 2, bank -29, qr 1). */
   malformed: { httpStatus: 400, outcome: "not-sent", reason: "malformed-request" },
@@ -99,7 +99,7 @@ export const faultClasses = {
   missing: { httpStatus: 400, outcome: "not-sent", reason: "missing-parameter" },
   /** A date isn't written as the contract has it (fiscal 14). */
   date: { httpStatus: 400, outcome: "not-sent", reason: "malformed-request" },
-  /** An amount is a whole number, and none that the contract allows (fiscal 4). */
+  /** An amount is a whole number, but one that the contract doesn't allow (fiscal 4). */
   amount: { httpStatus: 400, outcome: "not-sent", reason: "malformed-request" },
   /** The fiscal sign is wrong (fiscal 1). */
   sign: { httpStatus: 400, outcome: "not-sent", reason: "wrong-sign" },
@@ -115,7 +115,7 @@ export const faultClasses = {
   /** The operation's key belongs to another call. */
   reused: { httpStatus: 422, outcome: "not-sent", reason: "key-reused" },
   headers: { httpStatus: 431, outcome: "not-sent", reason: "headers-too-large" },
-  /** Not sent because of posline or its line: down, recovering, queue full, waited too long, shutting down. */
+  /** Posline or its line can't send the call: down, recovering, queue full, waited too long, shutting down. */
   unavailable: { httpStatus: 503, outcome: "not-sent", reason: "internal-error" },
   /** Sent, and no reply within the time allowed. */
   timeout: { httpStatus: 504, outcome: "unknown", reason: "no-reply" },
@@ -127,9 +127,9 @@ export type FaultKind = keyof typeof faultClasses;
 
 /** Details a fault may carry beside its kind and message. */
 export interface FaultDetails {
-  /** Why, where the kind alone doesn't say it. */
+  /** The reason, if the kind alone doesn't say it. */
   readonly reason?: FaultReason | undefined;
-  /** Seconds for `Retry-After`, where not as its reason says. */
+  /** Seconds for `Retry-After`, if not as its reason says. */
   readonly retryAfterS?: number | undefined;
   /** Methods that the route takes, for `Allow`. */
   readonly allow?: readonly string[];
@@ -138,11 +138,11 @@ export interface FaultDetails {
   /** Milliseconds spent waiting and on the line before it failed. */
   readonly queueMs?: number;
   readonly lineMs?: number;
-  /** How the operation stands, where it was followed. */
+  /** The operation's state, if it was followed. */
   readonly followed?: Followed;
-  /** Something was sent before under its key: that this wasn't sent says nothing of that. */
+  /** Set if something was sent before under the key: that this call wasn't sent says nothing of that. */
   readonly sentBefore?: true;
-  /** It answers several identical calls at once. */
+  /** True if it answers several identical calls at once. */
   readonly isJoined?: true;
 }
 
@@ -170,19 +170,19 @@ export class Fault extends Error {
     return faultClasses[this.kind].httpStatus;
   }
 
-  /** Seconds after which the call is worth sending again; undefined where it was sent, or where waiting doesn't help. */
+  /** Seconds after which the call is worth sending again; undefined if it was sent, or if waiting doesn't help. */
   get retryAfterS(): number | undefined {
     return this.outcome === "not-sent" ? (this.details.retryAfterS ?? retryAfterS[this.reason]) : undefined;
   }
 }
 
-/** Ends the message of a fault that isn't the request's own: whatever it was, it may be sent again. */
+/** Ends the message of a fault that isn't the request's own: any call may be sent again. */
 export const nothingSent = "Nothing was sent, it is safe to send again";
 
-/** What to do after an unknown outcome of what only reads. */
+/** Advice after an unknown outcome of a call that only reads. */
 export const askAgain = "Nothing was changed: send the request again";
 
-/** The same of what has no name by which it could be asked about, as far as posline knows. */
+/** Advice after an unknown outcome of an operation without a name by which it could be asked about, as far as posline knows. */
 export const checkByEye =
   "Outcome unknown, it may have been carried out, and posline has no name to ask by: look at the terminal";
 

@@ -1,14 +1,14 @@
-/** What every service sends and receives, whatever it is read with. */
+/** JSON objects, which every service sends and receives. */
 
 /** A JSON object, as parsed: string keys and any values. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Whether a parsed value is a JSON object: neither null nor an array. */
+/** True if a parsed value is a JSON object: neither null nor an array. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether a value is an array of strings; an empty one counts. */
+/** True if a value is an array of strings; an empty one counts. */
 export function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }

@@ -1,8 +1,8 @@
 import { type JSONVisitor, printParseErrorCode, visit } from "jsonc-parser";
 
 /**
- * Parses JSON and says where it goes wrong. `JSON.parse` decides what is JSON, but it names no line, and its messages quote the
- * text around the error, which may be a secret or a card's number. So jsonc-parser finds the place of an error, and repeated keys.
+ * Parses JSON and says where it goes wrong. `JSON.parse` decides what is JSON, but it names no line, and its messages quote the text around
+ * the error, which may be a secret or a card's number. So jsonc-parser finds the place of an error, and repeated keys.
  */
 
 /** A place in a text; lines and columns count from 0, as jsonc-parser has them. */
@@ -16,7 +16,7 @@ export class JsonError extends Error {
   override readonly name = "JsonError";
   readonly line: number;
   readonly column: number;
-  /** The text could go on and be JSON: it ends too early. */
+  /** True if the text ends too early: with more of it, it could be JSON. */
   readonly isCutShort: boolean;
 
   constructor(place: Place, problem: string, isCutShort = false) {
@@ -38,7 +38,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** A key that an object has twice, where: `lines.till.baudRate`, and the lines of the text on which it stands. */
+/** A key that an object has twice: its path, `lines.till.baudRate`, and the lines of the text that it is on. */
 export interface RepeatedKey {
   readonly path: string;
   readonly lines: readonly [first: number, second: number];
@@ -47,11 +47,11 @@ export interface RepeatedKey {
 /**
  * The keys that an object has twice; `JSON.parse` takes the last of them silently, and an edit of the first has no effect.
  * @param text JSON, as `parseJson` took it.
- * @throws JsonError when it is nested too deeply.
+ * @throws JsonError if it is nested too deeply.
  */
 export function repeatedKeys(text: string): readonly RepeatedKey[] {
   const repeated: RepeatedKey[] = [];
-  /** For each open object the line of each of its keys; a list has none. */
+  /** The line of each key, for each open object; a list has none. */
   const open: Map<string, number>[] = [];
   walk(text, {
     onBegin: () => open.push(new Map()),
@@ -99,7 +99,7 @@ function errorIn(text: string): JsonError {
   return new JsonError({ line: 0, column: 0 }, "the text is not JSON");
 }
 
-/** Whether the last piece of a text is the beginning of something, or nothing. */
+/** True if the last piece of a text is the beginning of a value, or empty. */
 function isBeginning(piece: string): boolean {
   return piece.startsWith(`"`) || ["true", "false", "null"].some((word) => word.startsWith(piece)) || /^-?(\d|$)/.test(piece);
 }
@@ -157,7 +157,7 @@ interface Walk extends Pick<JSONVisitor, "onObjectProperty" | "onSeparator" | "o
   readonly onEnd?: () => void;
 }
 
-/** @throws JsonError when it is nested too deeply. */
+/** @throws JsonError if it is nested too deeply. */
 function walk(text: string, { onBegin, onEnd, ...visitor }: Walk): void {
   let depth = 0;
   const begin = (_offset: number, _length: number, line: number, column: number) => {

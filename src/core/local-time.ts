@@ -10,7 +10,7 @@ export function localDay(ms: number): string {
 
 /**
  * `02:30:00.123`; `02:30:00.123+02:00` in the hour that comes twice, when the clocks go back.
- * @param digits Of a second, behind the point.
+ * @param digits Digits of a second after the point.
  */
 export function localTime(ms: number, digits: 0 | 3 = 3): string {
   const at = new Date(ms);
@@ -19,7 +19,7 @@ export function localTime(ms: number, digits: 0 | 3 = 3): string {
   return comesTwice(ms) ? `${clock}${offsetText(-at.getTimezoneOffset())}` : clock;
 }
 
-/** Whether the clock shows the same at another moment, a day before or after: it does where that has the other offset too. */
+/** True if the clock shows the same at another moment, a day before or after: then that has the other offset. */
 function comesTwice(ms: number): boolean {
   const offset = minutesBehind(ms);
   return [ms - dayMs, ms + dayMs].some((near) => {

@@ -1,12 +1,12 @@
 import { Deadline, nowMs } from "./clock.ts";
 
 /**
- * How many lines of one kind the log takes. What anybody can cause at will (requests that are refused, bytes that are noise) must
- * neither fill a disk or wear out an SD card, nor push the lines that matter out of a journal that keeps so many bytes. So the
- * first ones are written, then some a second; of the others their number is, with the latest of them.
+ * Limits the log's lines of one kind. Lines that anybody can cause at will (requests that are refused, bytes that are noise) must neither
+ * fill a disk or wear out an SD card, nor push lines that matter out of a journal that keeps so many bytes. So the first ones are written,
+ * then some a second; the others are counted, and the latest of them is kept.
  */
 
-/** Milliseconds after which what was left out is reported, if nothing of its kind is written before. */
+/** Milliseconds after which left-out lines are reported, if nothing of their kind is written before. */
 const tellMs = 10_000;
 
 export interface BudgetSize {
@@ -25,7 +25,7 @@ export class LogBudget<T> {
   #leftOut = 0;
   #latest: T | undefined;
 
-  /** @param write Writes a record into the log, and how many of its kind before it were left out. */
+  /** @param write Writes a record into the log, with the count of its kind that was left out before it. */
   constructor(size: BudgetSize, write: (record: T, leftOut: number) => void) {
     this.#size = size;
     this.#left = size.burst;
@@ -47,13 +47,13 @@ export class LogBudget<T> {
     this.#latest = record;
   }
 
-  /** Writes the latest of those that were left out, and how many more there were. */
+  /** Writes the latest of the records that were left out, and the count of the others. */
   tell(): void {
     const latest = this.#latest;
     if (latest !== undefined) this.#put(latest, this.#leftOut - 1);
   }
 
-  /** The same, when nothing more will come. */
+  /** Writes the latest left-out record, when nothing more will come. */
   end(): void {
     this.tell();
     this.#deadline.dispose();
@@ -73,7 +73,7 @@ export class LogBudgets<T> {
   readonly #kindsMax: number;
   readonly #budgets = new Map<string, LogBudget<T>>();
 
-  /** @param kindsMax How many kinds have a budget of their own; those that come later share one. */
+  /** @param kindsMax How many kinds have a budget of their own; later ones share one. */
   constructor(write: (record: T, leftOut: number) => void, kindsMax: number = Number.POSITIVE_INFINITY) {
     this.#write = write;
     this.#kindsMax = kindsMax;
@@ -84,7 +84,7 @@ export class LogBudgets<T> {
     this.#of(kind, size).add(record);
   }
 
-  /** Writes the latest of what was left out of each kind, when nothing more will come. */
+  /** Writes the latest left-out record of each kind, when nothing more will come. */
   end(): void {
     for (const budget of this.#budgets.values()) budget.end();
   }

@@ -3,27 +3,27 @@ import type { OperationResult } from "./followed.ts";
 import { logged, loggedHead, loggedSentence } from "./log-text.ts";
 
 /**
- * What may stand in the log. Each record is written out field by field here, never as it was passed: an object that brings more
- * than its type says, by a mistake elsewhere, still leaves the rest behind.
+ * The fields that the log may have. Each record is written out field by field here, never as it was passed: an object that brings more than
+ * its type says, by a mistake elsewhere, still leaves the rest behind.
  */
 
-/** One request and what became of it. */
+/** A request and its ending. */
 export interface ExchangeRecord {
   readonly requestId: string;
-  /** As the call has it; for those who watch, and not in the log. */
+  /** The call's `callId`; for watchers, and not in the log. */
   readonly callId?: string | undefined;
-  /** Of its W3C trace, where it has one. */
+  /** The id of the call's W3C trace, if it has one. */
   readonly traceId?: string | undefined;
   readonly service: string;
   readonly route: string;
   /** pay_id or documentExtID. */
   readonly key: string | undefined;
   readonly outcome: Outcome;
-  /** Why it was not answered. */
+  /** The reason, if the request was not answered. */
   readonly reason?: FaultReason | undefined;
-  /** How the operation stands, where it was followed. */
+  /** The operation's state, if it was followed. */
   readonly result?: OperationResult | undefined;
-  /** undefined for an answer that went over a line. */
+  /** The HTTP status; undefined for an answer that went over a line. */
   readonly httpStatus: number | undefined;
   /** `status` and `code` of the answer, the terminal's or posline's. */
   readonly status: string | undefined;
@@ -32,13 +32,13 @@ export interface ExchangeRecord {
   readonly lineMs: number;
   readonly requestBytes: number;
   readonly replyBytes: number;
-  /** True when the caller left before the answer. */
+  /** True if the caller left before the answer. */
   readonly left: boolean;
-  /** Why it failed, when it did. Of the client's text it quotes a refused path, Host or Origin at most (`quotedName`). */
+  /** Why the request failed, if it did. Of the client's text it quotes a refused path, Host or Origin at most (`quotedName`). */
   readonly message: string | undefined;
 }
 
-/** What is said of a line beside its exchanges. */
+/** Fields of a line's records, beside its exchanges. */
 export interface LineFields {
   readonly line: string;
   readonly state?: string;
@@ -56,7 +56,7 @@ export interface LineFields {
   readonly crc32?: string;
 }
 
-/** What is said of the process. */
+/** Fields of records about the process. */
 export interface ProcessFields {
   readonly service?: string;
   readonly host?: string;
@@ -72,7 +72,7 @@ export interface ProcessFields {
   readonly route?: string;
   /** pay_id or documentExtID. */
   readonly key?: string;
-  /** As the request had it; a text where a number can't hold it. */
+  /** The amount as the request had it; a text if a number can't hold it. */
   readonly amount?: number | string;
   readonly error?: string;
 }

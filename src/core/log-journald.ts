@@ -1,10 +1,10 @@
 import { fstatSync } from "node:fs";
 
-/** What journald wants of a line: its priority in front, as `<4>`, which it takes off. Nobody else would. */
+/** The form that journald wants of a line: its priority in front, as `<4>`, which journald takes off. Only journald does. */
 
 /**
- * Whether a descriptor leads to journald: systemd says where by device and inode (systemd.exec, $JOURNAL_STREAM), since the
- * variable alone is handed on to children whose output goes elsewhere.
+ * True if a descriptor leads to journald. systemd gives device and inode to compare (systemd.exec, $JOURNAL_STREAM), since the variable
+ * alone is handed on to children whose output goes elsewhere.
  */
 export function isJournald(fd: number, journalStream: string | undefined): boolean {
   if (journalStream === undefined) return false;

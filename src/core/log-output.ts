@@ -2,17 +2,17 @@ import { constants, fstatSync, openSync, writeSync } from "node:fs";
 import { createConnection, Socket } from "node:net";
 import { isatty } from "node:tty";
 
-/** What log lines leave by: a descriptor, or a connection to journald. Neither ever blocks. */
+/** The outputs of log lines: a descriptor, or a connection to journald. Neither ever blocks. */
 
 export interface LogOutput {
   /**
-   * @returns how many bytes it took.
-   * @throws Error with the system's code where it takes none now, or never will again.
+   * @returns the count of bytes that it took.
+   * @throws Error with the system's code if it takes none now, or never will again.
    */
   write(bytes: Buffer): number;
 }
 
-/** The descriptor in a form that never blocks, where it is one whose reader may stop: a pipe, a socket or a terminal. */
+/** The descriptor in a form that never blocks, if its reader may stop: a pipe, a socket or a terminal. */
 export function descriptorOutput(fd: number): LogOutput {
   try {
     const stat = fstatSync(fd);
@@ -22,7 +22,7 @@ export function descriptorOutput(fd: number): LogOutput {
     const flags = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
     if (isatty(fd)) return new DescriptorOutput(openSync(`/proc/self/fd/${fd}`, flags));
   } catch {
-    // What can't be had that way is written as it is.
+    // A terminal that can't be opened anew is written as it is.
   }
   return new DescriptorOutput(fd);
 }
@@ -45,22 +45,22 @@ class DescriptorOutput implements LogOutput {
 export interface JournaldOptions {
   /** journald's socket for streams. */
   readonly path: string;
-  /** What journald calls the stream: SYSLOG_IDENTIFIER. */
+  /** The stream's name in journald: SYSLOG_IDENTIFIER. */
   readonly identifier: string;
   /** The first line of each connection. */
   readonly firstLine: () => string;
-  /** Bytes that were taken did not reach it, or not all of them. */
+  /** Called with bytes that were taken and did not reach journald whole. */
   readonly returned: (bytes: Buffer) => void;
 }
 
 /**
- * A connection to journald of posline's own, as systemd makes one for the standard output of a service. That one is dead once journald
- * was stopped, and nobody makes another. This one is made again as often as it is lost.
+ * A connection to journald of posline's own, as systemd makes one for the standard output of a service. That one is dead once journald was
+ * stopped, and nobody makes another. This one is made again as often as it is lost.
  */
 export class JournaldOutput implements LogOutput {
   readonly #options: JournaldOptions;
   #socket: Socket;
-  /** Why the last connection could not be made. */
+  /** Why the last connection could not be made; undefined if it was. */
   #refusal: string | undefined;
 
   constructor(options: JournaldOptions) {
@@ -70,7 +70,7 @@ export class JournaldOutput implements LogOutput {
 
   write(bytes: Buffer): number {
     const socket = this.#socket.writable ? this.#socket : this.#connect();
-    // Not connected yet, or journald takes none.
+    // The socket isn't connected yet, or journald takes none.
     if (socket.writableLength > 0) throw Object.assign(new Error("journald takes none"), { code: this.#refusal ?? "EAGAIN" });
     socket.write(bytes, (error) => {
       if (error) this.#options.returned(bytes);
@@ -88,7 +88,7 @@ export class JournaldOutput implements LogOutput {
       isMade = true;
       this.#refusal = undefined;
     });
-    // The end of one that was made is no reason for anything: the next is made at once.
+    // A connection that stood and ended leaves no refusal: the next is made at once.
     socket.on("error", (error: NodeJS.ErrnoException) => {
       if (!isMade) this.#refusal = error.code;
     });
@@ -99,7 +99,7 @@ export class JournaldOutput implements LogOutput {
   }
 }
 
-/** What ends a line, as a byte. */
+/** The byte that ends a line. */
 export const lineEnd = 0x0a;
 
 /** How many lines end in these bytes. */

@@ -2,9 +2,9 @@ import { laterDigitsIn, maskCardNumbers } from "./card-number.ts";
 import { printableJson } from "./shell-text.ts";
 
 /**
- * Texts as they stand in the log. Some are a till's or an upstream's own, and may be as long as a request's body. journald takes
- * lines of up to 48 kB and splits longer ones, of which the parts are not JSON any more; so each text has a bound of its own, and
- * all of a line's together stay under that one, even if each character of them takes the six bytes of an escape.
+ * The bounds of texts in the log. Some texts are a till's or an upstream's own, and may be as long as a request's body. journald takes
+ * lines of up to 48 kB and splits longer ones, whose parts are not JSON any more; so each text has a bound of its own, and all of a line's
+ * together stay under that one, even if each character of them takes the six bytes of an escape.
  */
 
 /** Bytes of a line that journald takes in one piece (LineMax, its default). */
@@ -31,7 +31,7 @@ export function loggedSentence(text: string): string {
   return cut(maskCardNumbers(text), sentenceCharsMax);
 }
 
-/** The first bytes of what became no frame, as hex. A card number of 16 digits fits in, so of all digits the first six stay. */
+/** The first bytes of a discard, as hex. A card number of 16 digits fits in, so of all digits the first six stay. */
 export function loggedHead(hex: string): string {
   const bytes = Buffer.from(hex, "hex");
   const isHidden = laterDigitsIn(bytes);

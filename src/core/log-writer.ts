@@ -3,10 +3,9 @@ import { codeOf } from "./error-code.ts";
 import { type LogOutput, lineEnd, linesIn } from "./log-output.ts";
 
 /**
- * Where log lines leave. Several leave in one write; while the reader takes none, or the disk is full, they are held up to a bound,
- * then dropped and counted. Where the reader went away for good, they are dropped and counted at once. A reader that stopped must stop
- * neither the service nor its end: so nothing here ever blocks, neither this thread nor one of the pool, which the process would wait
- * for when it ends.
+ * Writes log lines out. Several leave in one write; while the reader takes none, or the disk is full, they are held up to a bound, then
+ * dropped and counted. If the reader went away for good, they are dropped and counted at once. A reader that stopped must stop neither the
+ * service nor its end: so nothing here ever blocks, neither this thread nor one of the pool, which the process would wait for when it ends.
  */
 
 /** Milliseconds a line may be held back, so that many leave in one write; a reader that follows doesn't notice. */
@@ -26,11 +25,11 @@ const flushStepMs = 5;
 
 export interface LogWriterOptions {
   readonly output: LogOutput;
-  /** Makes the output that takes the place of one whose reader went away, where there can be one. */
+  /** Makes the output that takes the place of one whose reader went away, if there can be one. */
   readonly replace?: (() => LogOutput) | undefined;
   /** Bytes held while the reader takes none. */
   readonly heldBytesMax: number;
-  /** Called before what is held is written: lines that are held back elsewhere come now. */
+  /** Called before held lines are written: lines that are held back elsewhere come now. */
   readonly gather?: () => void;
   /** Makes the line that tells how many were dropped, once there is room again; `refusal` is the system's code. */
   readonly droppedLine: (dropped: number, refusal: string) => string;
@@ -46,9 +45,9 @@ export class LogWriter {
   #left = 0;
   #dropped = 0;
   #droppedEver = 0;
-  /** Attempts in a row of which the reader took nothing. */
+  /** Count of attempts in a row of which the reader took nothing. */
   #refusals = 0;
-  /** Why lines wait, or were dropped, the last time, as the system's code. */
+  /** Why lines wait now, or were dropped the last time, as the system's code. */
   #refusal = "";
   #timer: NodeJS.Timeout | undefined;
 
@@ -70,19 +69,19 @@ export class LogWriter {
     else this.expect();
   }
 
-  /** A line is held back elsewhere: `gather` is called as soon as one that is held here would be written. */
+  /** Notes that a line is held back elsewhere: `gather` is called as soon as one that is held here would be written. */
   expect(): void {
     this.#timer ??= setTimeout(() => this.#drain(), holdMs);
   }
 
-  /** What an output had taken did not reach its reader: it leaves once more, before all else. */
+  /** Takes back bytes that did not reach their reader: they leave once more, before all else. */
   takeBack(bytes: Buffer): void {
     this.#chunk = Buffer.concat([bytes, this.#chunk.subarray(this.#left)]);
     this.#left = 0;
     this.expect();
   }
 
-  /** Lines dropped since it was opened. */
+  /** Count of lines dropped since the opening. */
   get droppedEver(): number {
     return this.#droppedEver;
   }
@@ -93,7 +92,7 @@ export class LogWriter {
     return this.#refusals === 0 || isSlow ? undefined : this.#refusal;
   }
 
-  /** Writes what is held, as far as the reader takes it within half a second. */
+  /** Writes held lines, as far as the reader takes them within half a second. */
   flush(): void {
     for (let waitedMs = 0; !this.#drain() && waitedMs < flushMsMax; waitedMs += flushStepMs) blockFor(flushStepMs);
   }
@@ -107,7 +106,7 @@ export class LogWriter {
     return this.#refusals * retryMs > flushMsMax;
   }
 
-  /** Writes all that is held; false while the reader takes none. */
+  /** Writes all held lines; false while the reader takes none. */
   #drain(): boolean {
     this.#options.gather?.();
     clearTimeout(this.#timer);
@@ -115,10 +114,10 @@ export class LogWriter {
     while (this.#left < this.#chunk.length || this.#lines.length > 0) {
       if (this.#left === this.#chunk.length) this.#join();
       if (this.#attempt()) continue;
-      // Nothing is held for a reader that is gone for good; the next line tries again, since a pipe with a name may get another one.
+      // Lines aren't held for a reader that is gone for good; the next line tries again, since a pipe with a name may get another one.
       if (this.#left === this.#chunk.length) return true;
       this.#timer = setTimeout(() => this.#drain(), retryMs);
-      // A slow reader is worth staying for when the process has nothing else to do; one that stopped isn't.
+      // A slow reader is worth staying for when the process has nothing else to do; a stopped one isn't.
       if (this.#hasStopped) this.#timer.unref();
       return false;
     }
@@ -135,7 +134,7 @@ export class LogWriter {
     this.#linesBytes = 0;
   }
 
-  /** One write; false when the reader takes none now. */
+  /** Writes once; false if the reader takes none now. */
   #attempt(): boolean {
     try {
       this.#left += this.#output.write(this.#chunk.subarray(this.#left));
@@ -144,8 +143,8 @@ export class LogWriter {
     } catch (error) {
       this.#refusals++;
       this.#refusal = codeOf(error) ?? String(error);
-      // A reader that went away (`posline serve | head`) must not end the service. A full disk may have room again, and what went out
-      // may end within a line: the rest of it must come first then.
+      // A reader that went away (`posline serve | head`) must not end the service. A full disk may have room again, and the bytes that went
+      // out may end within a line: the rest of it must come first then.
       if (isGone(this.#refusal)) this.#readerGone();
       return false;
     }

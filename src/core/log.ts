@@ -15,15 +15,14 @@ import { isGone, LogWriter } from "./log-writer.ts";
 import { printableJson } from "./shell-text.ts";
 
 /**
- * The log: NDJSON on standard output, a line an exchange, and what a technician needs to know of lines. The only importer of
- * pino.
+ * The log: NDJSON on standard output, a line an exchange, and facts about lines that a technician needs. The only importer of pino.
  *
- * What may be logged is listed field by field (log-fields). Bodies and payloads are not among it: they hold card data and secrets,
- * and a log is copied, mailed and kept.
+ * Logged fields are listed one by one (log-fields). Bodies and payloads are not among them: they hold card data and secrets, and a log is
+ * copied, mailed and kept.
  *
- * How much is logged is bounded. What went over a line is bounded by the line itself, and always written; what anybody can cause at
- * will has a budget, and `leftOut` says how many lines of its kind before this one were left out. journald by default takes 10,000
- * lines in 30 s and then drops whatever comes, the sale with an unknown outcome too: all budgets together stay below that.
+ * The log's size is bounded. Exchanges are bounded by the line itself, and always written; lines that anybody can cause at will have a
+ * budget, and `leftOut` says how many of their kind before were left out. journald by default takes 10,000 lines in 30 s and then drops
+ * whatever comes, the sale with an unknown outcome too: all budgets together stay below that.
  */
 
 export type { ExchangeRecord, LineFields, ProcessFields } from "./log-fields.ts";
@@ -32,7 +31,7 @@ export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" |
 
 /** Log lines that nobody can read, since the log was opened. */
 export interface LogDropped {
-  /** Left out by a budget; counted when the log says so itself. */
+  /** Left out by a budget; counted once the log says so itself. */
   readonly budget: number;
   /** Dropped since the reader took none or went away, or the disk was full. */
   readonly reader: number;
@@ -52,30 +51,30 @@ export interface Log extends LogHealth {
   process(level: "info" | "warn" | "error", message: string, fields?: ProcessFields): void;
   /** The minimum level that is written from now on. */
   setLevel(level: LogLevel): void;
-  /** Writes what is held back, before the process ends. */
+  /** Writes held lines, before the process ends. */
   flush(): void;
 }
 
-/** Bytes held while the reader takes none (a stopped terminal, a frozen journal, a full disk); what comes then is dropped, and counted. */
+/** Bytes held while the reader takes none (a stopped terminal, a frozen journal, a full disk); later ones are dropped, and counted. */
 const heldBytesMax = 1024 * 1024;
 
 /**
- * So many answered exchanges are made into lines together. One behind the other they take a quarter of the time that each takes alone,
- * after the processor has done other work; many more would hold up the call that comes next.
+ * Answered exchanges that are made into lines together. In a batch each takes a quarter of the time that it takes alone, after the
+ * processor has done other work; many more would hold up the call that comes next.
  */
 const exchangesTogether = 8;
 
-/** What is written of each kind: enough to see what goes on, and with all of them used up some 4 kB a second. */
+/** The budget of each kind: enough to see what goes on, and with all of them used up some 4 kB a second. */
 const budgets = {
-  /** A service's requests that were refused by what they are: a wrong path, key, Host, body. */
+  /** Refused requests of a service that are wrong themselves: a wrong path, key, Host, body. */
   refused: { burst: 100, perSecond: 1 },
-  /** A service's requests that were good, and not sent: the line is down, the queue is full. */
+  /** Good requests of a service that were not sent: the line is down, the queue is full. */
   unsent: { burst: 300, perSecond: 2 },
   /** A line's warnings of one kind: a device that babbles at 115200 baud makes hundreds of them a second. */
   warnings: { burst: 60, perSecond: 1 },
   /** A line's changes of state: a cable with a loose contact. */
   states: { burst: 100, perSecond: 1 },
-  /** Lines of one text that say something of the process. */
+  /** Lines of one text about the process. */
   process: { burst: 100, perSecond: 1 },
 } as const satisfies Record<string, BudgetSize>;
 
@@ -85,27 +84,25 @@ const textsMax = 64;
 export interface LogOptions {
   /** Standard output unless said otherwise. */
   readonly fd?: number;
-  /** Turns a line of NDJSON, without its line end, into what is written of it; NDJSON unless given. */
+  /** Turns a line of NDJSON, without its line end, into the written text; NDJSON unless given. */
   readonly render?: ((line: string) => string) | undefined;
-  /** Whether it leads to journald, which wants a line's priority in front; found out unless said. */
+  /** Whether the descriptor leads to journald, which wants a line's priority in front; found out unless given. */
   readonly journald?: boolean;
-  /** What journald calls it, where posline connects to it anew. */
+  /** The stream's name in journald, if posline connects to it anew. */
   readonly identifier?: string;
   /** journald's socket; the tests have one of their own. */
   readonly journaldSocket?: string;
 }
 
-/** Where journald takes streams of lines. */
+/** The socket on which journald takes streams of lines. */
 const journaldStreams = "/run/systemd/journal/stdout";
 
-/**
- * Opens the log on a file descriptor. What it holds back goes out with `flush`, which must come before the process ends.
- */
+/** Opens the log on a file descriptor. Held lines go out with `flush`, which must come before the process ends. */
 export function openLog(level: LogLevel, options: LogOptions = {}): Log {
   const { fd = 1, render, identifier = "posline", journaldSocket = journaldStreams } = options;
   const journald = options.journald ?? isJournald(fd, process.env["JOURNAL_STREAM"]);
   let held: HeldExchange[] = [];
-  /** When what is being written happened, which may be seconds ago. */
+  /** When the record being written happened, which may be seconds ago. */
   let happenedMs: number | undefined;
   const prefixed = render === undefined && journald;
   const warning = (msg: string, fields: { readonly dropped?: number } = {}) => {
@@ -147,7 +144,7 @@ export function openLog(level: LogLevel, options: LogOptions = {}): Log {
       try {
         logger.info(exchangeFields(record), "exchange");
       } catch (error) {
-        // A bug, of which no other line and no call must be the worse.
+        // Kept for later, since it is a bug, of which no other line and no call must be the worse.
         failure ??= error;
       }
     }
@@ -168,7 +165,7 @@ export function openLog(level: LogLevel, options: LogOptions = {}): Log {
   const texts = new LogBudgets(put, textsMax);
   return {
     exchange(record) {
-      // What went over the line is never left out, and is a warning where nobody knows what became of it.
+      // An exchange on the line is never left out, and is a warning if its outcome is unknown.
       if (record.outcome === "unknown") put(lineOf("warn", "exchange", exchangeFields(record)), 0);
       if (record.outcome === "unknown" || !exchanges) return;
       if (record.outcome === "answered") {
@@ -237,7 +234,7 @@ interface Line {
   readonly level: "info" | "warn" | "error";
   readonly fields: object;
   readonly message: string;
-  /** When it happened: a budget may write it seconds later. */
+  /** When the line's event happened: a budget may write it seconds later. */
   readonly timeMs: number;
 }
 
@@ -246,9 +243,9 @@ const lineOf = (level: Line["level"], message: string, fields: object): Line => 
   timeMs: Date.now(),
 });
 
-/** Takes pino's lines, with their priority in front where it is wanted. */
+/** Takes pino's lines, and puts their priority in front if it is wanted. */
 class LineWriter {
-  /** Set by pino before each `write` where it is asked to. */
+  /** Set by pino before each `write`, if the stream is marked with `pino.metadata`. */
   lastLevel = 0;
   readonly #writer: LogWriter;
   readonly #prefixed: boolean;
@@ -260,7 +257,7 @@ class LineWriter {
     this.#render = render;
   }
 
-  /** Whatever shows the log later, no terminal is to obey what a till or a device said of itself. */
+  /** No terminal that shows the log later is to obey the words of a till or a device. */
   write(line: string): void {
     const safe = printableJson(line);
     if (this.#render !== undefined) this.#writer.write(this.#render(safe.trimEnd()));
@@ -268,7 +265,7 @@ class LineWriter {
   }
 }
 
-/** Whether a request that wasn't sent was well-formed: it names an operation, or only had no line. */
+/** True if a request that wasn't sent was well-formed: it names an operation, or only had no line. */
 function wasGood({ key, httpStatus }: ExchangeRecord): boolean {
   return key !== undefined || httpStatus === undefined || httpStatus === 503;
 }
@@ -276,7 +273,7 @@ function wasGood({ key, httpStatus }: ExchangeRecord): boolean {
 let secondAt = 0;
 let second = "";
 
-/** A time of day, to the millisecond; what stands before the milliseconds is made once a second, since each line has it. */
+/** A time of day, to the millisecond; the text before the milliseconds is made once a second, since each line has it. */
 function isoOf(ms: number): string {
   const at = Math.floor(ms / 1000);
   if (at !== secondAt) {

@@ -18,7 +18,7 @@ function distance(from: string, to: string): number {
   return last[to.length] ?? 0;
 }
 
-/** The known word that `word` was most likely meant to be, ignoring case; undefined when none is close. */
+/** The known word that `word` was most likely meant to be, ignoring case; undefined if none is close. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   // A word that is far longer than any known one isn't a typo, and would cost its length times theirs to measure.
   if (word.length > 64) return undefined;
@@ -34,7 +34,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return found;
 }
 
-/** What follows "unknown key:" in a message: the word it was meant to be, or else all there are. */
+/** The words after "unknown key:" in a message: the word that was meant, or else all there are. */
 export function suggestion(word: string, known: readonly string[]): string {
   const meant = nearest(word, known);
   return meant === undefined ? `use one of ${known.join(", ")}` : `did you mean ${meant}?`;

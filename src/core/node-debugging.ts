@@ -1,11 +1,11 @@
 import { setImmediate } from "node:timers/promises";
 
 /**
- * What Node opens, prints or writes of a process by itself, by a flag, a variable or a signal that somebody left over: a debugger,
- * its own debugging output, reports, copies of the memory. All of that shows what passes through, so card data and secrets too.
+ * Ways in which Node opens, prints or writes a process's data by itself, by a flag, a variable or a signal that somebody left over: a
+ * debugger, its own debugging output, reports, copies of the memory. Each shows data that passes through, so card data and secrets too.
  */
 
-/** Variables by which Node prints what passes through, and which a process can't undo. */
+/** Variables by which Node prints passing data, and which a process can't undo. */
 const printing: readonly string[] = ["NODE_DEBUG", "NODE_DEBUG_NATIVE"];
 
 /** Variables by which Node writes files of its own. */
@@ -18,14 +18,14 @@ const flagForm =
 /** A process's environment. */
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The variable by which Node would print what passes through: with one of them no call may come. */
+/** A set variable by which Node would print passing data: with one of them no call may come. */
 export function printingVariable(env: Environment): string | undefined {
   return printing.find((name) => isSet(env, name));
 }
 
 /**
- * What makes Node open a debugger, print or write by itself, as a person would look for it.
- * @param flags Those that Node itself was started with.
+ * The flags and variables that make Node open a debugger, print or write by itself, as a person would look for them.
+ * @param flags Flags that Node itself was started with.
  */
 export function debuggingOf(env: Environment, flags: readonly string[]): readonly string[] {
   const debugging = (words: readonly string[]) => words.filter((word) => flagForm.test(word)).map(nameOf);
@@ -43,8 +43,8 @@ const nameOf = (flag: string) => flag.replace(/=.*/s, "");
 const isSet = (env: Environment, name: string) => (env[name] ?? "") !== "";
 
 /**
- * Closes the debugger that a flag or a signal opened, and lets no signal open one or write a report or a copy of the memory from now
- * on. To be called before anybody listens to signals.
+ * Closes the debugger that a flag or a signal opened, and lets no signal open one or write a report or a copy of the memory from now on. To
+ * be called before anybody listens to signals.
  */
 export async function switchOffDebugging(): Promise<void> {
   const given = [...process.execArgv, process.env["NODE_OPTIONS"] ?? ""].join(" ");
@@ -55,13 +55,13 @@ export async function switchOffDebugging(): Promise<void> {
   process.report.reportOnFatalError = false;
   process.report.reportOnUncaughtException = false;
   closeDebugger();
-  // A signal that came before opens it once more, from the event loop.
+  // A signal from before opens the debugger once more, from the event loop.
   await setImmediate();
   closeDebugger();
 }
 
 function closeDebugger(): void {
-  // Not imported: a Node can be built without it.
+  // Got from the process and not imported: a Node can be built without it.
   const inspector = process.features.inspector ? process.getBuiltinModule("node:inspector") : undefined;
   if (inspector?.url() !== undefined) inspector.close();
 }

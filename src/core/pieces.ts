@@ -1,6 +1,6 @@
-/** Bytes that follow each other, in pieces: what a read brought, or what is to be written without being joined. */
+/** Bytes that follow each other, in pieces: a read's, or ones to be written without being joined. */
 
-/** Bytes in pieces. */
+/** Count of bytes in pieces. */
 export function bytesOf(pieces: readonly Buffer[]): number {
   let bytes = 0;
   for (const piece of pieces) bytes += piece.length;
@@ -32,7 +32,7 @@ export class GatheredPieces {
     this.#used += piece.copy(this.#room, this.#used);
   }
 
-  /** All of them, in order. */
+  /** All pieces, in order. */
   get all(): readonly Buffer[] {
     this.#closeRoom();
     return this.#pieces;

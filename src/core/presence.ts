@@ -1,15 +1,15 @@
 /**
- * The presence of the caller that waits for a reply. It may leave before the reply comes; a waiting call whose caller left is never
+ * The presence of the caller that waits for a reply. The caller may leave before the reply comes; a waiting call whose caller left is never
  * sent.
  *
- * Its listeners are a set, and no AbortSignal: every call that waits for its turn listens, and Node 20 takes 5 microseconds to make a
+ * Its listeners are a set and not an AbortSignal: every call that waits for its turn listens, and Node 20 takes 5 microseconds to make a
  * signal, as much as the engine takes for the whole exchange.
  */
 export class Presence {
   #hasLeft = false;
-  /** It left itself, though others may wait for the same reply. */
+  /** True if this caller left itself, though others may wait for the same reply. */
   #isAway = false;
-  /** Others that wait for the same reply. */
+  /** Other callers that wait for the same reply. */
   #others: Set<Presence> | undefined;
   #listeners: Set<() => void> | undefined;
 
@@ -30,7 +30,7 @@ export class Presence {
     this.#listeners?.delete(listener);
   }
 
-  /** The caller leaves for good. Where others wait for the same reply, it has left once they have. */
+  /** Notes that the caller leaves for good. If others wait for the same reply, it has left once they have. */
   leave(): void {
     this.#isAway = true;
     if (this.#hasLeft || (this.#others !== undefined && this.#others.size > 0)) return;
@@ -39,7 +39,7 @@ export class Presence {
     this.#listeners = undefined;
   }
 
-  /** Another one waits for the same reply from now on. */
+  /** Lets another caller wait for the same reply from now on. */
   join(other: Presence): void {
     if (other === this || other.gone) return;
     this.#others ??= new Set();
@@ -50,6 +50,6 @@ export class Presence {
     });
   }
 
-  /** Ends the caller's connection without an answer, so that it leaves; undefined where there is none of its own. */
+  /** Ends the caller's connection without an answer, so that it leaves; undefined if it has none of its own. */
   hangUp?(): void;
 }

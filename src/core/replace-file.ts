@@ -3,13 +3,12 @@ import { closeSync, fsyncSync, openSync, realpathSync, renameSync, rmSync, write
 import { dirname } from "node:path";
 
 /**
- * Replaces a file by a new one that is on the disk before it takes the old one's place: at any moment, also after a power cut,
- * there is one whole file, and a part never takes the place of a whole. Where a link leads is replaced, and the link stays. Only
- * its owner may read the new file.
+ * Replaces a file by a new one that is on the disk before it takes the old one's place: at any moment, also after a power cut, there is one
+ * whole file, and a part never takes the place of a whole. A link stays, and its target is replaced. Only its owner may read the new file.
  *
- * The new file is made beside it under a name that nobody can have foreseen, and made by this or not at all: in a folder that
- * others may write to, a link of theirs must not lead what is written elsewhere.
- * @throws the system's error when it can't be written; the file is as it was then, and nothing is left beside it.
+ * The new file is made beside it under a name that nobody can have foreseen, and made by this or not at all: in a folder that others may
+ * write to, a link of theirs must not lead the text elsewhere.
+ * @throws the system's error if it can't be written; the file is as it was then, and nothing is left beside it.
  */
 export function replaceFile(path: string, text: string): void {
   const target = behindLink(path);
@@ -17,7 +16,7 @@ export function replaceFile(path: string, text: string): void {
   const file = openSync(beside, "wx", 0o600);
   try {
     try {
-      // Unlike the package for this, it writes until all is written or says why not.
+      // Writes until all is written or says why not, unlike the package for this.
       writeFileSync(file, text, { flush: true });
     } finally {
       closeSync(file);
@@ -31,7 +30,7 @@ export function replaceFile(path: string, text: string): void {
 }
 
 /**
- * The new name is on the disk for sure only once its folder is. Where a folder can't be opened or synced (Windows, some network file
+ * Syncs a folder: only then the new name is on the disk for sure. If a folder can't be opened or synced (Windows, some network file
  * systems, one that may be written and not read), the file system's own order has to do.
  */
 function syncFolder(folder: string): void {
@@ -45,7 +44,7 @@ function syncFolder(folder: string): void {
   } catch {}
 }
 
-/** Where a link leads, since a rename would take the link's place. */
+/** The target of a link, since a rename would take the link's place. */
 function behindLink(path: string): string {
   try {
     return realpathSync(path);
@@ -54,7 +53,7 @@ function behindLink(path: string): string {
   }
 }
 
-/** Why the file couldn't be written is what has to be reported, not why a leftover can't be removed. */
+/** Removes a leftover silently: why the file couldn't be written has to be reported, not why this can't be removed. */
 function remove(path: string): void {
   try {
     rmSync(path, { force: true });

@@ -1,18 +1,18 @@
 /** Text that goes to a terminal, and words that are pasted into a shell. */
 
 /**
- * Characters that a terminal obeys (control characters, C1 too), that break or turn a line round (line separators, direction
- * marks), or that nobody sees (zero-width and other format characters): in a key, a name or a message from outside they could
- * forge or hide what stands beside it.
+ * Characters that a terminal obeys (control characters, C1 too), that break or turn a line round (line separators, direction marks), or
+ * that nobody sees (zero-width and other format characters): in a key, a name or a message from outside they could forge or hide the text
+ * beside it.
  */
 const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** Text as a terminal may show it: what others say of themselves (tills, adapters, files) carries no such character there. */
+/** Text as a terminal may show it: the words of tills, adapters and files carry no such character there. */
 export function printable(text: string): string {
   return text.replace(unsafe, "\uFFFD");
 }
 
-/** The same for a text of several lines, which keeps its line breaks. */
+/** A text of several lines as a terminal may show it, with its line breaks. */
 export function printableLines(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }
@@ -22,12 +22,12 @@ export function printableLines(text: string): string {
  * breaks and tabs between values stay.
  */
 export function printableJson(json: string): string {
-  // Most texts are plain ASCII, and the log asks for each of its lines. Below a space JSON has none but those breaks and tabs.
+  // Most texts are plain ASCII, and the log asks for each of its lines. Below a space JSON has only those breaks and tabs.
   if (Buffer.byteLength(json) === json.length && !json.includes("\x7f")) return json;
   return json.replace(unsafe, (found) => (/[\t\n\r]/.test(found) ? found : escaped(found)));
 }
 
-/** By UTF-16 units, as JSON has it: a character beyond U+FFFF takes two escapes. */
+/** Escapes by UTF-16 units, as JSON does: a character beyond U+FFFF takes two escapes. */
 function escaped(text: string): string {
   return text
     .split("")

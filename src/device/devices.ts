@@ -12,30 +12,30 @@ import { aliases, driverOf, listTtys, type Trees, type UsbIdentity, usbTtyOf } f
 /** Whether this user may open the device. */
 export interface DeviceAccess {
   readonly granted: boolean;
-  /** The group that owns the device: its name, or its number where it has none. */
+  /** The group that owns the device: its name, or its number if it has none. */
   readonly group: string | undefined;
-  /** How to get it, when it isn't granted: a command, and what to do after it. */
+  /** How to get the access, if it isn't granted: a command, and what to do after it. */
   readonly cure: string | undefined;
 }
 
 export interface Device {
   /** The kernel's name, which may change with every replug: `/dev/ttyUSB0`. */
   readonly path: string;
-  /** Names by the adapter's identity, which survive a replug. One that two equal adapters share is left out. */
+  /** Names by the adapter's identity, which survive a replug. A name that two equal adapters share is left out. */
   readonly byId: readonly string[];
   /** Names by the socket it is plugged into. */
   readonly byPath: readonly string[];
-  /** `usb:VID:PID[:SERIAL]`, where it means this device and no other that is there. */
+  /** `usb:VID:PID[:SERIAL]`, if that means this device and no other that is there. */
   readonly usbName: string | undefined;
   readonly driver: string | undefined;
   readonly usb: UsbIdentity | undefined;
   readonly holders: readonly Holder[];
-  /** True when this user can't see other users' processes, so that finding no holder proves nothing. */
+  /** True if this user can't see other users' processes, so that finding no holder proves nothing. */
   readonly holdersHidden: boolean;
   readonly access: DeviceAccess;
 }
 
-/** Where to look; the tests build such trees. */
+/** Folders to look in; the tests build such trees. */
 export interface Places extends Trees {
   readonly proc?: string;
   /** The table of groups. */
@@ -79,11 +79,11 @@ export async function listDevices(places: Places = {}): Promise<Device[]> {
   );
 }
 
-/** Rejects with the system's reason when this user may not read and write what is there. */
+/** Rejects with the system's reason if this user may not read and write the path. */
 export const readAndWrite = (path: string): Promise<void> => access(path, constants.R_OK | constants.W_OK);
 
 /**
- * Whether this user may open the device, and if not, how to get it. Which group owns it differs: `dialout` for most, `uucp` or
+ * Whether this user may open the device, and if not, how to get the access. The owning group differs: `dialout` for most, `uucp` or
  * `plugdev` (ttyACM) on some systems. The service doesn't depend on it for USB: its udev rule makes it the owner.
  */
 export async function accessTo(path: string, places: Places = {}): Promise<DeviceAccess> {
@@ -100,7 +100,7 @@ export async function accessTo(path: string, places: Places = {}): Promise<Devic
   );
   if (denial === undefined) return { granted: true, group, cure: undefined };
   if (codeOf(denial) === "EPERM") {
-    // The owner and the mode would have said EACCES: this is the list of devices that the unit or the container allows.
+    // Owner and mode would have said EACCES: EPERM comes from the list of devices that the unit or the container allows.
     const { unit, container } = permissionCures;
     return denied(user === serviceUser ? unit((node.rdev >>> 8) & 0xfff) : container(path));
   }
@@ -124,7 +124,7 @@ function usualGroup(table: string): string {
   return known ?? "dialout";
 }
 
-/** The user's name; `$USER`, for the shell to fill in, where the box doesn't know it. */
+/** The user's name; `$USER`, for the shell to fill in, if the box doesn't know it. */
 function loginName(): string {
   try {
     return userInfo().username;
@@ -142,8 +142,8 @@ function groupOf(gid: number, table: string): { name: string; members: string[] 
 }
 
 /**
- * Why the system refused a device, with how to fix it. The reason is looked for where it lies, in the node's owner and in the
- * processes that have it open, so that the log names the very command and not where to look for it.
+ * Why the system refused a device, with how to fix it. The reason is looked for in the node's owner and in the processes that have it open,
+ * so that the log names the very command.
  *
  * serialport's errors have no code, only the system's words in their text.
  */

@@ -1,10 +1,10 @@
 import { nowMs } from "../core/clock.ts";
 
 /**
- * Waits until the system has sent what a port accepted. The system call for that, tcdrain, has no timeout: while a device holds
- * the flow up it blocks one of the few threads that also write the journal, and the process can't exit before it returns. Flushing
- * ends it with most drivers, but those of USB adapters (usb-serial) have nothing to flush. So it has a limit here, few run at a
- * time, and none begins while CTS says that the device takes nothing.
+ * Waits until the system has sent what a port accepted. The system call for that, tcdrain, has no timeout: while a device holds the flow up
+ * it blocks one of the few threads that also write the journal, and the process can't exit before it returns. Flushing ends it with most
+ * drivers, but those of USB adapters (usb-serial) have nothing to flush. So draining has a limit here, few run at a time, and none begins
+ * while CTS says that the device takes nothing.
  */
 
 /** Drains that run at a time: each holds one of the four threads that files are read and written in. */
@@ -13,19 +13,19 @@ export const drainsMax = 2;
 /** Milliseconds between two looks at CTS while it holds up a drain. */
 const heldUpMs = 10;
 
-/** What is used of serialport's port. */
+/** The used part of serialport's port. */
 export interface Drainable {
   drain(): Promise<void>;
   get(): Promise<{ readonly cts: boolean }>;
 }
 
 let draining = 0;
-/** Those that wait for their turn to drain; what they wrote leaves meanwhile. */
+/** Ports that wait for their turn to drain; their bytes leave meanwhile. */
 const waiting: (() => void)[] = [];
 
 /**
- * Resolves with true once nothing is left of what was written. Resolves with false when that isn't so by `dueMs`, or when the
- * device is gone: then what is left must be dropped, which also ends a drain under way.
+ * Resolves with true once all written bytes have left. Resolves with false if that isn't so by `dueMs`, or if the device is gone: then the
+ * rest must be dropped, which also ends a drain under way.
  * @param dueMs On `nowMs`'s scale.
  * @param rtscts Whether the device may hold the flow up by CTS.
  */
@@ -45,7 +45,7 @@ async function drain(port: Drainable, dueMs: number, rtscts: boolean): Promise<b
     if (nowMs() >= dueMs) return false;
     await new Promise((resolve) => setTimeout(resolve, heldUpMs));
   }
-  // The one that ends hands its place on.
+  // A drain that ends hands its place on.
   if (draining === drainsMax) await new Promise<void>((resolve) => waiting.push(resolve));
   else draining++;
   try {

@@ -4,24 +4,24 @@ import { codeOf } from "../core/error-code.ts";
 import { isPty, numbersOf } from "./sysfs.ts";
 
 /**
- * Who has a device open. Linux shows it in two places: the descriptors of each process, which only its user and root may see,
- * and the list of file locks, which everyone may. Looking never opens the device, since a second opening changes a live line.
+ * The processes that have a device open. Linux shows them in two places: the descriptors of each process, which only its user and root may
+ * see, and the list of file locks, which everyone may. Looking never opens the device, since a second opening changes a live line.
  */
 
 /** A process that has the device open. */
 export interface Holder {
   readonly pid: number;
-  /** Its command name, as the kernel keeps it: at most 15 characters. */
+  /** The command name, as the kernel keeps it: at most 15 characters. */
   readonly name: string;
-  /** The systemd service of posline's that it runs in; absent for every other process. */
+  /** The systemd service of posline's that the process runs in; absent for every other process. */
   readonly unit?: string;
-  /** It took a lock and has ended: a process that has the descriptor from it holds the device, and can't be seen. */
+  /** The process took a lock and has ended: another process, which has the descriptor from it, holds the device and can't be seen. */
   readonly ended?: true;
 }
 
 export interface Holders {
   readonly holders: readonly Holder[];
-  /** True when other users' processes couldn't be looked into, so that an empty list proves nothing. */
+  /** True if other users' processes couldn't be looked into, so that an empty list proves nothing. */
   readonly hidden: boolean;
 }
 
@@ -91,15 +91,15 @@ async function lookInto(
   return true;
 }
 
-/** A character device's number, whatever its name; none of a pty, whose number another container's may have too. */
+/** A character device's number, whatever its name; undefined of a pty, whose number another container's may have too. */
 async function numberOf(path: string): Promise<number | undefined> {
   const node = await stat(path).catch(() => undefined);
   return node?.isCharacterDevice() !== true || isPty(node.rdev) ? undefined : node.rdev;
 }
 
 /**
- * A kernel thread has no command line and never holds a tty; a process that has ended holds nothing either. One whose command line is
- * hidden too may be a program (`hidepid=noaccess`).
+ * True of a program. A kernel thread has no command line and never holds a tty; a process that has ended holds nothing either. A process
+ * whose command line is hidden too may be a program (`hidepid=noaccess`).
  */
 function isProgram(pid: number, proc: string): Promise<boolean> {
   return readFile(join(proc, String(pid), "cmdline"), "utf8").then((commandLine) => commandLine !== "", isDenied);
@@ -110,14 +110,14 @@ function isDenied(error: unknown): boolean {
   return code === "EACCES" || code === "EPERM";
 }
 
-/** Whether the table leaves out other users' processes (`hidepid=invisible`, systemd's `ProtectProc=`); root sees them all the same. */
+/** True if the table leaves out other users' processes (`hidepid=invisible`, systemd's `ProtectProc=`); root sees them all the same. */
 async function hidesProcesses(proc: string): Promise<boolean> {
   if (process.geteuid?.() === 0) return false;
   const mounts = await readFile(join(proc, "self", "mountinfo"), "latin1").catch(() => "");
   return /^[^\n]* - proc [^\n]*\bhidepid=(?!0|off)/m.test(mounts);
 }
 
-/** One lock of the kernel's list. */
+/** A lock of the kernel's list. */
 export interface FileLock {
   /** `FLOCK` is the driver's kind; `POSIX` and `OFDLCK` are others'. */
   readonly kind: string;
@@ -126,7 +126,7 @@ export interface FileLock {
   readonly file: string;
 }
 
-/** The kernel's list of file locks; empty where it can't be read. */
+/** The kernel's list of file locks; empty if it can't be read. */
 export async function readLocks(proc = "/proc"): Promise<readonly FileLock[]> {
   const text = await readFile(join(proc, "locks"), "latin1").catch(() => "");
   // 1: FLOCK  ADVISORY  WRITE 1234 00:06:512 0 EOF
@@ -157,18 +157,18 @@ async function addLockHolders(byDevice: ReadonlyMap<string, Set<number>>, proc: 
 }
 
 /**
- * Whether a process that is named as a lock's owner still runs: a lock stays with the descriptor, which a child may have taken over.
- * The kernel is asked too, since /proc hides other users' processes from a confined service.
+ * True if a process that is named as a lock's owner still runs: a lock stays with the descriptor, which a child may have taken over. The
+ * kernel is asked too, since /proc hides other users' processes from a confined service.
  */
 export async function isRunning(pid: number, proc: string): Promise<boolean> {
-  // One that its parent has not waited for is listed still, and can't be stopped any more.
+  // A process that its parent has not waited for is still listed, and can't be stopped any more.
   const state = await readFile(join(proc, String(pid), "status"), "latin1").catch(() => "");
   if (/^State:\s+[ZX]/m.test(state)) return false;
   const entry = await stat(join(proc, String(pid))).catch(() => undefined);
   return entry !== undefined || isKnown(pid);
 }
 
-/** Whether the kernel knows a process of this number, whoever's it is. */
+/** True if the kernel knows a process of this number, whoever's it is. */
 export function isKnown(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -178,7 +178,7 @@ export function isKnown(pid: number): boolean {
   }
 }
 
-/** A process by its number; its name is empty where it can't be known. */
+/** A process by its number; its name is empty if it can't be known. */
 export async function processOf(pid: number, proc: string): Promise<Holder> {
   const read = (file: string) => readFile(join(proc, String(pid), file), "utf8").catch(() => "");
   const [name, group] = await Promise.all([read("comm"), read("cgroup")]);
@@ -187,7 +187,7 @@ export async function processOf(pid: number, proc: string): Promise<Holder> {
 }
 
 /**
- * The innermost service of a process's control group: `0::/system.slice/posline.service`. None of a user's own session, whose services
+ * The innermost service of a process's control group: `0::/system.slice/posline.service`. undefined in a user's own session, whose services
  * the system's systemctl doesn't know, and whose `user@1000.service` is all that the user runs.
  */
 export function serviceIn(group: string): string | undefined {
@@ -195,7 +195,7 @@ export function serviceIn(group: string): string | undefined {
   return [...group.matchAll(/\/([^/\n]+\.service)(?=\/|$)/gm)].at(-1)?.[1];
 }
 
-/** Whether it is one of the package's services. */
+/** True if the unit is one of the package's services. */
 export function isPoslineUnit(unit: string | undefined): unit is string {
   return unit !== undefined && /^posline(-gateway)?\.service$/.test(unit);
 }

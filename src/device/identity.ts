@@ -17,16 +17,16 @@ import { aliases, listUsbIdentities, listUsbTtys, nodeNameOf, type Trees, type U
 import { OpenError } from "./transport.ts";
 
 /**
- * Which device a line's path means, found anew at each opening, since a replug may give the adapter another tty number.
+ * Finds the device that a line's path means, anew at each opening, since a replug may give the adapter another tty number.
  *
- * A path is a device, a name of udev's for one (`/dev/serial/by-id`, `/dev/serial/by-path`), or `usb:VID:PID[:SERIAL]`. What
- * fits two devices is refused with what to write instead: a guess would send a sale to another terminal. That holds for by-id
- * names too: udev gives two equal adapters one name, and lets it lead to whichever it saw last.
+ * A path is a device, a name of udev's for one (`/dev/serial/by-id`, `/dev/serial/by-path`), or `usb:VID:PID[:SERIAL]`. A name that fits
+ * two devices is refused with what to write instead: a guess would send a sale to another terminal. That holds for by-id names too: udev
+ * gives two equal adapters one name, and lets it lead to whichever it saw last.
  */
 
 /**
  * The device that a path means, as a real path.
- * @throws OpenError when there is none, or more than one.
+ * @throws OpenError if there is none, or more than one.
  */
 export async function resolveDevice(path: string, trees: Trees = {}): Promise<string> {
   const name = readUsbName(path);
@@ -40,7 +40,7 @@ export async function resolveDevice(path: string, trees: Trees = {}): Promise<st
 
 const refusal = (cause: Cause) => new OpenError(cause);
 
-/** Follows links. A dangling one is a device that isn't there: udev makes and drops its links a moment after the kernel. */
+/** Follows links. A dangling link is a device that isn't there: udev makes and drops its links a moment after the kernel. */
 async function follow(path: string, sys: string, dev: string): Promise<string> {
   let node: Stats;
   let device: string;
@@ -55,8 +55,8 @@ async function follow(path: string, sys: string, dev: string): Promise<string> {
 }
 
 /**
- * The kernel's own node of a device, for one that a person has made beside it (`mknod`, a bind mount): locks and holders are known by the
- * node, so two nodes of one device would be two devices, each free. undefined where there is none, as in a container.
+ * The kernel's own node of a device, for a node that a person has made beside it (`mknod`, a bind mount): locks and holders are known by
+ * the node, so two nodes of one device would be two devices, each free. undefined if there is none, as in a container.
  */
 async function kernelNode(rdev: number, sys: string, dev: string): Promise<string | undefined> {
   const name = await nodeNameOf(rdev, sys);
@@ -91,7 +91,7 @@ function fits(name: UsbName, usb: UsbIdentity): boolean {
   return sameKind && (name.serialNumber === undefined || usb.serialNumber === name.serialNumber);
 }
 
-/** Refuses a by-id name that two adapters have between them, and that leads to one of them by chance. */
+/** Refuses a by-id name that two adapters share, and that leads to one of them by chance. */
 async function refuseShared(path: string, device: string, sys: string, dev: string): Promise<void> {
   const ttys = await listUsbTtys(sys);
   const nodes = await Promise.all(ttys.map(({ name }) => realpath(join(dev, name)).catch(() => undefined)));
@@ -101,19 +101,19 @@ async function refuseShared(path: string, device: string, sys: string, dev: stri
   if (equal.length > 1) throw refusal(ambiguous(path, await candidates(equal, ttys, dev)));
 }
 
-/** Whether a by-id name that leads to this tty means no other that is there. */
+/** True if a by-id name that leads to this tty means no other that is there. */
 export function hasOwnId(tty: UsbTty, all: readonly UsbTty[]): boolean {
   return !all.some((other) => haveOneId(tty, other));
 }
 
-/** Whether udev makes one by-id name of both: it is made of the adapter's words and the place within it. */
+/** True if udev makes one by-id name of both: it is made of the adapter's words and the place within it. */
 function haveOneId(one: UsbTty, other: UsbTty): boolean {
   const words = ({ port, usb: { vendorId, productId, serialNumber, manufacturer, product } }: UsbTty) =>
     JSON.stringify([vendorId, productId, serialNumber, manufacturer, product, port]);
   return one.name !== other.name && words(one) === words(other);
 }
 
-/** What can be configured for each of these, and means no other of all that are there. */
+/** Names that can be configured for each of these ttys, and mean no other of all that are there. */
 async function candidates(ttys: readonly UsbTty[], all: readonly UsbTty[], dev: string): Promise<Candidate[]> {
   const [byId, byPath] = await Promise.all(["by-id", "by-path"].map((folder) => aliases(join(dev, "serial", folder))));
   return Promise.all(
@@ -130,8 +130,8 @@ async function candidates(ttys: readonly UsbTty[], all: readonly UsbTty[], dev: 
 }
 
 /**
- * The name `usb:VID:PID[:SERIAL]` that means this tty and no other of all that are there; undefined when there is none: equal
- * adapters, or several ttys of one.
+ * The name `usb:VID:PID[:SERIAL]` that means this tty and no other of all that are there; undefined if there is none: equal adapters, or
+ * several ttys of one.
  */
 export function usbNameOf({ usb }: UsbTty, all: readonly UsbTty[]): string | undefined {
   const full = writeUsbName(usb);

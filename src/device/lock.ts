@@ -15,25 +15,25 @@ import {
 import { OpenError } from "./transport.ts";
 
 /**
- * Our own lock on a device, taken before it is opened. A second opener sets the line's speed before the driver's lock stops it,
- * which breaks the exchange under way; so a device must not be opened to find out whether it is free.
+ * Our own lock on a device, taken before it is opened. A second opener sets the line's speed before the driver's lock stops it, which
+ * breaks the exchange under way; so a device must not be opened to find out whether it is free.
  *
- * It is the lock file that minicom, ser2net and mgetty know (UUCP: `LCK..ttyUSB0` with the process id in ten columns). Where
- * there is no folder for it that we may write in, the kernel's list of locks is all there is to go by.
+ * The lock is the file that minicom, ser2net and mgetty know (UUCP: `LCK..ttyUSB0` with the process id in ten columns). If there is no
+ * folder for it that we may write in, only the kernel's list of locks is left to go by.
  *
- * Everybody may write into that folder, so whatever stands under the name is looked at without trust: it is never waited for, no
- * link is followed, little of it is read, and nothing is written over. A file that names a living process is obeyed, no matter who made
- * it, since two programs on one device are worse than none; anything else is taken away, or left where that isn't allowed.
+ * Everybody may write into that folder, so anything under the name is looked at without trust: it is never waited for, no link is followed,
+ * little of it is read, and nothing is written over. A file that names a living process is obeyed, no matter who made it, since two
+ * programs on one device are worse than none; anything else is taken away, or left if that isn't allowed.
  */
 
 /** A lock held. */
 export interface Lock {
-  /** The lock file; undefined where none could be made. */
+  /** The lock file; undefined if none could be made. */
   readonly file: string | undefined;
   release(): Promise<void>;
 }
 
-/** Lock files this process holds: one with our number that isn't here is left from a process that had it before. */
+/** Lock files of this process. A file with our number that isn't listed here is left from a process that had the number before. */
 const held = new Set<string>();
 
 /**
@@ -71,14 +71,14 @@ async function takeLockFile(device: string, folder: string, proc: string): Promi
       const cause = isOwner === undefined ? perhapsLockedBy : isOwner ? lockedBy : wronglyLockedBy;
       throw new OpenError(cause(device, holder, file));
     }
-    // Its process is gone, or it is not a lock file. Where we may not take it away, the kernel's list of locks is all there is, as
-    // without a folder.
+    // The file's process is gone, or it is not a lock file. If we may not take it away, only the kernel's list of locks is left, as without
+    // a folder.
     if (!(await takeAway(file, found))) return noLock;
   }
   throw new OpenError(lockReturns(device, file));
 }
 
-/** What stands under a lock file's name. */
+/** The kinds of things that may stand under a lock file's name. */
 type Found =
   | { readonly kind: "lock"; readonly pid: number; readonly uid: number }
   /** A file without a process id, a link, a pipe, a socket or a device; or nothing any more. */
@@ -86,13 +86,13 @@ type Found =
   /** A file that may name a process. */
   | { readonly kind: "unreadable" };
 
-/** Bytes of a lock file that are read: the number is in the first ten columns, and some programs write their name behind it. */
+/** Bytes of a lock file that are read: the number is in the first ten columns, and some programs write their name after it. */
 const readBytes = 64;
 
 /** Linux gives no process a higher number (PID_MAX_LIMIT). */
 const pidMax = 4_194_304;
 
-/** Without waiting for the other end of a pipe, following a link, or making a terminal our own. */
+/** Flags that open a file without waiting for the other end of a pipe, following a link, or making a terminal our own. */
 const lookFlags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW | constants.O_NOCTTY;
 
 async function look(file: string): Promise<Found> {
@@ -109,21 +109,21 @@ async function look(file: string): Promise<Found> {
       await handle.close();
     }
   } catch (error) {
-    // Gone by now; a link; a socket; a device without a driver.
+    // These mean: gone by now; a link; a socket; a device without a driver.
     const isStray = ["ENOENT", "ELOOP", "ENXIO", "ENODEV"].includes(codeOf(error) ?? "");
     return { kind: isStray ? "stray" : "unreadable" };
   }
 }
 
-/** The process id in a lock file's text; undefined when there is none in it. */
+/** The process id in a lock file's text; undefined if there is none in it. */
 function pidIn(text: string): number | undefined {
   const pid = Number(/^\s*(\d{1,10})(?:\s|$)/.exec(text)?.[1] ?? 0);
   return pid > 0 && pid <= pidMax ? pid : undefined;
 }
 
 /**
- * Removes what is not a lock, and only that: between the look and the deed another process may have put its own lock there, which
- * goes back to its place. False when we may not.
+ * Removes what is not a lock, and only that: between the look and the deed another process may have put its own lock there, which goes back
+ * to its place. False if we may not.
  */
 async function takeAway(file: string, found: Found): Promise<boolean> {
   const aside = besides(file);
@@ -132,7 +132,7 @@ async function takeAway(file: string, found: Found): Promise<boolean> {
     if (found.kind === "folder") await rmdir(file);
     else await rename(file, aside);
   } catch (error) {
-    // Somebody else took it away.
+    // Gone is as good: another process took it away.
     return codeOf(error) === "ENOENT";
   }
   if (found.kind === "folder") return true;
@@ -145,7 +145,7 @@ async function takeAway(file: string, found: Found): Promise<boolean> {
 
 async function releaseFile(file: string): Promise<void> {
   if (!held.delete(file)) return;
-  // Somebody who thought it stale may have put another in its place.
+  // Another process that thought it stale may have put another in its place.
   const found = await look(file);
   if (found.kind === "lock" && found.pid === process.pid) await unlink(file).catch(() => {});
 }
@@ -154,7 +154,7 @@ async function releaseFile(file: string): Promise<void> {
 async function makeLockFile(file: string): Promise<"made" | "exists" | "no folder"> {
   const draft = besides(file);
   try {
-    // Made here or not at all: a file or a link of that name is somebody else's.
+    // Made here or not at all: a file or a link of that name is another program's.
     const handle = await open(draft, "wx", 0o644);
     try {
       // The service's umask would keep the number from the programs that it is written for.
@@ -178,14 +178,13 @@ function besides(file: string): string {
   return `${file}.${randomBytes(8).toString("hex")}`;
 }
 
-/** Asked of the kernel and not of /proc, which hides other users' processes from a confined service. */
+/** True if the process lives. The kernel is asked and not /proc, which hides other users' processes from a confined service. */
 function isAlive(pid: number, file: string): boolean {
   return pid === process.pid ? held.has(file) : isKnown(pid);
 }
 
 /**
- * Whether a process runs as the user whose lock file names it, so that it can have made the file; undefined where this user may not
- * see that.
+ * True if a process runs as the user whose lock file names it, so that it can have made the file; undefined if this user may not see that.
  */
 async function runsAs(
   { pid, uid }: { readonly pid: number; readonly uid: number },

@@ -2,18 +2,18 @@ import { Deadline, nowMs } from "../core/clock.ts";
 import { type Connection, type ConnectionHandler, OpenError, type OpenTransport } from "./transport.ts";
 
 /**
- * A line without a device: two ends in memory, and bytes that take the time they would take on a wire. What one end writes, the
- * other hears, in pieces, through the same decoders as from a device.
+ * A line without a device: two ends in memory, and bytes that take the time they would take on a wire. One end hears what the other writes,
+ * in pieces, through the same decoders as from a device.
  */
 
-/** Milliseconds between two deliveries while bytes are on their way: what a USB adapter's buffer does, roughly. */
+/** Milliseconds between two deliveries while bytes are on their way: roughly as a USB adapter's buffer does. */
 const deliverEveryMs = 2;
 
 /** The two ends of a line in memory. */
 export interface MemoryTransport {
   readonly near: OpenTransport;
   readonly far: OpenTransport;
-  /** Pulls the cable: both ends lose it with what was on its way, and neither can be opened for so many milliseconds. */
+  /** Pulls the cable: both ends lose it with the bytes on their way, and neither can be opened for so many milliseconds. */
   unplug(ms: number): void;
 }
 
@@ -27,7 +27,7 @@ export function memoryTransport(msPerByte: number): MemoryTransport {
   const openerOf = (end: MemoryEnd): OpenTransport => {
     return async (handler) => {
       const leftMs = Math.ceil(untilMs - nowMs());
-      // In words that stay the same: the log says a line's reason once.
+      // The text has no time in it, so that it stays the same: the log says a line's reason once.
       if (leftMs > 0) throw new OpenError("the line in memory is unplugged: it comes back by itself");
       return end.open(handler);
     };
@@ -40,12 +40,12 @@ export function memoryTransport(msPerByte: number): MemoryTransport {
   return { near: openerOf(near), far: openerOf(far), unplug };
 }
 
-/** One end: what it writes travels to its peer. */
+/** An end of the line: its bytes travel to its peer. */
 class MemoryEnd {
   peer: MemoryEnd | undefined;
   readonly #msPerByte: number;
   #handler: ConnectionHandler | undefined;
-  /** What is on its way to the peer, in order. */
+  /** Bytes on their way to the peer, in order. */
   #inFlight: Buffer[] = [];
   #sentMs = 0;
   readonly #deadline = new Deadline(() => this.#deliver());
@@ -85,7 +85,7 @@ class MemoryEnd {
     return Math.min(deliverEveryMs, bytes * this.#msPerByte);
   }
 
-  /** Hands over what has arrived by now; bytes sent to an end that nobody has open are lost, as on a wire. */
+  /** Hands over the bytes that have arrived by now; bytes sent to an end that nobody has open are lost, as on a wire. */
   #deliver(): void {
     const now = nowMs();
     let due = this.#msPerByte === 0 ? Number.POSITIVE_INFINITY : Math.floor((now - this.#sentMs) / this.#msPerByte);
@@ -102,7 +102,7 @@ class MemoryEnd {
     if (this.#inFlight.length > 0) this.#deadline.set(now + this.#pauseMs(), now);
   }
 
-  /** As a device is read: whatever is there comes in one piece, however it was written, as far as there is space for it. */
+  /** Receives as a device is read: all bytes that are there come in one piece, however they were written, as far as there is space. */
   receive(arrived: readonly Buffer[]): void {
     let filled = 0;
     let space = this.#handler?.space();

@@ -1,35 +1,35 @@
 import { printable, quoted } from "../core/shell-text.ts";
 
 /**
- * What can stand between posline and a device, and how to fix it: the one place for these words, so that the log, the status,
- * the answer 503 and `posline doctor` say the same of the same trouble.
+ * A trouble between posline and a device, and how to fix it. These words stand here only, so that the log, the status, the answer 503 and
+ * `posline doctor` say the same of the same trouble.
  *
  * A cure is an order that a technician can carry out as it stands: a command to paste, or something to do with the hands.
  */
 export interface Cause {
-  /** What is the matter, naming the device. */
+  /** The trouble, naming the device. */
   readonly cause: string;
-  /** How to fix it. */
+  /** The fix. */
   readonly cure: string;
 }
 
 /** A process that is in the way. */
 export interface Process {
   readonly pid: number;
-  /** Its command name; empty where it can't be known. */
+  /** The command name; empty if it can't be known. */
   readonly name: string;
-  /** The systemd service of posline's that it runs in. */
+  /** The systemd service of posline's that the process runs in; absent for every other process. */
   readonly unit?: string | undefined;
-  /** It has ended, and another process has what it left. */
+  /** The process has ended, and another process has what it left. */
   readonly ended?: true;
 }
 
-/** One of several devices that a name fits. */
+/** A device of several that a name fits. */
 export interface Candidate {
   /** The kernel's name: `/dev/ttyUSB0`. */
   readonly device: string;
   readonly serialNumber: string | undefined;
-  /** What can be written as a line's path to mean this one, the best first. */
+  /** Names that can be written as a line's path to mean this one, the best first. */
   readonly names: readonly string[];
 }
 
@@ -47,7 +47,7 @@ export function wordsOf({ cause, cure }: Cause): string {
   return `${cause}: ${cure}`;
 }
 
-/** Names of processes and adapters are the words of others: no control character of theirs may reach a terminal. */
+/** Makes a cause. Names of processes and adapters are the words of others: no control character of theirs may reach a terminal. */
 function said(cause: string, cure: string): Cause {
   return { cause: printable(cause), cure: printable(cure) };
 }
@@ -99,12 +99,12 @@ export function isNoSerialDevice(path: string): Cause {
   return said(`${path} is not a serial device`, `"posline ports" lists the serial devices`);
 }
 
-/** @param cure What gives the permission, from `accessTo`. */
+/** @param cure The way to get the permission, from `accessTo`. */
 export function noPermission(path: string, cure = "it was just granted: posline tries again"): Cause {
   return said(`no permission to open ${path}`, cure);
 }
 
-/** Some process has the device open. */
+/** The device is open in another process. */
 export function heldBy(path: string, holder: Process | undefined): Cause {
   if (holder === undefined || holder.ended === true)
     return said(`${path} is in use by another process`, "sudo posline ports shows which");
@@ -112,7 +112,7 @@ export function heldBy(path: string, holder: Process | undefined): Cause {
   return said(`${path} is in use by ${processWords(holder)}`, stopOf(path, holder));
 }
 
-/** A lock file of the device names a process that is alive, and whose user made the file. */
+/** A lock file of the device names a living process, whose user made the file. */
 export function lockedBy(path: string, holder: Process, file: string): Cause {
   if (holder.pid === process.pid) return heldByUs(path);
   if (!mayBeStopped(holder)) return wronglyLockedBy(path, holder, file);
@@ -121,15 +121,15 @@ export function lockedBy(path: string, holder: Process, file: string): Cause {
 }
 
 /**
- * A lock file names a process that is alive, and of another user than the file, or one that posline runs under: the number belongs
- * to another process by now, or somebody made it up. Stopping that process would do harm and help nothing.
+ * A lock file names a living process that can't have made it: the process belongs to another user than the file, or is one that posline
+ * runs under. The number was given anew, or somebody made it up. Stopping that process would do harm and help nothing.
  */
 export function wronglyLockedBy(path: string, holder: Process, file: string): Cause {
   const cure = `sudo rm ${quoted(file)}, unless sudo posline ports shows that the process has the device`;
   return said(`${file} says that ${processWords(holder)} uses ${path}, which is doubtful`, cure);
 }
 
-/** A lock file names a process that is alive, and this user may not see whose it is. */
+/** A lock file names a living process, and this user may not see whose it is. */
 export function perhapsLockedBy(path: string, holder: Process, file: string): Cause {
   if (!mayBeStopped(holder)) return wronglyLockedBy(path, holder, file);
   const cure = `sudo posline ports shows whether it does: if not, sudo rm ${quoted(file)}; if so, ${stopOf(path, holder)}`;
@@ -154,7 +154,7 @@ function heldByUs(path: string): Cause {
   return said(cause, "if this lasts, two lines are configured with this device: put their services on one line");
 }
 
-/** Somebody makes the lock file anew each time that it was found stale. */
+/** Another program makes the lock file anew each time that it was found stale. */
 export function lockReturns(path: string, file: string): Cause {
   return said(`${path} is in use`, `${file} comes back each time it is removed: sudo posline ports shows who has the device`);
 }
@@ -164,7 +164,7 @@ export function cannotOpen(path: string, text: string): Cause {
   return said(`${path} cannot be opened: ${text}`, "dmesg | tail shows what the kernel says of it");
 }
 
-/** Only the emulator, the client and the tools run elsewhere. */
+/** The box doesn't run Linux: only the emulator, the client and the tools run elsewhere. */
 export function notOnLinux(path: string, platform: string): Cause {
   const cure = "use the emulator here (posline serve --emulated), or run posline on a Linux box";
   return said(`${path} cannot be opened: lines are driven on Linux, and this is ${platform}`, cure);
@@ -181,15 +181,15 @@ export function cannotSetUp(path: string, text: string): Cause {
   return said(`${path} cannot be set up: ${text}`, "check the line's dtr and rts, and dmesg | tail");
 }
 
-/** What became of the settings of an open device. */
+/** A change of the settings of an open device. */
 export interface SettingsChange {
-  /** What another program changed, in words. */
+  /** The settings that another program changed, in words. */
   readonly changes: readonly string[];
-  /** Whether posline could set them again. */
+  /** True if posline could set them again. */
   readonly isRight: boolean;
-  /** Who has the device open beside posline, where that is seen. */
+  /** The process that has the device open beside posline, if it is seen. */
   readonly holder: Process | undefined;
-  /** Not all processes could be looked into. */
+  /** True if not all processes could be looked into. */
   readonly hidden: boolean;
 }
 
@@ -206,7 +206,7 @@ export function changedSettings(path: string, { changes, isRight, holder, hidden
   return said(changed, cure);
 }
 
-/** The settings of an open device can't be read: HUPCL stays as it is, and nobody will notice what another program changes. */
+/** The settings of an open device can't be read: HUPCL stays as it is, and changes by other programs go unnoticed. */
 export function unreadSettings(path: string, text: string): Cause {
   return said(`the settings of ${path} cannot be read or set: ${text}`, "install stty (sudo apt-get install coreutils)");
 }
@@ -225,7 +225,7 @@ export function brltty(path: string): Cause {
 
 const brlttyCure = "sudo apt-get remove brltty, then plug the adapter in again";
 
-/** A login prompt runs on the device. @param unit What it runs in, where that is known. */
+/** A login prompt runs on the device. @param unit The unit that it runs in, if known. */
 export function getty(path: string, unit?: string): Cause {
   return said(`a login prompt runs on ${path}`, gettyCure(path, unit));
 }
@@ -245,7 +245,7 @@ export function noUdevRule(): Cause {
   return said(`the udev rule ${udevRule} isn't installed`, "sudo apt-get install --reinstall posline");
 }
 
-/** What gives a device to a user who may not open it yet. */
+/** Orders that give a device to a user who may not open it yet. */
 export const permissionCures = {
   noNode: (path: string) => `there is no node ${path}: wait for udev, or plug the device in again`,
   join: (user: string, group: string) =>
@@ -262,18 +262,18 @@ export const permissionCures = {
     `sudo chgrp ${group} ${quoted(path)} && sudo chmod 660 ${quoted(path)} (until the next replug; a udev rule makes it last)`,
   /** The unit allows the service devices of the usual drivers only. */
   unit: (major: number) => `sudo systemctl set-property posline.service "DeviceAllow=char-${major} rw"`,
-  /** The user may, and what it runs in may not. */
+  /** The user may open the device, but the container that it runs in may not. */
   container: (path: string) => `let it into the container (--device ${quoted(path)}), or into DeviceAllow= of the unit`,
 };
 
 const processWords = ({ pid, name }: Process) => (name === "" ? `process ${pid}` : `process ${pid} (${name})`);
 
-/** Whether a process may be killed: not the first one of all, nor this one, nor the one that started it. */
+/** True if a process may be killed: not the first one of all, nor this one, nor the one that started it. */
 function mayBeStopped({ pid }: Pick<Process, "pid">): boolean {
   return pid > 1 && pid !== process.pid && pid !== process.ppid;
 }
 
-/** The command that ends processes; undefined where none of them is one that may be stopped. */
+/** The command that ends processes; undefined if none of them may be stopped. */
 export function killOf(pids: readonly number[]): string | undefined {
   const others = pids.filter((pid) => mayBeStopped({ pid }));
   return others.length === 0 ? undefined : `sudo kill ${others.join(" ")}`;
@@ -284,7 +284,7 @@ export function stopUnit(unit: string): string {
   return unit === "posline.service" ? "sudo systemctl stop posline.socket posline" : `sudo systemctl stop ${unit}`;
 }
 
-/** What stops a process: a service by its unit, since a killed one is started again. */
+/** The command that stops a process: a service by its unit, since a killed one is started again. */
 function stopOf(path: string, { pid, name, unit }: Process): string {
   if (unit !== undefined) return stopUnit(unit);
   if (/^ModemManager/.test(name)) return modemManagerCure;

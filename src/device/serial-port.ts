@@ -21,13 +21,10 @@ import { type Reading, readFrom } from "./tty-reader.ts";
  * decoder's memory, frames are written without being joined, and the device is given up for good on the first sign of loss.
  */
 
-/** Where lock files of serial devices live. */
+/** Folder of the lock files of serial devices. */
 const lockFolder = "/run/lock";
 
-/**
- * Bytes written at once. What lies in the kernel when output is stopped holds up close() for half a minute; little must lie
- * there.
- */
+/** Bytes written at once. Bytes that lie in the kernel when output is stopped hold up close() for half a minute, so few must lie there. */
 const writeBytesMax = 1_024;
 
 /**
@@ -40,23 +37,23 @@ const kernelBytesMax = 16_384;
 const adapterBytesMax = 512;
 
 /**
- * Milliseconds that are waited at least for what was written to leave, beside twice its time on the wire: a USB adapter's packets
- * (16 ms) and a busy box's threads.
+ * Milliseconds that written bytes get at least to leave, beside twice their time on the wire: a USB adapter's packets (16 ms) and a busy
+ * box's threads.
  */
 const drainMsMin = 500;
 
 /** Milliseconds between two looks at the settings. */
 const lookMs = 60_000;
 
-/** Milliseconds without a byte after which a look is in nobody's way: to start its process takes the event loop a millisecond or two. */
+/** Milliseconds without a byte after which a look disturbs nobody: to start its process takes the event loop a millisecond or two. */
 const quietMs = 1_000;
 
 /** The binding's word for a poll. */
 const writable = 2;
 
-/** What goes with a device beside its line's settings. */
+/** Options of a device beside its line's settings. */
 export interface SerialPortOptions {
-  /** Told that another program changed what the device is set to, or that this can't be seen. */
+  /** Told that another program changed the device's settings, or that this can't be seen. */
   readonly settingsChanged?: (cause: Cause) => void;
   readonly lockFolder?: string;
   readonly places?: Places;
@@ -64,7 +61,7 @@ export interface SerialPortOptions {
   readonly lookMs?: number;
 }
 
-/** Opens a device. What its path means is found at each opening, so a by-id name finds the device wherever it is now. */
+/** Opens a device. The device that its path means is found at each opening, so a by-id name finds it wherever it is now. */
 export function serialPort(config: LineConfig, options: SerialPortOptions = {}): OpenTransport {
   const { lockFolder: folder = lockFolder, places = {} } = options;
   return async (handler) => {
@@ -102,23 +99,23 @@ async function openLocked(
   }
 }
 
-/** The binding sets both at once, and lowers one that isn't named; the driver raised both at the opening. */
+/** The binding sets both lines at once, and lowers one that isn't named; the driver raised both at the opening. */
 async function setModemLines(port: LinuxPortBinding, { dtr, rts }: LineConfig): Promise<void> {
   if (dtr !== undefined || rts !== undefined) await port.set({ dtr: dtr ?? true, rts: rts ?? true });
 }
 
-/** What the system refused, with how to fix it. */
+/** The system's refusal, with how to fix it. */
 async function refusalOf(error: unknown, device: string, places: Places): Promise<OpenError> {
   if (error instanceof OpenError) return error;
   return new OpenError(await causeOf(error, device, places));
 }
 
-/** Another adapter may have got the tty's number between the look and the opening. Nothing was sent to it yet. */
+/** Refuses a device that got the tty's number between the look and the opening: it may be another adapter. Nothing was sent to it yet. */
 async function refuseMoved(path: string, device: string, places: Places): Promise<void> {
   if ((await resolveDevice(path, places)) !== device) throw new OpenError(moved(path, device));
 }
 
-/** Loaded by the first opening: where no line is opened, posline runs without serialport's native part. */
+/** Loaded by the first opening: without one, posline runs without serialport's native part. */
 async function loadBinding(device: string) {
   try {
     return (await import("@serialport/bindings-cpp/dist/linux.js")).LinuxBinding;
@@ -162,10 +159,10 @@ class SerialConnection implements Connection {
   readonly #lock: Lock;
   readonly #handler: ConnectionHandler;
   readonly #fd: number;
-  /** Reading begins once its opener knows of it, and has memory for what comes. */
+  /** Begins the reading, once the opener knows of the connection and has memory for its bytes. */
   readonly #start: NodeJS.Immediate;
   #reading: Reading | undefined;
-  /** False once it was lost or closed: then the descriptor's number may belong to another file. */
+  /** False once the port was lost or closed: then the descriptor's number may belong to another file. */
   #open = true;
   #closed: Promise<void> | undefined;
   #rest: NodeJS.Timeout | undefined;
@@ -174,13 +171,13 @@ class SerialConnection implements Connection {
   wroteBytes = 0;
   readonly #msPerByte: number;
   readonly #rtscts: boolean;
-  /** Until when what was accepted may lie in the kernel: twice its time on the wire, since a device may hold the flow up. */
+  /** Until when accepted bytes may lie in the kernel: twice their time on the wire, since a device may hold the flow up. */
   #leavesByMs = 0;
   readonly device: string;
   readonly #config: LineConfig;
   readonly #settings: TtySettings;
   readonly #everyMs: number;
-  /** Until the next look at the settings. */
+  /** The timer of the next look at the settings. */
   #look: NodeJS.Timeout | undefined;
   #lookedMs = Number.NEGATIVE_INFINITY;
   /** When a byte was last written or read. */
@@ -199,8 +196,8 @@ class SerialConnection implements Connection {
     this.#lookIn(everyMs);
     this.#fd = fd;
     this.#start = setImmediate(() => this.#read());
-    // An exception within a poller's callback ends the process, and on Node 26 what is done in it may wait for the next event:
-    // hence the hop through setImmediate.
+    // An exception within a poller's callback ends the process, and on Node 26 work done in it may wait for the next event: hence the hop
+    // through setImmediate.
     port.poller.on("writable", () => setImmediate(() => this.#open && this.#writeOn()));
   }
 
@@ -214,7 +211,7 @@ class SerialConnection implements Connection {
   lookAtSettings(): void {
     if (!this.#open) return;
     const now = nowMs();
-    // A line that noise drives from one recovery into the next has its look when it is quiet.
+    // A line that noise drives from one recovery into the next has its look once it is quiet.
     if (now < this.#lookedMs + quietMs) this.#lookIn(quietMs);
     else {
       this.#lookedMs = now;
@@ -222,7 +219,7 @@ class SerialConnection implements Connection {
     }
   }
 
-  /** Each minute, and while bytes pass as soon as they don't. */
+  /** Looks at the settings each minute; while bytes pass, as soon as they don't. */
   #lookDue(): void {
     const isQuiet = nowMs() >= this.#passedMs + quietMs;
     this.#lookIn(isQuiet ? this.#everyMs : quietMs);
@@ -239,7 +236,7 @@ class SerialConnection implements Connection {
     return this.#closed;
   }
 
-  /** Once only: the binding's poller doesn't survive being stopped twice. */
+  /** Closes once only: the binding's poller doesn't survive being stopped twice. */
   async #close(): Promise<void> {
     const takesBytes = this.#open && this.wroteBytes === this.#toWrite;
     this.#open = false;
@@ -254,12 +251,12 @@ class SerialConnection implements Connection {
     port.poller.removeAllListeners();
     await within(closeMs, this.#settings.close());
     const isEmpty = takesBytes && (await this.#drained());
-    // Without the flush, closing waits for output that a stopped line will never take. Where nothing is known to be left there is
-    // none: a pty counts as empty as soon as it is written, and the flush would take from its reader what it hasn't read yet.
+    // Without the flush, closing waits for output that a stopped line will never take. If nothing is known to be left there is no flush: a
+    // pty counts as empty as soon as it is written, and the flush would take unread bytes from its reader.
     const closed = (isEmpty ? Promise.resolve() : port.flush())
       .catch(() => {})
       .then(() => {
-        // Before the port: the last to close may have to wait, and the port does it in a thread.
+        // Closed before the port: the last to close may have to wait, and the port does that in a thread.
         this.#reading?.close();
         return port.close();
       })
@@ -268,11 +265,11 @@ class SerialConnection implements Connection {
     await this.#lock.release();
   }
 
-  /** Lets what was accepted leave. False when some of it is left, or may be. */
+  /** Lets accepted bytes leave. False if some are left, or may be. */
   async #drained(): Promise<boolean> {
     const dueMs = Math.max(this.#leavesByMs, nowMs()) + drainMsMin;
     if (!(await drained(this.#port, dueMs, this.#rtscts))) return false;
-    // Half of what is left until then is the wire's own time.
+    // Half of the time left until then is the wire's own.
     const wireMs = Math.min((this.#leavesByMs - nowMs()) / 2, adapterBytesMax * this.#msPerByte);
     if (wireMs > 0) await new Promise((resolve) => setTimeout(resolve, wireMs));
     return true;
@@ -285,7 +282,8 @@ class SerialConnection implements Connection {
         heard: (n) => this.#heard(n),
         ended: (reason) => this.#lost(reason),
       });
-      // Its opening has raised them again. What fails here failed at the opening of the port, or is a loss that shows by itself.
+      // The reader's opening has raised the modem lines again, so they are set anew. A failure here would have shown at the opening of the
+      // port, or is a loss that shows by itself.
       setModemLines(this.#port, this.#config).catch(() => {});
     } catch (error) {
       this.#lost(`reading from the device failed: ${messageOf(error)}`);
@@ -293,8 +291,8 @@ class SerialConnection implements Connection {
   }
 
   /**
-   * Passes on what was read. While a frame comes slowly and its end is far, the bytes are then left to gather: at 115200 baud in
-   * 8-byte pieces each would wake the process, and nearly all of them for nothing.
+   * Passes on read bytes. While a frame comes slowly and its end is far, bytes are left to gather: at 115200 baud in 8-byte pieces each
+   * would wake the process, nearly always for nothing.
    */
   #heard(n: number): void {
     if (!this.#open) return;

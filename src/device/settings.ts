@@ -5,7 +5,7 @@ import { lookForHolders } from "./holders.ts";
 import { type Cause, changedSettings, unreadSettings } from "./open-errors.ts";
 
 /**
- * What an open device is set to: speed, echo, line mode, flow control. Any program that may open the device can change that, in spite of
+ * The settings of an open device: speed, echo, line mode, flow control. Any program that may open the device can change them, in spite of
  * posline's lock, and the kernel tells nobody. So the settings are read once the device is set up, and compared with that later.
  *
  * Neither Node nor serialport's binding reads more of them than the speed. `stty` does, in a process of its own, on the descriptor that
@@ -16,31 +16,31 @@ import { type Cause, changedSettings, unreadSettings } from "./open-errors.ts";
 const sttyMs = 2_000;
 
 /**
- * `stty` as a shell gives it a descriptor. As standard input of a child of Node's the descriptor would become a blocking one, for posline
- * as well.
+ * The shell command that gives `stty` a descriptor. As standard input of a child of Node's the descriptor would become a blocking one, for
+ * posline as well.
  */
 const sttyOnThird = 'exec stty "$1" <&3';
 
-/** What is used of serialport's port. */
+/** The used part of serialport's port. */
 export interface Speed {
   getBaudRate(): Promise<{ readonly baudRate: number }>;
   update(settings: { readonly baudRate: number }): Promise<void>;
 }
 
-/** What a device is set to. */
+/** The settings as read from a device. */
 interface Reading {
-  /** As `stty -g` prints them: four sets of flags and the control characters, in hex, between colons. */
+  /** The settings as `stty -g` prints them: four sets of flags and the control characters, in hex, between colons. */
   readonly modes: string;
   readonly baudRate: number;
 }
 
-/** The sets of flags by their places in `stty -g`, and the control characters behind them by Linux's numbers. */
+/** The sets of flags by their places in `stty -g`, and the control characters after them by Linux's numbers. */
 const places = { input: 0, output: 1, control: 2, local: 3, vtime: 4 + 5, vmin: 4 + 6 } as const;
 
 /** Linux's bits, which are the same on every processor that serialport has a native part for. */
 const bits = { ignpar: 0x4, ixon: 0x400, ixoff: 0x1000, hupcl: 0x400 } as const;
 
-/** What a person calls the flags of each set; what isn't named here are control characters and details of terminals. */
+/** Names for people of the flags of each set. Flags without a name here are control characters and details of terminals. */
 const names = [
   ["local", 0x8, "echo"],
   ["local", 0x2, "line mode"],
@@ -72,7 +72,7 @@ export interface TtySettingsOptions {
 export class TtySettings {
   readonly #options: TtySettingsOptions;
   readonly #ending = new AbortController();
-  /** What they were at the opening; undefined while that isn't known. */
+  /** The settings at the opening; undefined until they are known. */
   #own: Reading | undefined;
   #looking: Promise<void> | undefined;
 
@@ -80,7 +80,9 @@ export class TtySettings {
     this.#options = options;
   }
 
-  /** Sets what serialport's binding can't, and reads what the device took: drivers refuse what their chip doesn't have. */
+  /**
+   * Sets what serialport's binding can't, and reads the settings that the device took: drivers refuse some that their chip doesn't have.
+   */
   async setUp(): Promise<void> {
     try {
       const found = await this.#read();
@@ -91,7 +93,7 @@ export class TtySettings {
     }
   }
 
-  /** Compares the settings with those of the opening, and sets them again where they differ. Returns at once. */
+  /** Compares the settings with those of the opening, and sets them again if they differ. Returns at once. */
   look(): void {
     const own = this.#own;
     if (own === undefined || this.#looking !== undefined || this.#ending.signal.aborted) return;
@@ -113,19 +115,19 @@ export class TtySettings {
     const found = await this.#read();
     if (isSame(found, own)) return;
     const { device, proc, told } = this.#options;
-    // Before the settings are put right: who changed them may be gone by then.
+    // Holders are looked for before the settings are put right: the program that changed them may be gone by then.
     const held = (await lookForHolders([device], proc)).get(device);
     const others = held?.holders.filter(({ pid, ended }) => pid !== process.pid && ended !== true) ?? [];
     const isRight = isSame(await this.#set(own), own);
     told(changedSettings(device, { changes: changesOf(own, found), isRight, holder: others[0], hidden: held?.hidden ?? true }));
   }
 
-  /** @returns what the device took of it. */
+  /** @returns the settings that the device took. */
   async #set({ modes, baudRate }: Reading): Promise<Reading> {
-    // What it exits with says nothing: some versions fail for their own reading of the speed, with all set.
+    // The exit code of stty says nothing: some versions fail for their own reading of the speed, with all set.
     await this.#stty(modes);
     const { port } = this.#options;
-    // With the binding's flush: what came at another speed is nothing.
+    // The binding flushes too, and rightly: bytes that came at another speed mean nothing.
     if ((await port.getBaudRate()).baudRate !== baudRate) await port.update({ baudRate });
     return this.#read();
   }
@@ -161,8 +163,8 @@ export class TtySettings {
   }
 
   /**
-   * What posline wants of them. No driver has a say in the raw mode, so another program's word that came between the binding's setting
-   * and this reading is overruled; the rest is as the device took it.
+   * The modes that posline wants. No driver has a say in the raw mode, so another program's change between the binding's setting and this
+   * reading is overruled; the rest is as the device took it.
    */
   #ownModes(found: string): string {
     const { flowControl, hupcl } = this.#options.config;
@@ -184,7 +186,7 @@ function isSame(one: Reading, other: Reading): boolean {
   return one.modes === other.modes && one.baudRate === other.baudRate;
 }
 
-/** What differs, in words. */
+/** The differences, in words. */
 function changesOf(own: Reading, found: Reading): readonly string[] {
   const flagsOf = ({ modes }: Reading, place: number) => Number.parseInt(modes.split(":")[place] ?? "", 16);
   const flags = names.flatMap(([place, mask, name]) => {

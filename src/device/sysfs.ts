@@ -6,7 +6,7 @@ import { basename, dirname, join } from "node:path";
  * settings of a line that another process is using.
  */
 
-/** Where to look; the tests build such trees. */
+/** Folders to look in; the tests build such trees. */
 export interface Trees {
   readonly sys?: string;
   readonly dev?: string;
@@ -20,7 +20,7 @@ export interface Tty {
   readonly folder: string;
 }
 
-/** What the adapter says of itself over USB. */
+/** An adapter's own words about itself over USB. */
 export interface UsbIdentity {
   /** Four hex digits. */
   readonly vendorId: string;
@@ -33,7 +33,7 @@ export interface UsbIdentity {
 /** A tty of a USB adapter. An adapter may have several. */
 export interface UsbTty extends Tty {
   readonly usb: UsbIdentity;
-  /** Which of the adapter's ttys it is: interface number and port number, as udev tells them apart. */
+  /** The tty's place in the adapter: interface number and port number, as udev tells them apart. */
   readonly port: string;
 }
 
@@ -63,18 +63,18 @@ export function numbersOf(dev: number): { readonly major: bigint; readonly minor
   return { major, minor };
 }
 
-/** Whether a character device is a pseudo terminal (UNIX98_PTY_SLAVE_MAJOR and the seven behind it). */
+/** True if a character device is a pseudo terminal (UNIX98_PTY_SLAVE_MAJOR and the seven after it). */
 export function isPty(rdev: number): boolean {
   const { major } = numbersOf(rdev);
   return major >= 136n && major <= 143n;
 }
 
-/** What kind of device a character device's number stands for: `tty`, `mem`; undefined where sysfs doesn't say, as of a pty. */
+/** The kind of device that a character device's number stands for: `tty`, `mem`; undefined if sysfs doesn't say, as of a pty. */
 export async function classOf(rdev: number, sys: string): Promise<string | undefined> {
   return linkName(join(charDevice(rdev, sys), "subsystem"));
 }
 
-/** The kernel's own name for a character device's node, in `/dev`: `ttyUSB0`; undefined where sysfs doesn't say, as of a pty. */
+/** The kernel's own name for a character device's node, in `/dev`: `ttyUSB0`; undefined if sysfs doesn't say, as of a pty. */
 export async function nodeNameOf(rdev: number, sys: string): Promise<string | undefined> {
   const text = await readFile(join(charDevice(rdev, sys), "uevent"), "latin1").catch(() => "");
   return /^DEVNAME=(.+)$/m.exec(text)?.[1];
@@ -91,7 +91,7 @@ export async function listUsbTtys(sys: string): Promise<UsbTty[]> {
   return ttys.filter((tty) => tty !== undefined);
 }
 
-/** A tty as one of a USB adapter's; undefined when it isn't one. */
+/** A tty as one of a USB adapter's; undefined if it isn't one. */
 export async function usbTtyOf(tty: Tty): Promise<UsbTty | undefined> {
   let port = "";
   for (const folder of upwards(tty.folder)) {
@@ -102,7 +102,7 @@ export async function usbTtyOf(tty: Tty): Promise<UsbTty | undefined> {
   return undefined;
 }
 
-/** What all the devices on the USB are, also those that no driver serves. */
+/** The identities of all devices on the USB, also of those that no driver serves. */
 export async function listUsbIdentities(sys: string): Promise<UsbIdentity[]> {
   const folder = join(sys, "bus", "usb", "devices");
   const names = await readdir(folder).catch(() => []);
@@ -110,7 +110,7 @@ export async function listUsbIdentities(sys: string): Promise<UsbIdentity[]> {
   return found.filter((usb) => usb !== undefined);
 }
 
-/** What the folder's device says of itself; undefined when it isn't on the USB, or was unplugged while it was looked at. */
+/** The identity of the folder's device; undefined if it isn't on the USB, or was unplugged meanwhile. */
 async function usbIdentityAt(folder: string): Promise<UsbIdentity | undefined> {
   const vendorId = await attribute(folder, "idVendor");
   if (vendorId === undefined) return undefined;

@@ -2,55 +2,49 @@ import type { LineConfig } from "../config/config.ts";
 import { type Cause, wordsOf } from "./open-errors.ts";
 
 /**
- * What a line runs over: a serial device, or memory. One connection is one use of it, from open to loss; what was to be written to
- * one connection can never go out on the next.
+ * The transport of a line: a serial device, or memory. A connection is one use of it, from open to loss; bytes meant for one connection can
+ * never go out on the next.
  */
 
 /**
- * Who listens to a connection. Called from the event loop, never before `open` has resolved and its caller has run, and never
- * after `onClosed` or a call of `close`.
+ * The listener of a connection. Called from the event loop, never before `open` has resolved and its caller has run, and never after
+ * `onClosed` or a call of `close`.
  */
 export interface ConnectionHandler {
-  /** Where the next bytes go. */
+  /** The place of the next bytes. */
   space(): Buffer;
   /** `n` bytes were put at the start of `space()`. */
   onBytes(n: number): void;
-  /**
-   * Milliseconds for which nothing that comes can end the frame that is coming; 0 when each byte may. A transport may let bytes
-   * lie so long.
-   */
+  /** Milliseconds for which no byte that comes can end the frame that is coming; 0 if each may. A transport may let bytes lie so long. */
   coalesceMs?(): number;
-  /** The last byte of what was written was accepted by the kernel. */
+  /** The kernel accepted the last byte of the write. */
   onWritten(): void;
   /** The connection is lost and of no more use; nothing further is called. */
   onClosed(reason: string): void;
 }
 
-/** One use of a transport. */
+/** A single use of a transport. */
 export interface Connection {
-  /**
-   * Writes pieces in order, and calls `onWritten()` when the kernel accepted the last byte, at once where it can. One write at a time.
-   */
+  /** Writes pieces in order, and calls `onWritten()` once the kernel accepted the last byte, at once if it can. One write at a time. */
   write(pieces: readonly Buffer[]): void;
   /** Bytes of the write under way that the kernel accepted so far. */
   readonly wroteBytes: number;
-  /** The device that it came to, as a real path (`/dev/ttyUSB0`): what was configured may lead to another one next time. */
+  /** The device that the path led to, as a real path (`/dev/ttyUSB0`): the path may lead to another one next time. */
   readonly device?: string;
-  /** Looks whether the device is set as it was at the opening, and sets it again if not; returns at once. Absent where nothing is set. */
+  /** Sets the device again if its settings are not those of the opening; returns at once. Absent if nothing is set. */
   lookAtSettings?(): void;
   /**
-   * Gives the transport back. What the kernel accepted of whole writes leaves first, for as long as twice its time on the wire at most; what
-   * is left then is dropped. A write under way, or a loss, drops all of it at once. Beside that it settles within a second; it never
-   * rejects.
+   * Gives the transport back. Accepted bytes of whole writes leave first, for as long as twice their time on the wire at most; the rest is
+   * dropped. A write under way, or a loss, drops all of it at once. Beside that it settles within a second; it never rejects.
    */
   close(): Promise<void>;
 }
 
-/** Milliseconds a closing may take, beside the drain before it, until it is left to itself. */
+/** Milliseconds a closing may take, beside the drain before it, before it is left to itself. */
 export const closeMs = 1_000;
 
 /**
- * Opens a transport. Connections follow each other: it is called again when the one before was closed.
+ * Opens a transport. Connections follow each other: it is called again once the one before was closed.
  * @throws OpenError saying why, and what to do.
  */
 export type OpenTransport = (handler: ConnectionHandler) => Promise<Connection>;
@@ -58,7 +52,7 @@ export type OpenTransport = (handler: ConnectionHandler) => Promise<Connection>;
 /** Why a transport could not be opened. */
 export class OpenError extends Error {
   override readonly name = "OpenError";
-  /** What stands in the way and how to fix it, where that is known. */
+  /** The cause and how to fix it, if known. */
   readonly why: Cause | undefined;
 
   constructor(why: string | Cause) {

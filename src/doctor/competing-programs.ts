@@ -31,7 +31,7 @@ async function modemFinding(line: string, node: string, host: Host, processes: P
   return causeFinding("modemmanager", "warn", modemManager(node), { line, cause });
 }
 
-/** What udev's database says of the tty and of its adapter. */
+/** True if udev's database tells ModemManager to leave the tty or its adapter alone. */
 async function isIgnored(node: string, host: Host): Promise<boolean> {
   const tty = join(host.sys, "class", "tty", basename(node));
   const adapter = await usbDeviceFolder(host, node);
@@ -128,7 +128,7 @@ async function consoleFindings(line: string, node: string, host: Host, processes
     const cause = `process ${pid}: ${args.join(" ")}`;
     findings.push(causeFinding("console", "bad", getty(node, ofUnit && running.unit), { line, cause }));
   }
-  // The command line and sysfs name one console in two ways (serial0, ttyAMA0).
+  // Duplicates go: the command line and sysfs name one console in two ways (serial0, ttyAMA0).
   return findings.filter(({ what }, index) => findings.findIndex((other) => other.what === what) === index);
 }
 

@@ -54,7 +54,7 @@ export function openErrorFinding(check: string, { message, why }: OpenError, mor
     : finding(check, "bad", why.cause, { ...more, cure: why.cure });
 }
 
-/** What the device is. */
+/** The finding that names the device: its node, adapter and driver. */
 export function deviceFinding(line: string, path: string, node: string, device: Device | undefined): Finding {
   const led = path === node ? "" : `${path} is `;
   const { usb, driver } = device ?? {};
@@ -70,7 +70,7 @@ export function deviceFinding(line: string, path: string, node: string, device: 
   return finding("device", "note", fact, { line, cause, cure: `configure it as ${name}` });
 }
 
-/** Who has a device open, and whether that is posline itself. */
+/** The processes that have a device open, and whether that is posline itself. */
 export interface HolderCheck {
   readonly finding: Finding;
   /** `unknown`: other users' processes can't be looked into, and one of them may have it. */
@@ -106,7 +106,7 @@ function poslineHolding(pid: Holder["pid"], processes: Processes): string | unde
   return running === undefined ? undefined : poslineNameOf(running);
 }
 
-/** What gives the device back, so that it can be asked: the unit that has it, or the process. */
+/** The command that frees the device, so that it can be tested: it stops the unit that has it, or the process. */
 export async function stopCommand(node: string, host: Host, processes: Processes): Promise<string> {
   const holders = (await lookForHolders([node], host.proc)).get(node)?.holders ?? [];
   const units = holders.map(({ pid }) => ({ pid, unit: poslineHolding(pid, processes) }));

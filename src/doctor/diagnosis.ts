@@ -3,29 +3,20 @@ import { contractOnLine } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import { isObject, isTexts, type JsonObject } from "../core/json-object.ts";
-import { quoted } from "../core/shell-text.ts";
-import { type Cause, cannotOpen } from "../device/open-errors.ts";
+import { cannotOpen } from "../device/open-errors.ts";
 import { OpenError } from "../device/transport.ts";
-import { type BytePattern, bytePatternOf } from "../recovery/byte-patterns.ts";
+import { bytePatternOf } from "../recovery/byte-patterns.ts";
 import {
-  asksToLogIn,
-  commandsModem,
-  damages,
   echoes,
-  garbles,
-  holdsDown,
-  late,
+  likelyCause,
   notServed,
-  onlyEchoes,
-  otherCrc16,
-  otherSpeed,
   otherThanContract,
+  rawTap,
   refusalWords,
   refused,
   silent,
-  speaksText,
+  type TroubledLine,
 } from "../recovery/causes.ts";
-import { otherReading } from "../wire/crc16.ts";
 import { openErrorFinding } from "./device.ts";
 import { causeFinding, type Finding, type FindingDetails, finding } from "./finding.ts";
 import type { Host } from "./host.ts";
@@ -84,30 +75,25 @@ function skipReason(service: ServiceName, config: ServiceConfig, line: LineConfi
   return undefined;
 }
 
-export function openFailedFinding({ name, device }: ProbedLine, error: unknown): Finding {
+export function openFailedFinding({ name, config }: ProbedLine, error: unknown): Finding {
   if (error instanceof OpenError) return openErrorFinding("open", error, { line: name });
-  return causeFinding("open", "bad", cannotOpen(device, String(error)), { line: name });
+  return causeFinding("open", "bad", cannotOpen(config.path, String(error)), { line: name });
 }
 
-function notCleanFinding({ name, device }: ProbedLine): Finding {
+function notCleanFinding(line: ProbedLine): Finding {
   return finding("line", "warn", "the line did not fall silent before it was closed", {
-    line: name,
+    line: line.name,
     cause: "the device sends without being asked",
-    cure: `posline tap --raw --line ${quoted(device)} shows what it sends`,
+    cure: `${rawTap(line)} shows what it sends`,
   });
 }
 
 /** The line that was probed. */
-export interface ProbedLine {
-  readonly name: string;
+export interface ProbedLine extends TroubledLine {
   readonly config: LineConfig;
-  /** Its device, as a command takes it. */
-  readonly device: string;
-  /** All usual speeds and both readings of CRC16 were tried, so nothing advises to. */
-  readonly scanned?: boolean;
 }
 
-/** What the answers of a line's services say, and what their silence does. What concerns the whole line comes first, and once. */
+/** The findings about a line's answers and silences. Findings about the whole line come first, each once. */
 export function answerFindings(line: LineToProbe, probes: readonly ServiceProbe[], result: ProbeResult): Finding[] {
   const anyAnswer = probes.some(({ answer, odd }) => answer !== undefined || odd);
   const ofLine = lineFindings(line, probes, result, anyAnswer);
@@ -136,7 +122,7 @@ function answeredFinding(
   if (usesOtherCrc16(probe, config)) return finding("answer", "note", `${fact}; with ${namesOfCrc16[crc16]}`, more);
   if (!probe.late) return finding("answer", "ok", fact, more);
   const cause = `the answer took longer than ${probeAnswerMs / 1_000} s`;
-  return finding("answer", "warn", `${fact}; that is late`, { ...more, cause, cure: late().cure });
+  return finding("answer", "warn", `${fact}; that is late`, { ...more, cause, cure: likelyCause("late", line).cure });
 }
 
 /** The answer is whole only by the reading of CRC16 that isn't configured. */
@@ -152,7 +138,7 @@ const timeOf = (ms: number) => (ms < 1_000 ? `${Math.max(1, Math.round(ms))} ms`
 const messageMax = 80;
 const namesMax = 8;
 
-/** What the service says that it can do. */
+/** The operations or payment systems that the service's answer lists. */
 function capabilitiesText(json: JsonObject): string {
   const data = isObject(json["data"]) ? json["data"] : {};
   for (const operations of [json["operations"], data["operations"]]) {
@@ -185,20 +171,19 @@ function oddFinding(
   more: FindingDetails,
 ): Finding {
   const fact = `${service} answered ${contract.probe.route} with ${otherThanContract}`;
-  const cause =
-    "the terminal's firmware is of another version or speaks another contract, unless this was the answer to an earlier request";
-  const { cure } = refused({ name: service, framing: contract.framing }, otherThanContract, line.name);
-  return finding("answer", level, fact, { ...more, cause, cure: `run this command again; if it says the same, ${cure}` });
+  const { cause, cure } = refused({ name: service, framing: contract.framing }, otherThanContract, line.name);
+  const again = "run this command again, as an answer to an earlier request may come first; if it says the same";
+  return finding("answer", level, fact, { ...more, cause, cure: `${again}, ${cure}` });
 }
 
 interface LineOutcome {
-  /** Some service of the line answered. */
+  /** True if any service of the line answered. */
   readonly anyAnswer: boolean;
   /** A finding about the whole line says why this service didn't answer. */
   readonly isExplained: boolean;
 }
 
-/** Nothing came, or nothing that is an answer. */
+/** The finding for a service without an answer: nothing came, or only bytes that are none. */
 function unansweredFinding(
   line: ProbedLine,
   probe: ServiceProbe,
@@ -224,7 +209,7 @@ function unansweredFinding(
   return finding("answer", level, `${service} did not answer ${route}${readings}`, more);
 }
 
-/** What concerns the whole line: the checksum it uses, its silence, and bytes that are not an answer. */
+/** Findings about the whole line: the checksum it uses, its silence, and bytes that are not an answer. */
 function lineFindings(line: LineToProbe, probes: readonly ServiceProbe[], result: ProbeResult, anyAnswer: boolean): Finding[] {
   const findings: Finding[] = [];
   const more = { line: line.name };
@@ -239,8 +224,8 @@ function lineFindings(line: LineToProbe, probes: readonly ServiceProbe[], result
   if (bytes.length > 0) {
     const sent = garbage === undefined ? [] : probes.flatMap((probe) => probe.sent.map(({ bytes }) => bytes));
     const isHarmless = anyAnswer && (garbage === undefined || findings.length > 0 || probes.every(({ pending }) => !pending));
-    findings.push(bytesFinding(line, bytePatternOf(bytes, sent), bytes, isHarmless));
-  } else if (broken !== undefined) findings.push(causeFinding("checksum", "bad", damages(), more));
+    findings.push(bytesFinding(line, bytes, sent, isHarmless));
+  } else if (broken !== undefined) findings.push(causeFinding("checksum", "bad", likelyCause("checksum", line), more));
   const unexplained = findings.length === 0 && !anyAnswer;
   const silent = probes.filter(({ pending }) => pending);
   const nothingCame = silent.every(({ receivedBytes, waitResult }) => receivedBytes === 0 && waitResult === "silence");
@@ -248,61 +233,22 @@ function lineFindings(line: LineToProbe, probes: readonly ServiceProbe[], result
   return findings;
 }
 
-function otherCrc16Finding({ name, config }: ProbedLine): Finding {
-  const cause = `line ${name} has "crc16": "${config.crc16}"`;
-  return causeFinding("checksum", "bad", otherCrc16(name, otherReading(config.crc16)), { line: name, cause });
+function otherCrc16Finding(line: ProbedLine): Finding {
+  const cause = `line ${line.name} has "crc16": "${line.config.crc16}"`;
+  return causeFinding("checksum", "bad", likelyCause("other crc16", line), { line: line.name, cause });
 }
 
-/** Not one byte came. */
-function silenceFinding({ config, name, services, scanned = false }: LineToProbe, probes: readonly ServiceProbe[]): Finding {
+/** The finding for a line on which not one byte came. */
+function silenceFinding(line: LineToProbe, probes: readonly ServiceProbe[]): Finding {
   const hasCrc16 = probes.some(({ contract }) => contract.framing === "length");
-  // A terminal hears nothing in what is meant for one of another kind.
-  const others = [...new Set(Object.values(services).flatMap(({ line }) => (line === name ? [] : [line])))];
-  const swap = "follow the cable to its terminal, and swap the cables, or the lines' paths in the configuration";
-  const setting = scanned
-    ? "compare parity, dataBits and stopBits with the terminal's menu"
-    : `${scanOf(name)} tries the usual speeds beside ${config.baudRate} baud${hasCrc16 ? ", and both CRC16" : ""}`;
-  const { cause, cure } = silent([
-    ...(others.length === 0 ? [] : [`see whether the terminal of line ${others.join(" or ")} is at this cable: ${swap}`]),
-    setting,
-    "choose the till (ECR) protocol for this port in the terminal's menu",
-  ]);
-  return finding("silence", "bad", scanned ? `${cause}, at any speed` : cause, { line: name, cure });
+  const others = [...new Set(Object.values(line.services).flatMap((other) => (other.line === line.name ? [] : [other.line])))];
+  const { cause, cure } = silent(line, hasCrc16, others);
+  return finding("silence", "bad", line.scanned ? `${cause}, at any speed` : cause, { line: line.name, cure });
 }
 
-/** What bytes are that are not an answer, and what to do about it. */
-function bytesFinding(line: ProbedLine, pattern: BytePattern, bytes: Buffer, isHarmless: boolean): Finding {
-  const { cause, cure } = pattern === "echo" && isHarmless ? echoes() : patternCause(pattern, line);
+/** The finding that names what bytes are that are not an answer, and what to do about it. */
+function bytesFinding(line: ProbedLine, bytes: Buffer, sent: readonly Buffer[], isHarmless: boolean): Finding {
+  const pattern = bytePatternOf(bytes, sent);
+  const { cause, cure } = pattern === "echo" && isHarmless ? echoes() : likelyCause(pattern, line);
   return finding("bytes", isHarmless ? "warn" : "bad", `${cause}: ${headOf(bytes)}`, { line: line.name, cure });
 }
-
-function patternCause(pattern: BytePattern, { name, config, device, scanned = false }: ProbedLine): Cause {
-  const tap = `posline tap --raw --line ${quoted(device)}`;
-  switch (pattern) {
-    case "echo":
-      return onlyEchoes();
-    case "at commands":
-      return commandsModem();
-    case "login prompt":
-      return asksToLogIn();
-    case "damaged answer":
-      return damages();
-    case "text":
-      return speaksText(tap);
-    case "other baud rate":
-      return otherSpeed(
-        config.baudRate,
-        scanned ? "look its speed up in its menu, and set baudRate" : `${scanOf(name)} finds the speed to set as baudRate`,
-      );
-    case "break":
-      return holdsDown();
-    default:
-      return garbles([
-        scanned ? "look the speed up in the terminal's menu" : `${scanOf(name)} tries the usual speeds`,
-        "compare parity, dataBits and stopBits with the terminal's",
-        `${tap} shows what comes`,
-      ]);
-  }
-}
-
-const scanOf = (line: string) => `posline doctor --line ${quoted(line)} --scan`;

@@ -24,16 +24,19 @@ import { usbSettingsFindings } from "./usb-settings.ts";
  * needs no root, though only root sees whether another user's program holds a line. It decides what is wrong and knows neither flags nor colours.
  */
 
-/** What was checked, and what was found. */
+/** All findings of one run, and its verdict. */
 export interface DoctorReport {
   /** The configuration's file. */
   readonly file: string | undefined;
   readonly lines: readonly ReportedLine[];
-  /** In the order in which things depend on each other: the first bad one is what to fix first. */
+  /** Ordered by dependency: the first bad finding is the one to fix first. */
   readonly findings: readonly Finding[];
-  /** `config`: it can't be used, so the lines weren't checked; `usage`: nor can a flag's value. `bad`: something prevents a sale. */
+  /**
+   * `config`: the configuration can't be used, so the lines weren't checked. `usage`: a flag's value can't. `bad`: something prevents a
+   * sale.
+   */
   readonly verdict: "ok" | "bad" | "config" | "usage";
-  /** What to fix first. */
+  /** The finding to fix first: the first bad one, otherwise the first warning. */
   readonly first: Finding | undefined;
 }
 
@@ -45,7 +48,7 @@ export interface ReportedLine {
   readonly format: string;
 }
 
-/** What is known of the host before any line is looked at. */
+/** Facts about the host that are the same for every line. */
 interface HostFacts {
   readonly host: Host;
   readonly processes: Processes;
@@ -108,8 +111,8 @@ export async function examine(options: DoctorOptions): Promise<DoctorReport> {
 }
 
 /**
- * A finding whose commands look at the same configuration and line again. Here and not where they are worded, since some are the running
- * service's own words.
+ * Adds the flags of this run to the posline commands in a finding's cure. Done here, not where they are worded, since some cures are the
+ * running service's own words.
  */
 function asWanted(found: Finding, { config, line }: DoctorTarget): Finding {
   const { cure } = found;
@@ -138,7 +141,7 @@ function reported([name, { path, baudRate, dataBits, parity, stopBits }]: [strin
   return { name, path, baudRate, format: `${dataBits}${parity.charAt(0).toUpperCase()}${stopBits}` };
 }
 
-/** What there is to configure, where nothing is. */
+/** A box without a configuration: the devices that one could name. */
 async function devicesFinding({ places }: Host): Promise<Finding> {
   const [first, ...others] = await listDevices(places);
   if (first === undefined) return finding("device", "note", "there is no serial device on this box", { cure: "posline ports" });
@@ -147,7 +150,7 @@ async function devicesFinding({ places }: Host): Promise<Finding> {
   return finding("device", "note", what, { cure: `posline doctor --line ${quoted(name)} looks at the first of them` });
 }
 
-/** Whether the service runs, where it is installed. */
+/** Whether the service runs, if it is installed. */
 function unitFindings({ present, why, service, socket }: SystemdUnits): Finding[] {
   if (!present) return [finding("unit", "skipped", `systemd can't be asked whether the service runs: ${why}`)];
   if (service === undefined) return [finding("unit", "note", "posline.service isn't installed: posline runs by hand here")];
@@ -199,7 +202,7 @@ async function* lineFindings({ name, line, config, service }: LineFacts, facts: 
   else if (holders.isFree === "unknown")
     yield [notProbed(name, "another user's program may have the device open, and a probe would disturb it", seeAll)];
   else {
-    const toProbe = { name, config: line, device: node, services: config.services };
+    const toProbe = { name, config: line, services: config.services };
     yield await (facts.scan ? scanLine : diagnoseLine)(toProbe, host, facts.progress);
   }
 }
@@ -208,7 +211,7 @@ function notProbed(line: string, why: string, cure?: string): Finding {
   return finding("answer", "skipped", `terminal not tested: ${why}`, { line, ...(cure === undefined ? {} : { cure }) });
 }
 
-/** Where all services of a line have an upstream, a till is at its other end: it isn't sent what only a terminal answers. */
+/** True if all services of a line have an upstream. A till is at its other end then, which must not be sent a terminal's probe. */
 function isForTills(line: string, { services }: Config): boolean {
   const here = Object.values(services).filter((service) => service.line === line);
   return here.length > 0 && here.every(({ upstream }) => upstream !== undefined);

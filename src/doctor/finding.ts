@@ -3,8 +3,8 @@ import { printable } from "../core/shell-text.ts";
 import type { Cause } from "../device/open-errors.ts";
 
 /**
- * What one check found. `ok`: as it should be. `note`: worth knowing. `warn`: works, and may fail one day. `bad`:
- * prevents a sale. `skipped`: could not be checked, and says why.
+ * How bad a finding is. `ok`: as it should be. `note`: worth knowing. `warn`: works, and may fail one day. `bad`: prevents a sale.
+ * `skipped`: could not be checked, and says why.
  */
 export type Level = "ok" | "note" | "warn" | "bad" | "skipped";
 
@@ -14,21 +14,21 @@ export interface RedactedBytes {
   /** Milliseconds since the service's first probe. */
   readonly atMs: number;
   readonly bytes: number;
-  /** In hexadecimal, from the first byte; `**` stands for what must not be seen, `..` for the rest of what is long. */
+  /** The bytes in hexadecimal, from the first one; `**` stands for what must not be seen, `..` for the rest of what is long. */
   readonly hex: string;
-  /** What they say, where they may be shown whole. */
+  /** The bytes as text, if they may be shown whole. */
   readonly text?: string;
 }
 
 export interface Finding {
-  /** What was looked at: "device", "holder", "answer". */
+  /** The subject of the check: "device", "holder", "answer". */
   readonly check: string;
   readonly level: Level;
-  /** The fact. */
+  /** The fact, in one line. */
   readonly what: string;
-  /** Why it is so, where that isn't said by the fact. */
+  /** The reason, if the fact doesn't say it. */
   readonly cause?: string;
-  /** What fixes it: a command to paste, or something to do by hand; of several steps each begins with its number (`1. `). */
+  /** The fix: a command to paste, or something to do by hand; of several steps each begins with its number (`1. `). */
   readonly cure?: string;
   readonly line?: string;
   readonly service?: ServiceName;
@@ -37,10 +37,10 @@ export interface Finding {
   readonly setting?: string;
 }
 
-/** What a finding may have beside check, level and fact. */
+/** The parts of a finding beside check, level and fact. */
 export type FindingDetails = Omit<Finding, "check" | "level" | "what">;
 
-/** A finding. Its words may be those of files, processes and devices: no control character of theirs goes any further. */
+/** Makes a finding. Its words may be those of files, processes and devices, so control characters are taken out. */
 export function finding(check: string, level: Level, what: string, more: FindingDetails = {}): Finding {
   return {
     check,
@@ -52,7 +52,7 @@ export function finding(check: string, level: Level, what: string, more: Finding
   };
 }
 
-/** A finding in the words that log and status have for the same trouble. */
+/** Makes a finding of a cause, in the words that log and status have for the same trouble. */
 export function causeFinding(check: string, level: Level, { cause, cure }: Cause, more: FindingDetails = {}): Finding {
   return finding(check, level, cause, { ...more, cure });
 }

@@ -6,13 +6,13 @@ import type { Places as DevicePlaces } from "../device/devices.ts";
 import { resolveDevice } from "../device/identity.ts";
 import type { OpenTransport } from "../device/transport.ts";
 
-/** What an HTTP service of this host answered; undefined when it can't be reached. */
+/** Asks an HTTP service of this host; gives undefined if it can't be reached. */
 export type HttpGet = (
   url: string,
   headers?: Readonly<Record<string, string>>,
 ) => Promise<{ readonly status: number; readonly body: string } | undefined>;
 
-/** Where to look; whatever is left out is the real one. The tests build such hosts. */
+/** Folders to look in; one that is left out is the real one. The tests build such hosts. */
 export interface HostPlaces extends DevicePlaces {
   readonly etc?: string;
   readonly run?: string;
@@ -45,7 +45,7 @@ export interface Host {
   readonly httpGet: HttpGet;
   readonly now: () => Date;
   readonly nodeVersion: string;
-  /** The same places, as the line's own parts take them. */
+  /** The folders of `HostPlaces`, as the line's own parts take them. */
   readonly places: DevicePlaces;
 }
 
@@ -105,7 +105,7 @@ export async function namesIn(...path: readonly string[]): Promise<readonly stri
   return (await readdir(join(...path)).catch(() => [])).sort();
 }
 
-/** What came of a command: its output, or why there is none. */
+/** A command's output, or why there is none. */
 export type CommandResult =
   | { readonly ran: true; readonly code: number; readonly out: string }
   | { readonly ran: false; readonly why: string };
@@ -153,7 +153,7 @@ export async function usbDeviceFolder({ sys }: Host, node: string): Promise<stri
   return undefined;
 }
 
-/** Where udev reads rules: of two with one name, the first takes precedence. */
+/** The folders of udev's rules. If two rules have one name, the first folder's counts. */
 export function udevRuleFolders({ etc, run, usr }: Host): readonly string[] {
   return [etc, run, join(usr, "lib")].map((folder) => join(folder, "udev", "rules.d"));
 }

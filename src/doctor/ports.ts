@@ -12,7 +12,7 @@ import type { SystemdUnits } from "./units.ts";
 
 /** A socket that listens, as the kernel lists it. */
 export interface TcpListener {
-  /** As it is written: `127.0.0.1`, `::1`, `0.0.0.0`; `*` for all of IPv6, which are mostly those of IPv4 as well. */
+  /** The address as the configuration writes it: `127.0.0.1`, `::1`, `0.0.0.0`; `*` for all of IPv6, which mostly means all of IPv4 too. */
   readonly address: string;
   readonly port: number;
   readonly inode: string;
@@ -22,7 +22,7 @@ interface PortFacts {
   readonly host: Host;
   readonly processes: Processes;
   readonly units: SystemdUnits;
-  /** The posline that says that a port is its own, by its number. */
+  /** The process id of the posline that says on its admin port that a port is its own. */
   readonly saysItHas: (wanted: ConfiguredPort) => number | undefined;
 }
 
@@ -42,7 +42,7 @@ export async function portFindings(config: Config, facts: PortFacts): Promise<Fi
     else {
       const all = await Promise.all(taken.map((each) => takenFinding(wanted, each, facts)));
       const strangers = all.filter(({ level }) => level !== "ok");
-      // Who has several of the addresses is named once.
+      // A program that has several of the addresses is named once.
       const named = strangers.filter(({ cure }, at) => strangers.findIndex((each) => each.cure === cure) === at);
       findings.push(...(named.length > 0 ? named : all.slice(0, 1)));
     }
@@ -75,7 +75,7 @@ export function listenersOn({ host, port }: ConfiguredPort, listening: readonly 
 
 type ServiceDetail = { readonly service?: ServiceName };
 
-/** Nothing listens there. With posline's socket active, that is a port that its unit doesn't list. */
+/** The finding for a port on which nothing listens. If posline's socket is active, its unit doesn't list that port. */
 function freeFinding(
   where: string,
   { host, port }: { host: string; port: number },
@@ -115,7 +115,7 @@ async function takenFinding(
   const stranger = holders.find(({ pid }) => pid !== 1) ?? holders[0];
   const taken = `${where} on ${address} is taken`;
   if (wanted.upstream !== undefined) {
-    // By the upstream itself, where that is on this box.
+    // A gateway's port is rightly held by the upstream, if that is on this box.
     const cause = `posline gateway asks ${wanted.service} at ${wanted.upstream}, and needs no port for it; posline serve would need this one`;
     return finding("port", "note", stranger === undefined ? taken : `${taken} by process ${stranger.pid} (${stranger.name})`, {
       ...more,
@@ -133,13 +133,14 @@ async function takenFinding(
   const cause = tool === undefined ? {} : { cause: `it is posline ${tool}, and no bridge` };
   const kill = killOf([pid]) ?? "systemctl list-sockets shows whose it is: stop that unit";
   const end = `${kill}, or configure another port`;
-  // What cron, sshd or a supervisor has started runs in that one's unit, which has more to do than this. A unit's own program is first.
+  // A unit of cron, sshd or a supervisor has more to do than this one program. Only the unit's own main program, its first, may be stopped
+  // by its unit.
   const ofUnit =
     processes.find((each) => each.unit === unit)[0]?.pid === pid
       ? `sudo systemctl disable --now ${unit}`
       : `systemctl status ${pid} shows what started it, and may do so again: ${end}`;
   const own = unit === undefined ? end : ofUnit;
-  // Its unit is all of Docker's, and it goes with the container that it listens for.
+  // docker-proxy belongs to Docker's unit with all containers, and goes with the one container that it listens for.
   const cure = name === "docker-proxy" ? `sudo docker ps --filter publish=${port} shows the container: stop that one` : own;
   return finding("port", "bad", `${taken} by process ${pid} (${name})`, { ...more, ...cause, cure });
 }

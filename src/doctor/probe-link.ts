@@ -9,7 +9,7 @@ import { silenceMsMax, writeMsMin } from "../line/limits.ts";
 import { type Crc16, otherReading } from "../wire/crc16.ts";
 import type { Decoded, Framing } from "../wire/decoded.ts";
 
-/** Something that was received: a frame, or bytes that are not a frame, and by which reading of CRC16. */
+/** A received frame, or bytes that are not a frame, and the reading of CRC16 they were read by. */
 export interface ReceivedItem {
   readonly item: Decoded;
   readonly crc16: Crc16;
@@ -17,27 +17,27 @@ export interface ReceivedItem {
   readonly atMs: number;
 }
 
-/** How a wait ended: what was waited for came, it did not, the line was lost, or the line took no bytes. */
+/** How a wait ended: the awaited came, nothing came in time, the line was lost, or the line took no bytes. */
 export type WaitResult = "received" | "silence" | "lost" | "stuck";
 
-/** Bytes as they came that are kept, to be shown and to be recognised. */
+/** Bytes kept as they came, to be shown and recognised. */
 const bytesKeptMax = 4_096;
 
 /**
- * One connection to a line, on which probes are sent one after the other, with all that is received kept, and by both readings
- * of CRC16 at once: an answer that only the other reading takes for whole is the proof that is sought. It opens once, since
- * each opening raises DTR, which resets some terminals.
+ * A connection to a line for probes, one after the other. All that comes is kept, read by both readings of CRC16 at once: an answer that
+ * only the other reading takes for whole is the proof that is sought. The line opens once, since each opening raises DTR, which resets some
+ * terminals.
  */
 export class ProbeLink {
-  /** What became of the bytes, in order. */
+  /** Frames and discards that the bytes became, in order. */
   readonly received: ReceivedItem[] = [];
   /** The first bytes that came since `clearReceived`, as they came. */
   raw: Buffer = Buffer.alloc(0);
-  /** All bytes that came since `clearReceived`. */
+  /** Count of bytes that came since `clearReceived`. */
   rawBytes = 0;
   /** When the last byte came, or the line was opened. */
   lastByteMs = 0;
-  /** Why the line is lost, once it is. */
+  /** Why the line was lost; undefined while it isn't. */
   lost: string | undefined;
   readonly #config: LineConfig;
   readonly #frameMs: number;
@@ -114,7 +114,7 @@ export class ProbeLink {
   async wait(fits: (received: ReceivedItem) => boolean, waitMs: number): Promise<WaitResult> {
     const came = () => this.lost !== undefined || this.received.some(fits);
     let dueMs = nowMs() + waitMs;
-    // A frame that has begun has clocks of its own, which end it by being reset; a line that babbles begins one after the other.
+    // A frame that has begun has clocks of its own, which end it by a reset. A babbling line begins frame after frame, hence `endMs`.
     const endMs = dueMs + this.#frameMs;
     while (!(await this.#until(came, dueMs))) {
       if (nowMs() >= endMs || !this.#readers.some(({ reader }) => reader.begun)) return "silence";
@@ -155,7 +155,10 @@ export class ProbeLink {
     this.#look(now);
   }
 
-  /** Both readings see the same noise and the same STX frames: once is enough. */
+  /**
+   * Collects what a reading found. Both readings see the same noise and the same STX frames, so those are taken from the configured one
+   * only.
+   */
   #collect(decoded: readonly Decoded[], crc16: Crc16, atMs: number): void {
     for (const item of decoded) {
       const own = crc16 === this.#config.crc16;
@@ -167,14 +170,14 @@ export class ProbeLink {
     return Math.min(...this.#readers.map(({ reader }) => reader.dueMs));
   }
 
-  /** Ends what is pending, where its time is over. */
+  /** Ends frames whose time is over. */
   #overdue(now: number): void {
     for (const { crc16, reader } of this.#readers) {
       if (now >= reader.dueMs) this.#collect(reader.overdue(now), crc16, now);
     }
   }
 
-  /** Waits until something is so, or until a moment; true when it is so. */
+  /** Waits until `done()` or until a moment; true if it is done. */
   #until(done: () => boolean, dueMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       this.#wait = { done, dueMs, end: resolve };

@@ -15,7 +15,7 @@ import type { RedactedBytes } from "./finding.ts";
 import { ProbeLink, type ReceivedItem, type WaitResult } from "./probe-link.ts";
 import { redact } from "./redact.ts";
 
-/** How long to wait for answers. */
+/** How long the doctor waits for answers. */
 export interface ProbePace {
   /** Milliseconds that an answer may take to begin. */
   readonly answerMs: number;
@@ -38,13 +38,13 @@ export const usualPace = ({ lateReplyMs }: LineConfig): ProbePace => ({
   lateMs: () => lateReplyMs,
 });
 
-/** What came of probing the services of one line. */
+/** The outcome of probing the services of one line, beside the answers. */
 export interface ProbeResult {
-  /** What came before the first probe, older than the connection or unsolicited. */
+  /** Bytes that came before the first probe: older than the connection, or unsolicited. */
   readonly before: Buffer;
-  /** Why the line was lost meanwhile. */
+  /** Why the line was lost meanwhile; undefined if it wasn't. */
   readonly lost: string | undefined;
-  /** The line was still when it was left, and nothing is on its way. */
+  /** True if the line was silent when it was left: nothing is on its way. */
   readonly leftClean: boolean;
 }
 
@@ -128,12 +128,12 @@ class ProbeSession {
     probe.waitResult = await link.request(frame, this.#isAnswer, answerMs);
     this.#distribute(probe, false);
     while (probe.waitResult === "received" && probe.pending) {
-      // What came was the answer to an earlier probe.
+      // An answer to an earlier probe came first: wait on for this one's.
       probe.waitResult = await link.wait(this.#isAnswer, Math.max(0, dueMs - nowMs()));
       this.#distribute(probe, false);
     }
     const noise = this.#takeUnframed(probe);
-    // The other reading of CRC16 is of no use where the bytes are not frames at all.
+    // The other reading of CRC16 is of no use if the bytes are not frames at all.
     return !probe.pending || probe.waitResult !== "silence" || (noise && !probe.broken);
   }
 
@@ -176,7 +176,7 @@ class ProbeSession {
 
   readonly #isAnswer = (received: ReceivedItem): boolean => this.#probeFor(received) !== undefined;
 
-  /** Whose answer a frame is: an answer's shape tells, and an error belongs to the probe that has waited longest. */
+  /** The probe that a frame answers: an answer's shape tells, and an error belongs to the probe that has waited longest. */
   #probeFor(received: ReceivedItem): ServiceProbe | undefined {
     const pending = this.#probes.filter((probe) => probe.pending);
     return (
@@ -197,25 +197,22 @@ class ProbeSession {
   }
 }
 
-/** What a service answered. */
+/** A service's answer to its probe. */
 export interface ProbeAnswer {
-  /** Its own answer, or an error in its place. */
+  /** `error`: an error came in place of the answer. */
   readonly kind: "answer" | "error";
   readonly json: JsonObject;
   /** The reading of CRC16 by which it is whole. */
   readonly crc16: Crc16;
-  /** Milliseconds since the probe that it answers. */
+  /** Milliseconds from the probe to this answer. */
   readonly ms: number;
 }
 
-/**
- * One service and its probe: the read-only request whose answer has a shape of its own. It is the only thing that this room ever
- * sends.
- */
+/** The probe of one service: the read-only request whose answer has a shape of its own. This room sends nothing else. */
 export class ServiceProbe {
   readonly service: ServiceName;
   readonly contract: Contract;
-  /** What went over the line for it, in order. */
+  /** The frames sent and received for this probe, in order. */
   readonly frames: RedactedBytes[] = [];
   /** The bytes of each sending, the reading that they were made with, and when. */
   readonly sent: { readonly crc16: Crc16; readonly bytes: Buffer; readonly atMs: number }[] = [];
@@ -225,11 +222,11 @@ export class ServiceProbe {
   waitResult: WaitResult = "silence";
   /** The beginning of what came in its time and is not a frame. */
   garbage: Buffer = Buffer.alloc(0);
-  /** Bytes that came after its sendings, whatever they are. */
+  /** Count of bytes of any kind that came after this probe's sendings. */
   receivedBytes = 0;
   /** A whole frame came with a wrong checksum. */
   broken = false;
-  /** Something came that its contract doesn't have: neither the answer nor an error. It may be the answer to an earlier request. */
+  /** Something came that the contract doesn't have: neither the answer nor an error. An answer to an earlier request looks so too. */
   odd = false;
   readonly #payload: readonly Buffer[];
   readonly #secret: string | undefined;
@@ -241,22 +238,22 @@ export class ServiceProbe {
     this.#secret = contract.envelope === "form" ? /&sign=(.*)$/s.exec(textOf(this.#payload))?.[1] : undefined;
   }
 
-  /** Sent, and not answered yet. */
+  /** True if sent and not answered yet. */
   get pending(): boolean {
     return this.sent.length > 0 && this.answer === undefined;
   }
 
-  /** When it was first sent: the times of its frames count from here. */
+  /** When the probe was first sent: the times of its frames count from here. */
   get #beganMs(): number {
     return this.sent[0]?.atMs ?? 0;
   }
 
-  /** When it was last sent. */
+  /** When the probe was last sent. */
   get lastSentMs(): number {
     return this.sent.at(-1)?.atMs ?? 0;
   }
 
-  /** The frame of the next sending, which is noted. */
+  /** Makes the frame of the next sending, and notes it. */
   nextFrame(crc16: Crc16): readonly Buffer[] {
     const frame = frameOf(this.contract.framing, this.#payload, crc16);
     const bytes = Buffer.concat(frame);
@@ -272,7 +269,7 @@ export class ServiceProbe {
     return frame;
   }
 
-  /** What a frame is to this probe: its own answer, an error that may be the answer to anything, or neither. */
+  /** The meaning of a frame to this probe: its own answer, an error that may answer anything, or neither. */
   kindOf({ item }: ReceivedItem): ProbeAnswer["kind"] | undefined {
     if (item.kind !== "frame" || item.framing !== this.contract.framing) return undefined;
     const read = readReply(item.payload);
@@ -281,7 +278,7 @@ export class ServiceProbe {
     return read.status === "error" ? "error" : undefined;
   }
 
-  /** Takes the answer. */
+  /** Takes a frame as this probe's answer. */
   takeAnswer(received: ReceivedItem, late: boolean): void {
     const kind = this.kindOf(received);
     const { item, crc16, atMs } = received;
@@ -304,7 +301,7 @@ export class ServiceProbe {
       return;
     }
     const bytes = Buffer.concat(frameOf(item.framing, item.payload, crc16));
-    // What was sent comes back, or zeros that look like an empty frame.
+    // An echo of what was sent, or zeros that look like an empty frame, are nobody's answer.
     const isNobodys = item.payloadBytes === 0 || this.sent.some((sending) => sending.bytes.equals(bytes));
     if (!isNobodys && item.framing === this.contract.framing) this.odd = true;
     else if (typeof readReply(item.payload) === "string" && this.garbage.length === 0) this.garbage = bytes;
@@ -320,7 +317,7 @@ export class ServiceProbe {
     raw: Buffer,
     { bytes, atMs, noise }: { readonly bytes: number; readonly atMs: number; readonly noise: boolean },
   ): void {
-    // At a wrong speed a few zeros look like an empty frame: the whole tells more than that.
+    // At a wrong speed a few zeros look like an empty frame: all bytes together tell more than those.
     if (noise && raw.length > this.garbage.length) this.garbage = raw;
     const shown = redact(raw, { direction: "received", atMs: atMs - this.#beganMs, secret: this.#secret });
     this.frames.push({ ...shown, bytes });

@@ -6,10 +6,10 @@ import { type Host, namesIn, readTextAt } from "./host.ts";
 /** A process of the host. */
 export interface RunningProcess {
   readonly pid: number;
-  /** Its command name, as the kernel keeps it. */
+  /** The command name, as the kernel keeps it. */
   readonly name: string;
   readonly args: readonly string[];
-  /** The systemd unit that it belongs to. */
+  /** The systemd unit that the process belongs to. */
   readonly unit: string | undefined;
 }
 
@@ -36,7 +36,7 @@ export class Processes {
     return this.#running.find((each) => each.name === name);
   }
 
-  /** Who has a socket open, by its inode, as far as this user may see. */
+  /** The processes that have a socket open, by its inode, as far as this user may see. */
   async holding(inode: string): Promise<readonly RunningProcess[]> {
     this.#sockets ??= this.#readSockets();
     return (await this.#sockets).get(inode) ?? [];
@@ -91,7 +91,7 @@ export function poslineToolOf(running: RunningProcess): string | undefined {
   return poslineNameOf(running) === undefined ? poslineArgsOf(running)?.find((arg) => !arg.startsWith("-")) : undefined;
 }
 
-/** What a posline was started with; undefined of another program, which may well have a file of that name. */
+/** The arguments a posline was started with; undefined of another program, which may well have a file of that name. */
 function poslineArgsOf({ args }: RunningProcess): readonly string[] | undefined {
   const at = args.slice(0, 4).findIndex((arg) => /^posline(\.[cm]js)?$/.test(basename(arg)));
   const isProgram = at === 0 || /^node(js)?$/.test(basename(args[0] ?? ""));

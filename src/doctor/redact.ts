@@ -15,15 +15,15 @@ const headBytesMax = 16;
 /** Characters of a text that are shown. */
 const textMax = 1_000;
 
-/** Bytes of a checksum behind the sign, which would confirm a guess at the secret as well as the sign does. */
+/** Bytes of a checksum after the sign, which would confirm a guess at the secret as well as the sign does. */
 const checksumBytes = 4;
 
 export interface RedactOptions {
   readonly direction: RedactedBytes["direction"];
   readonly atMs: number;
-  /** What they say, when they may be shown whole. */
+  /** The bytes as text, if they may be shown whole. */
   readonly text?: string | undefined;
-  /** What must not be seen: a sign confirms a guess at the merchant's id. */
+  /** Text to hide: a sign confirms a guess at the merchant's id. */
   readonly secret?: string | undefined;
 }
 
@@ -55,7 +55,7 @@ function hexOf(bytes: Buffer, { hidden, cut }: { readonly hidden: (at: number) =
   return (cut ? [...pairs, ".."] : pairs).join(" ");
 }
 
-/** What a text has no business to show: the secret, and what a terminal would obey; of line breaks a space is left. */
+/** Hides what must not be shown: the secret, and what a terminal would obey. Line breaks become a space. */
 function masked(text: string, secret: string | undefined): string {
   const open = secret === undefined ? text : text.replaceAll(secret, "****");
   return printable(open.replace(/\p{Cc}/gu, " "));

@@ -8,8 +8,8 @@ import type { Host } from "./host.ts";
 import { type ProbePace, type ProbeResult, probeServices, type ServiceProbe } from "./probe.ts";
 
 /**
- * Finds the speed of a terminal and its reading of CRC16 by trying them: each speed is one opening of the line, on which each
- * service is probed by both readings. It only sends probes, and is over within a minute, whatever comes.
+ * Finds the speed of a terminal and its reading of CRC16 by trying them: each speed is one opening of the line, on which each service is
+ * probed by both readings. Only probes are sent, and a scan is over within a minute, whatever comes.
  */
 
 /** The speeds that terminals are set to, the likeliest first; the configured one is tried before them. */
@@ -26,7 +26,7 @@ const answersMsMax = 32_000;
 /** Milliseconds that a begun frame may take: 300 bytes at 1200 baud. */
 const scanFrameMs = 2_500;
 
-/** What came at one speed. */
+/** The outcome at one speed. */
 interface Pass {
   readonly config: LineConfig;
   readonly probes: readonly ServiceProbe[];
@@ -80,7 +80,7 @@ function isTelling(pass: Pass): boolean {
   return answered(pass) || isStopped || isRecognised(pass);
 }
 
-/** What came can only be read so at the right speed, or comes back at each. */
+/** True if the bytes can only be read so at the right speed, or come back at each (an echo). */
 function isRecognised({ probes, result }: Pass): boolean {
   const sent = probes.flatMap((probe) => probe.sent.map(({ bytes }) => bytes));
   const came = [result.before, ...probes.map(({ garbage }) => garbage)].filter(({ length }) => length > 0);

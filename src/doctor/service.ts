@@ -15,24 +15,24 @@ import { type Processes, poslineNameOf, type RunningProcess } from "./processes.
 import type { SystemdUnits } from "./units.ts";
 
 /**
- * What the posline that runs with this configuration says on its admin port. It proves its lines clean before each call, so it knows
- * better than a probe from outside.
+ * The posline that runs with this configuration, as its admin port describes it. A running posline proves its lines clean before each call,
+ * so it knows better than a probe from outside.
  */
 export interface RunningPosline {
   readonly pid: number;
-  /** Its systemd service; undefined where a person started it. */
+  /** The systemd service; undefined if a person started posline. */
   readonly unit: string | undefined;
-  /** Its admin port's URL; undefined when it has none. */
+  /** URL of the admin port; undefined if posline has none. */
   readonly base: string | undefined;
-  /** What it answered to /status; undefined when it didn't answer. */
+  /** Answer to /status; undefined if none came. */
   readonly status: JsonObject | undefined;
-  /** It answered that the token of the configuration isn't its own. */
+  /** True if posline answered that the token of the configuration isn't its own. */
   readonly hasOtherToken: boolean;
-  /** It was started with an emulated terminal in place of every device. */
+  /** True if posline was started with an emulated terminal in place of every device. */
   readonly emulated: boolean;
-  /** By what its Node opens a debugger, prints or writes by itself, as far as this user may see. */
+  /** Flags by which its Node opens a debugger, prints or writes by itself, as far as this user may see. */
   readonly debugging: readonly string[];
-  /** It stands still until it is told to go on: Ctrl-Z in its terminal, a SIGSTOP, a debugger. */
+  /** True if the process stands still until it is told to go on: Ctrl-Z in its terminal, a SIGSTOP, a debugger. */
   readonly stopped: boolean;
 }
 
@@ -60,7 +60,7 @@ export async function findService(
   });
   for (const running of candidates) {
     const isUnit = poslineNameOf(running) === "posline.service";
-    // What another user's process holds may be hidden; then the unit's sockets tell.
+    // Sockets of another user's process may be hidden; then the unit's sockets tell.
     if (holders.has(running.pid) || (isUnit && isSocketOurs && (await isHidden(running, host)))) {
       const asked = await askService(isUnit ? (config.admin ?? adminDefaults) : config.admin, host);
       const emulated = running.args.includes("--emulated");
@@ -106,7 +106,7 @@ async function pidsHolding(config: Config, host: Host, processes: Processes): Pr
 
 const isHidden = async ({ pid }: RunningProcess, { proc }: Host) => (await namesIn(proc, String(pid), "fd")).length === 0;
 
-/** @param admin Where it listens: the package's socket unit has the usual port, whatever the file says. */
+/** @param admin Where the admin port listens: the package's socket unit has the usual port, whatever the file says. */
 async function askService(
   admin: Config["admin"],
   host: Host,
@@ -118,7 +118,7 @@ async function askService(
   return { base, status, hasOtherToken: answer?.status === 401 };
 }
 
-/** Whether it says that a port of the configuration is its own: whose socket that is may be hidden from this user. */
+/** True if the running posline says that a port is its own: the socket's owner may be hidden from this user. */
 export function saysItHas({ base, status }: RunningPosline, { name, port, service }: ConfiguredPort): boolean {
   if (status === undefined) return false;
   if (service === undefined) return name === "admin" && base !== undefined && Number(new URL(base).port) === port;
@@ -127,13 +127,13 @@ export function saysItHas({ base, status }: RunningPosline, { name, port, servic
   return isObject(shown) && shown["port"] === port;
 }
 
-/** Whether it says that it writes its journal of money into a folder. */
+/** True if the running posline says that it writes its journal into a folder. */
 export function saysItWrites({ status }: RunningPosline, folder: string): boolean {
   const journal = status?.["journal"];
   return isObject(journal) && journal["folder"] === folder && journal["state"] === "ok";
 }
 
-/** What concerns the whole service: that it answers, its journal of money, its log, and its Node. */
+/** Findings about the whole service: whether it answers, its journal, its log, and its Node. */
 export function serviceFindings(service: RunningPosline | undefined): Finding[] {
   return service === undefined ? [] : [...answerFindings(service), ...debuggingFindings(service)];
 }
@@ -186,7 +186,7 @@ function answerFindings(service: RunningPosline): Finding[] {
   return [...findings, ...logFindings(status["log"])];
 }
 
-/** What the service says of its log: what isn't in it, nobody finds there. */
+/** Findings about the service's log: lines that were dropped from it are found nowhere. */
 function logFindings(log: unknown): Finding[] {
   if (!isObject(log)) return [];
   const { state, dropped } = log;
@@ -208,13 +208,13 @@ const usable = ["idle", "awaiting", "open"];
 interface ConfiguredLine {
   readonly name: string;
   readonly path: string;
-  /** The device that its path means now. */
+  /** The node of the device that the path means now. */
   readonly node?: string;
-  /** Milliseconds of silence that may have to prove it clean. */
+  /** Milliseconds of silence that may have to prove the line clean. */
   readonly lateReplyMs: number;
 }
 
-/** What the service says of a line; nothing when it doesn't know the line. */
+/** Findings about a line as the running service describes it; none if the service doesn't know the line. */
 export function lineStateFindings(configured: ConfiguredLine, service: RunningPosline | undefined): Finding[] {
   const { name: line } = configured;
   const lines = service?.status?.["lines"];
@@ -228,7 +228,7 @@ export function lineStateFindings(configured: ConfiguredLine, service: RunningPo
   const { state } = shown;
   const reason = typeof shown["reason"] === "string" && shown["reason"] !== "" ? ` (${cut(shown["reason"])})` : "";
   const what = `posline (process ${service.pid}) says: line ${line} is ${cut(state)}${reason}`;
-  // It has no device, so nobody is asked, and stopping it would make none free.
+  // A line that is down has no device, so nobody is asked, and stopping posline would free none.
   if (state === "down") {
     const cure = "see what is said of the device: posline tries to open it once a second by itself";
     return [finding("service", "bad", what, { line, cure })];
@@ -248,11 +248,11 @@ export function lineStateFindings(configured: ConfiguredLine, service: RunningPo
   return [finding("service", "bad", what, { line, cure })];
 }
 
-/** A box that was tried out: its tills are answered, and no terminal hears of it. */
+/** The finding for a running posline with an emulated terminal: tills are answered, and no terminal hears of it. */
 function emulatedFinding(line: string, { pid, unit }: RunningPosline): Finding {
   const what = `posline (process ${pid}) answers with an emulated terminal in place of line ${line}: no money moves`;
   const stop = killOf([pid]) ?? "stop it";
-  // A unit that is only started again has the flag again.
+  // Restarting the unit would start it with the flag again.
   const ofUnit =
     "take --emulated out of its ExecStart (systemctl cat posline shows which file has it), " +
     "then sudo systemctl daemon-reload && sudo systemctl restart posline";
@@ -260,12 +260,12 @@ function emulatedFinding(line: string, { pid, unit }: RunningPosline): Finding {
   return finding("service", "bad", what, { line, cure });
 }
 
-/** A by-id name and the device that it leads to are one. */
+/** True if both paths mean one device: a by-id name and the device that it leads to do. */
 function isSameDevice(device: JsonObject, { path, node }: ConfiguredLine): boolean {
   return device["path"] === path || (node !== undefined && device["node"] === node);
 }
 
-/** What it says of its own device says nothing of the one that is configured. */
+/** The finding for a line on another device than the configured one: its state says nothing of the configured device. */
 function otherDeviceFinding({ name, path }: ConfiguredLine, theirs: string, { pid, unit }: RunningPosline): Finding {
   const what = `posline (process ${pid}) has line ${name} on ${cut(theirs)}, and not on ${path}`;
   const cause = "the configuration was changed since it was read, or it was started with another one";

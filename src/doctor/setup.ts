@@ -8,7 +8,7 @@ import { serviceEnvironment } from "../config/service-environment.ts";
 import { type Finding, finding } from "./finding.ts";
 import type { Host } from "./host.ts";
 
-/** What to look at. */
+/** The parts to look at, as flags name them. */
 export interface DoctorTarget {
   readonly config?: string | undefined;
   /** A line's name, or a device. */
@@ -19,12 +19,12 @@ export interface DoctorTarget {
 /** The configuration as it is looked at, and what it says of itself. */
 export interface ConfigToCheck {
   readonly findings: readonly Finding[];
-  /** Undefined when it can't be used. */
+  /** The configuration; undefined if it can't be used. */
   readonly config: Config | undefined;
-  /** Only what was given on the command line is wrong. */
+  /** True if only something given on the command line is wrong. */
   readonly isUsageError: boolean;
   readonly file: string | undefined;
-  /** It is the one that the installed service has. */
+  /** True if the installed service has this configuration. */
   readonly isInstalled: boolean;
   /** The lines to look at, by name. */
   readonly lines: Readonly<Record<string, LineConfig>>;
@@ -34,7 +34,7 @@ const isDevice = (line: string) => /^(?:\/|usb:)/i.test(line);
 
 /** Loads the configuration as the service would, and picks the lines that are meant. */
 export async function loadConfigToCheck(wanted: DoctorTarget, host: Host): Promise<ConfigToCheck> {
-  // Only the file that the service itself reads is looked at as the service has it.
+  // The service's own environment counts only for the file that the service reads.
   const env = wanted.config === undefined ? serviceEnvironment(host.env, host) : host.env;
   const file = join(host.etc, "posline", "posline.json");
   try {
@@ -106,7 +106,7 @@ function findingsOf({ config, file, emulated, warnings }: Loaded): Finding[] {
   return [finding("config", "ok", what), ...warnings.map((warning) => finding("config", "warn", warning))];
 }
 
-/** A problem as it is worded where it is found; what fixes it is in it. */
+/** The finding for a configuration's problem, whose text holds its fix. */
 function problem(text: string): Finding {
   const denied = /permission denied/i.test(text);
   return finding("config", "bad", text, denied ? { cure: "sudo posline doctor" } : {});

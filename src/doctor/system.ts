@@ -22,7 +22,7 @@ export function nodeFinding({ nodeVersion }: Host): Finding {
   return finding("node", "bad", `Node ${nodeVersion} is older than ${nodeOldest.join(".")}`, { cure });
 }
 
-/** Years in which a clock is believed: a box without a battery begins at 1970, or where it was switched off. */
+/** Years in which a clock is believed: a box without a battery begins at 1970, or at the moment at which it was switched off. */
 const yearsPlausible = { min: 2025, max: 2099 } as const;
 
 /** Terminals stamp receipts with their own clock; the box's is what log and journal are read by, and what TLS needs. */
@@ -69,9 +69,9 @@ export async function stateFindings({ journal }: Config, { host, account, isWrit
     ];
   }
   const { folder } = journal;
-  // The configuration's own warning says it.
+  // Without a folder the configuration's own warning says it.
   if (folder === undefined) return [];
-  // Which user it may be that started it, its folder doesn't tell.
+  // The folder doesn't tell which user started that posline.
   if (isWritten(folder)) return [finding("journal", "ok", `posline writes it into ${folder}`)];
   const here = await stat(folder).catch((error: NodeJS.ErrnoException) => error.code ?? "unknown");
   if (typeof here === "string") return [missing(folder, here, account)];
@@ -79,7 +79,7 @@ export async function stateFindings({ journal }: Config, { host, account, isWrit
     return [finding("journal", "bad", `${folder} is not a folder`, { cure: `sudo rm ${quoted(folder)}` })];
   const tryAccess = host.places.access ?? readAndWrite;
   const refusal = await refusalOf(folder, tryAccess);
-  // Whoever asks is told so, also one who may not write there.
+  // A read-only disk concerns everybody, even a user who may not write there anyway.
   if (refusal === "EROFS") return [readOnlyFinding(folder)];
   const file = join(folder, "journal");
   const journalFile = await stat(file).catch(() => undefined);
@@ -124,7 +124,7 @@ async function roomFinding(folder: string, bytes: number, whose: string): Promis
   const free = files === undefined ? undefined : files.bavail * files.bsize;
   const mib = (value: number) => `${Math.floor(value / 1024 / 1024)} MiB`;
   const more = free === undefined ? "" : `, ${mib(free)} are free`;
-  // Once its file is there, it takes no more room.
+  // A journal whose file is there takes no more room.
   const isThere = (await namesIn(folder)).some((name) => name.startsWith("journal"));
   if (free !== undefined && !isThere && free < 2 * bytes) {
     const cure = `sudo journalctl --vacuum-size=50M; df -h ${quoted(folder)} shows what fills it`;

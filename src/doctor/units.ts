@@ -1,10 +1,10 @@
 import type { Host } from "./host.ts";
 
-/** What systemd knows of posline on this host. */
+/** The state of posline's units, as systemd tells it. */
 export interface SystemdUnits {
   /** False where there is no systemd to ask: a container, another init. */
   readonly present: boolean;
-  /** Why there is none to ask. */
+  /** Why there is no systemd to ask. */
   readonly why: string;
   /** `active`, `inactive`, `failed`, ...; undefined when the unit isn't installed. */
   readonly service: string | undefined;
@@ -13,7 +13,7 @@ export interface SystemdUnits {
   readonly listens: readonly string[];
   /** Groups that the service has beside its user's. */
   readonly groups: readonly string[];
-  /** Which devices the service may open: all, or the kinds listed, as majors or names of drivers. */
+  /** Devices that the service may open: all, or the kinds listed, as majors or names of drivers. */
   readonly devices: readonly string[] | "all";
 }
 
@@ -43,7 +43,7 @@ export async function readUnits({ command }: Host): Promise<SystemdUnits> {
   };
 }
 
-/** Of no units anything is known. */
+/** The units of a host of which nothing is known. */
 export const noUnits: SystemdUnits = {
   present: false,
   why: "",
@@ -54,7 +54,7 @@ export const noUnits: SystemdUnits = {
   devices: "all",
 };
 
-/** `Listen` and `DeviceAllow` come once for each of their values. */
+/** `Listen` and `DeviceAllow` appear once for each of their values. */
 function propertiesIn(out: string): Map<string, string> {
   const found = new Map<string, string>();
   for (const line of out.split("\n")) {

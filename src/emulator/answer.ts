@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../core/json-object.ts";
 
-/** What an emulated service answers: the response envelope, and whatever the route adds to it. Integers may be bigints. */
+/** An emulated service's answer: the response envelope, and the fields that the route adds. Integers may be bigints. */
 export interface ServiceAnswer extends JsonObject {
   readonly status: "success" | "error";
   readonly code?: number;
@@ -10,7 +10,7 @@ export function errorAnswer(code: number, message: string, more: JsonObject = {}
   return { ...more, status: "error", code, message };
 }
 
-/** An id as its sender wrote it, a string or an integer (seen in the field: types are loose); undefined when there is none. */
+/** An id as its sender wrote it, a string or an integer (seen in the field: types are loose); undefined if there is none. */
 export function idFrom(value: unknown): string | undefined {
   if (typeof value === "bigint") return String(value);
   return typeof value === "string" && value !== "" ? value : undefined;

@@ -12,11 +12,11 @@ import { parseWireFault, type WireFault } from "./faults/wire-fault.ts";
 import { aheadMsMax } from "./state-file.ts";
 
 /**
- * The control API: what a test asks of the emulator beside the services' own routes, to look at what they remember, to move time
- * on, and to have the next operation go wrong. A request is taken whole or not at all.
+ * The control API: a test asks the emulator here, beside the services' own routes, for its memory, moves time on, and has the next
+ * operation go wrong. A request is taken whole or not at all.
  */
 
-/** What a request to the control API is answered with. */
+/** The answer to a request to the control API. */
 export interface ControlResponse {
   readonly status: 200 | 400;
   /** JSON. */
@@ -24,11 +24,11 @@ export interface ControlResponse {
 }
 
 export interface ControlOptions {
-  /** Amounts decide nothing. */
+  /** True if amounts decide nothing. */
   readonly plainAmounts: boolean;
   /** Called when something that is kept has changed. */
   readonly changed: () => void;
-  /** The names of the services that can be reached: at others nothing would ever go wrong. All that are played by default. */
+  /** The names of the services that can be reached: at others nothing would ever go wrong. All played services by default. */
   readonly reachable?: () => readonly ServiceName[];
 }
 
@@ -59,7 +59,7 @@ export class ControlApi {
     return { status: 200, text: `${writeExact(shown, 2)}\n` };
   }
 
-  /** Carries a request out, or says what is wrong with it and does nothing. */
+  /** Carries a request out, or says why it is wrong and does nothing. */
   change(body: string): ControlResponse {
     const problems: string[] = [];
     const asked = this.#read(body, problems);
@@ -81,7 +81,7 @@ export class ControlApi {
   #read(body: string, problems: string[]): ParsedControlRequest {
     const json = readControlObject(body, problems);
     const { reachable = () => Object.keys(this.#emulator.contracts) } = this.#options;
-    // What `check` hands back has the schema's shape, short of what was wrong and is among the problems.
+    // The result of `check` has the schema's shape, except for wrong fields, which are among the problems.
     const request = (json === undefined ? {} : check(requestNode(reachable()), json, "", problems)) as ControlRequest;
     if (json !== undefined && Object.keys(json).length === 0) problems.push(`the request is empty: use one of ${keys}`);
     const { reset = false, advanceMs = 0, next = [], chances } = request;
@@ -105,7 +105,7 @@ export class ControlApi {
   }
 }
 
-/** By fault: one that is named twice, as `late` and `late:5000`, has both shares. */
+/** Shares by fault: a fault that is named twice, as `late` and `late:5000`, has both shares. */
 function sharesOf(chances: readonly FaultChance[]): JsonObject {
   const shares = new Map<string, number>();
   for (const { fault, share } of chances) {
@@ -138,7 +138,7 @@ interface ParsedControlRequest {
   readonly chances: readonly FaultChance[] | undefined;
 }
 
-/** @param services The names of those that are played. */
+/** @param services The names of the services that are played. */
 const nextNode = (services: readonly ServiceName[]): Node => ({
   type: "object",
   additionalProperties: false,
@@ -176,7 +176,7 @@ function readControlObject(body: string, problems: string[]): JsonObject | undef
   return undefined;
 }
 
-/** Where in the request it stands, and where its mistakes go. */
+/** The place in the request that is read, and the list of its problems. */
 interface ReadingPlace {
   readonly path: string;
   readonly problems: string[];
@@ -188,7 +188,7 @@ function readForced(
   { path, problems }: ReadingPlace,
 ): readonly ForcedEffect[] {
   const contract = service === undefined ? undefined : played[service];
-  // It is missing or wrong, and among the problems already.
+  // A service or contract that is missing or wrong is among the problems already.
   if (service === undefined || contract === undefined) return [];
   const routes = contracts[contract].routes.map((each) => each.path);
   if (route !== undefined && !routes.includes(route)) {
@@ -203,7 +203,7 @@ function readForced(
     return [];
   }
   if (outcome !== undefined) {
-    // Of others it would wait for ever
+    // An effect on any other route would wait for ever
     const beginning = settlingRules[contract].map((each) => each.route);
     if (route !== undefined && !beginning.includes(route)) {
       problems.push(`${path}.outcome: ${route} begins no operation: use fault, or one of ${beginning.join(", ")}`);
@@ -231,7 +231,7 @@ function readChances(chances: Readonly<Record<string, unknown>>, problems: strin
   return read;
 }
 
-/** All answers; 0.1 ten times is a little more than 1, as numbers are added. */
+/** The sum of all shares at most; 0.1 ten times is a little more than 1, as numbers are added. */
 const shareMax = 1 + 1e-9;
 
 function readFault(text: string, path: string, problems: string[]): WireFault | undefined {

@@ -15,20 +15,20 @@ import { emulatedQr } from "./qr/qr.ts";
 import type { EmulatedService, ServiceContext } from "./service-context.ts";
 
 /**
- * The emulator plays the three services: it answers every route by the contract's rules, remembers what a terminal remembers, and
- * goes wrong where it is asked to, so that a till can be built and a bridge tested where no terminal is at hand. A service of a name
- * of its own is another terminal, and remembers for itself.
+ * The emulator plays the three services: it answers every route by the contract's rules, remembers as a terminal does, and goes wrong on
+ * request, so that a till can be built and a bridge tested without a terminal. A service of a name of its own is another terminal, and has
+ * a memory of its own.
  *
- * It refuses to know how an answer leaves: its fault is named beside it, and applied by the code that writes it. How a call came
- * matters to the fiscal sign alone. It never moves money, and its numbers can be taken for no real receipt.
+ * How an answer leaves is none of its business: the answer's fault is named beside it, and applied by the code that writes it. How a call
+ * came matters to the fiscal sign alone. No money moves, and its numbers can be taken for no real receipt.
  */
 
 export interface EmulatorOptions extends FaultPlanOptions {
-  /** Checks the signs of `fiscal` with it; without it any sign will do, but one must be there. */
+  /** Checks the signs of `fiscal`; without it any sign will do, but there must be one. */
   readonly merchantId?: string;
-  /** What time it is. */
+  /** The present time. */
   readonly clock?: () => Date;
-  /** Called after each request that changed what it remembers, before its answer leaves. */
+  /** Called after each request that changed the memory, before its answer leaves. */
   readonly changed?: () => void;
 }
 
@@ -39,7 +39,7 @@ export interface PlayedService {
   readonly merchantId?: string | undefined;
 }
 
-/** What the emulator remembers, by service; those of the contracts' own names are always there. */
+/** The emulator's memory, by service; services of the contracts' own names are always there. */
 export type EmulatedServices = Readonly<Record<ServiceName, EmulatedService | undefined>> &
   Readonly<Record<ContractName, EmulatedService>>;
 
@@ -57,7 +57,7 @@ export class Emulator {
   readonly #services = new Map<ServiceName, PlayedService & { readonly played: EmulatedService }>();
   readonly #options: EmulatorOptions;
   #aheadMs = 0;
-  /** Something that is remembered has changed since `changed` was last called. */
+  /** True if the memory has changed since `changed` was last called. */
   #dirty = false;
 
   constructor(options: EmulatorOptions = {}) {
@@ -66,7 +66,7 @@ export class Emulator {
     for (const contract of contractNames) this.play(contract, { contract, merchantId: options.merchantId });
   }
 
-  /** Plays a service from now on. One that is played already keeps what it remembers, unless it had another contract. */
+  /** Plays a service from now on. A service that is played already keeps its memory, unless it had another contract. */
   play(service: ServiceName, { contract, merchantId }: PlayedService): void {
     const before = this.#services.get(service);
     const context: ServiceContext = {
@@ -81,7 +81,7 @@ export class Emulator {
   }
 
   get services(): EmulatedServices {
-    // Those of the contracts' own names are played from the beginning on.
+    // Services of the contracts' own names are played from the beginning.
     return Object.fromEntries([...this.#services].map(([name, { played }]) => [name, played])) as EmulatedServices;
   }
 
@@ -95,7 +95,7 @@ export class Emulator {
     return new Date(clock().getTime() + this.#aheadMs);
   }
 
-  /** Milliseconds by which its time was moved on. */
+  /** Milliseconds by which the emulator's time was moved on. */
   get aheadMs(): number {
     return this.#aheadMs;
   }
@@ -116,7 +116,7 @@ export class Emulator {
     return { reply, fault: this.plan.fault() };
   }
 
-  /** All that it remembers. */
+  /** All that the emulator remembers. */
   saved(): JsonObject {
     return Object.fromEntries([...this.#services].map(([name, { played }]) => [name, played.saved()]));
   }
@@ -153,10 +153,10 @@ const emulated: Readonly<Record<ContractName, (context: ServiceContext) => Emula
 
 type BodyOrRefusal = { readonly json: JsonObject } | { readonly refused: ServiceAnswer };
 
-/** What a body must be, as a refusal says it. */
+/** Words for the only body that is right, at the end of a refusal. */
 const oneObject = "a JSON object, or the object has a field twice: send one object, each field once";
 
-/** Bank and qr: the JSON text. A route without a body ignores whatever came. */
+/** Bank and qr: reads the JSON text. A route without a body ignores any. */
 function readJsonBody(contract: Contract, route: Route, call: Call): BodyOrRefusal {
   if (route.body === "none") return { json: {} };
   const json = parseExact(textOf(call.body));
@@ -165,7 +165,7 @@ function readJsonBody(contract: Contract, route: Route, call: Call): BodyOrRefus
     : { json };
 }
 
-/** A call whose body is a form, and what its sign is checked with. */
+/** A call with a form as its body, and the id that its sign is checked with. */
 interface SignedCall {
   readonly call: Call;
   readonly over: CameOver;
@@ -173,8 +173,8 @@ interface SignedCall {
 }
 
 /**
- * Fiscal: the signed form. Its order of checks is the contract's: sign (1) before content (2, 3). Only /supported_operations may
- * come unsigned, over HTTP, by GET or with an empty body: on a line data and sign are required (Endpoints).
+ * Fiscal: reads the signed form. The order of checks is the contract's: sign (1) before content (2, 3). Only /supported_operations may come
+ * unsigned, over HTTP, by GET or with an empty body: on a line data and sign are required (Endpoints).
  */
 function readFormBody(contract: Contract, route: Route, { call, over, merchantId }: SignedCall): BodyOrRefusal {
   const codes = contract.faultCodes;
@@ -195,7 +195,7 @@ function readFormBody(contract: Contract, route: Route, { call, over, merchantId
 
 const none = Buffer.alloc(0);
 
-/** MIME's encoders break lines. */
+/** Line breaks are taken out, since MIME's encoders make them. */
 const isBase64 = (text: string) => /^[A-Za-z0-9+/]+={0,2}$/.test(text.replaceAll(/\s/g, ""));
 
 function refused(code: number, message: string): BodyOrRefusal {

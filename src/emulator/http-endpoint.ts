@@ -5,8 +5,8 @@ import type { Emulator } from "./emulator.ts";
 import type { WireFault } from "./faults/wire-fault.ts";
 
 /**
- * The emulator behind HTTP. There is no frame here that could be broken, TCP sees to that: what a broken answer is to a line, a
- * connection that is cut without an answer is to HTTP. Noise, pieces and copies don't exist here, and change nothing.
+ * The emulator over HTTP. No frame can be broken here, since TCP sees to that: instead of a broken answer, HTTP has a connection that is
+ * cut without one. Noise, pieces and copies don't exist here, and change nothing.
  */
 
 /** Milliseconds an answer that never comes keeps its connection at most: longer than any till waits for a sale by card. */
@@ -15,13 +15,13 @@ const noAnswerMs = 300_000;
 /** Milliseconds an answer waits for the next request at most: a till that asks only once it has its answer never sends one. */
 const afterNextMs = 60_000;
 
-/** The emulator behind HTTP listeners. */
+/** The emulator's handler for HTTP listeners. */
 export interface HttpEndpoint {
-  /** For all services: the next request, which an answer may wait for, is the next one of any. */
+  /** One handler for all services: an answer may wait for the next request of any of them. */
   readonly handler: Handler;
   /**
-   * Holds nothing back any more, so that the listeners can close: what was held is answered, or cut if it was to have no answer,
-   * and so is what still comes.
+   * Holds nothing back any more, so that the listeners can close: a held answer goes out, or its connection is cut if it was to have none;
+   * later calls likewise.
    */
   stop(): void;
 }
@@ -37,7 +37,7 @@ export function httpEndpoint(emulator: Pick<Emulator, "answer">): HttpEndpoint {
   return { handler, stop: () => held.stop() };
 }
 
-/** Resolves when the answer may go out; when the connection is gone by then, it goes nowhere. */
+/** Resolves when the answer may go out; if the connection is gone by then, it goes nowhere. */
 async function applyFault(fault: WireFault, caller: Presence, held: HeldAnswers): Promise<void> {
   switch (fault.kind) {
     case "late":
@@ -68,7 +68,7 @@ class HeldAnswers {
 
   /**
    * Resolves after so many milliseconds, or as soon as the caller has left.
-   * @param untilNext As soon as the next request comes as well.
+   * @param untilNext Resolves as soon as the next request comes, too.
    */
   hold(ms: number, caller: Presence, untilNext = false): Promise<void> {
     return new Promise((resolve) => {
@@ -100,12 +100,12 @@ class HeldAnswers {
 
 /**
  * Ends the caller's connection, and resolves once it is gone, so that the log has it.
- * @throws Fault `broken` where there is no connection: it stands for the answer that got lost.
+ * @throws Fault `broken` if there is no connection: it stands for the answer that got lost.
  */
 function cutConnection(caller: Presence): Promise<void> {
   return new Promise((resolve, reject) => {
     caller.onLeave(resolve);
-    // Who left may have shut down its own side alone, and would be answered.
+    // A caller that left may have shut down its own side alone, and would be answered.
     caller.hangUp?.();
     if (caller.gone) resolve();
     else if (caller.hangUp === undefined)

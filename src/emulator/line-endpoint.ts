@@ -11,9 +11,9 @@ import { type FrameFault, type FrameStep, frameFaultSteps, withReservedCrc } fro
 export interface LineEndpoint {
   readonly handler: Handler;
   /**
-   * What goes out in place of a frame that is written to this line; undefined: the frame as it is. An answer is known again by its
-   * payload, which is framed without being copied, so its fault can hit no other frame: neither an answer that the
-   * listener gives by itself, nor one that comes after a lost opening.
+   * The steps in place of a frame that is written to this line; undefined: the frame as it is. An answer is known again by its payload,
+   * which is framed without being copied, so its fault can hit no other frame: neither an answer that the listener gives by itself, nor one
+   * that comes after a lost opening.
    */
   readonly stepsFor: (frame: readonly Buffer[]) => readonly FrameStep[] | undefined;
 }
@@ -24,10 +24,10 @@ export function lineEndpoint(emulator: Pick<Emulator, "answer">, crc16: Crc16): 
   const handler = async (call: Call): Promise<Reply> => {
     const { reply, fault } = emulator.answer(call, "line");
     if (fault === undefined) return reply;
-    // Another's buffer may be written more than once; this one is written once.
+    // A copy, since another's buffer may be written more than once, and this one is known by being written once.
     let payload: Buffer = Buffer.concat(reply.payload);
     if (fault.kind === "reserved-crc") payload = withReservedCrc(payload, contracts[call.contract].framing, crc16);
-    // Late before the writing, so that who writes isn't thought to hang; what is asked meanwhile waits, as in a terminal.
+    // The delay comes before the writing, so that the writer isn't thought to hang; requests that come meanwhile wait, as in a terminal.
     else if (fault.kind === "late") await delay(fault.ms, call.caller);
     else faults.set(payload, fault);
     return { ...reply, payload: [payload] };
@@ -42,7 +42,7 @@ export function lineEndpoint(emulator: Pick<Emulator, "answer">, crc16: Crc16): 
   return { handler, stepsFor };
 }
 
-/** Resolves after so many milliseconds, or as soon as nobody waits for the answer any more. */
+/** Resolves after so many milliseconds, or once nobody waits for the answer any more. */
 function delay(ms: number, caller: Presence): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {

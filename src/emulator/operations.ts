@@ -6,15 +6,15 @@ import { rememberedBytesMax, rememberedMax, type ServiceContext } from "./servic
 import type { StateReader } from "./state-reader.ts";
 
 /**
- * Operations that are begun, asked about and come to an end: what bank and qr have in common. One is in progress for as many
- * questions as its outcome says, and for as long as a till takes to ask them: an end doesn't wait for a till that has gone
- * away, just as a customer doesn't. Ends by the clock are found at the next request of any kind, and take effect in the order
- * in which they were due, so that nobody can tell that they were found late.
+ * Operations that are begun, asked about and come to an end, as bank and qr have them. An operation is in progress for as many questions as
+ * its outcome says, and for as long as a till takes to ask them: an end doesn't wait for a till that has gone away, just as a customer
+ * doesn't. Ends by the clock are found at the next request of any kind, and take effect in the order in which they were due, so that nobody
+ * can tell that they were found late.
  *
- * What an operation is about, and what its end brings about, is its service's affair.
+ * An operation's subject, and the effects of its end, are its service's affair.
  */
 
-/** How an operation may end; "exhausted" is one that would be approved, had its original so much left. */
+/** Ends of an operation; "exhausted" would be approved, had its original so much left. */
 export const operationEnds = ["approved", "declined", "cancelled", "card-timeout", "reversed", "exhausted"] as const;
 
 export type EmulatedEnd = (typeof operationEnds)[number];
@@ -25,28 +25,28 @@ export interface EmulatedOperation {
   readonly begunMs: number;
   /** How many questions are answered "in progress". */
   readonly checks: number;
-  /** How many were, so far. */
+  /** How many were answered so until now. */
   asked: number;
-  /** Where it is bound for, and where it came to once it has ended. */
+  /** The end that the operation is bound for, and once ended, the one it came to. */
   end: EmulatedEnd;
   ended: boolean;
 }
 
-/** What its service knows of an operation. */
+/** The service's part of an operation. */
 export interface OperationRules<T extends EmulatedOperation> {
-  /** Every name that it is found by. The latest of a name is found. */
+  /** Every name that the operation is found by. If a name belongs to several, the latest is found. */
   namesOf(operation: T): readonly string[];
-  /** It is about to end as its `end` says: brings the effects of that about, or else turns it into another end. */
+  /** Called when the operation is about to end as its `end` says: brings about its effects, or else turns it into another end. */
   ending(operation: T): void;
   saved(operation: T): JsonObject;
-  /** The other way round, with what all operations have in common. */
+  /** Makes an operation of its saved state, with the fields that all operations have. */
   restored(common: EmulatedOperation, saved: StateReader): T;
 }
 
-/** Questions that are answered "in progress" in a normal course: a till that doesn't poll is found out by one. */
+/** Questions that are answered "in progress" in a normal course: one is enough to find out a till that doesn't poll. */
 const checksDefault = 1;
 
-/** The time that a till takes for a question (Endpoints, rule 1, and flow rule 2: every 1000-2000 ms). */
+/** Milliseconds that a till takes for a question (Endpoints, rule 1, and flow rule 2: every 1000-2000 ms). */
 export const checkMs = 2000;
 
 export const isApproved = (operation: EmulatedOperation) => operation.ended && operation.end === "approved";
@@ -54,14 +54,14 @@ export const isApproved = (operation: EmulatedOperation) => operation.ended && o
 export class OperationStore<T extends EmulatedOperation> {
   readonly #context: ServiceContext;
   readonly #rules: OperationRules<T>;
-  /** The oldest first. */
+  /** Operations by number, the oldest first. */
   #remembered = new Map<number, T>();
   #named = new Map<string, T>();
   #running = new Set<T>();
-  /** Bytes of JSON that each came to when it was last remembered. */
+  /** Bytes of JSON of each operation when it was last remembered. */
   readonly #bytes = new Map<number, number>();
   #bytesTotal = 0;
-  /** Requests that came to nothing by the outcome "internal-error", the oldest first: digests, which are short whatever the key. */
+  /** Requests that failed by the outcome "internal-error", the oldest first: digests, which are short whatever the key. */
   #failed = new Set<string>();
   #count = 0;
 
@@ -91,8 +91,8 @@ export class OperationStore<T extends EmulatedOperation> {
   }
 
   /**
-   * What becomes of a request that is new: to be asked once, when nothing can refuse it any more.
-   * @param key Tells the request from others: one that came to nothing succeeds when it comes again.
+   * The outcome of a new request: to be asked once, when nothing can refuse the request any more.
+   * @param key Tells the request from others: a request that failed succeeds when it comes again.
    */
   outcomeOf(route: string, amount: bigint, key: string): EmulatedOutcome | undefined {
     const outcome = this.#context.outcomeOf(route, amount);
@@ -110,7 +110,7 @@ export class OperationStore<T extends EmulatedOperation> {
     return outcome;
   }
 
-  /** An operation begins. Where the memory is full, the oldest is forgotten, whatever has become of it. */
+  /** Begins an operation. If the memory is full, the oldest is forgotten, ended or not. */
   begin(outcome: EmulatedOutcome | undefined, make: (common: EmulatedOperation) => T): T {
     const operation = make({
       number: this.nextNumber(),
@@ -125,14 +125,14 @@ export class OperationStore<T extends EmulatedOperation> {
     return operation;
   }
 
-  /** What its service remembers of an operation has changed. */
+  /** Notes that a service's memory of an operation has changed. */
   changed(operation: T): void {
     this.#measure(operation);
     this.#forgetOldest();
     this.#context.changed();
   }
 
-  /** Ends what is due by the clock. */
+  /** Ends operations that are due by the clock. */
   endDue(): void {
     const nowMs = this.#context.now().getTime();
     const due = [...this.#running].filter((operation) => dueMs(operation) <= nowMs);
@@ -140,7 +140,7 @@ export class OperationStore<T extends EmulatedOperation> {
     for (const operation of due) this.end(operation);
   }
 
-  /** A question about an operation, which may be the one that ends it. */
+  /** Counts a question about an operation, which may be the one that ends it. */
   check(operation: T): void {
     if (operation.ended) return;
     if (operation.asked >= operation.checks) {
@@ -160,7 +160,7 @@ export class OperationStore<T extends EmulatedOperation> {
     this.#context.changed();
   }
 
-  /** Ends all that is in progress. */
+  /** Ends all operations in progress. */
   endAll(end: EmulatedEnd): void {
     for (const operation of [...this.#running]) this.end(operation, end);
   }
@@ -182,7 +182,7 @@ export class OperationStore<T extends EmulatedOperation> {
   }
 
   /**
-   * Takes back what `saved` gave.
+   * Takes back the result of `saved`.
    * @throws StateError, with nothing changed.
    */
   restore(saved: StateReader): void {
@@ -229,7 +229,7 @@ export class OperationStore<T extends EmulatedOperation> {
     this.#bytes.set(operation.number, bytes);
   }
 
-  /** The latest stays, however large it is. */
+  /** The latest operation stays, however large it is. */
   #forgetOldest(): void {
     for (const oldest of this.#remembered.values()) {
       if (this.#remembered.size <= rememberedMax && this.#bytesTotal <= rememberedBytesMax) break;
@@ -250,7 +250,10 @@ export class OperationStore<T extends EmulatedOperation> {
 
 const dueMs = (operation: EmulatedOperation) => operation.begunMs + operation.checks * checkMs;
 
-/** What isn't an operation's end, such as a doubt about its start or a printer's paper, lets it take its normal course. */
+/**
+ * The end that an outcome names. An outcome that is no operation's end, such as a doubt about its start or a printer's paper, lets it take
+ * its normal course.
+ */
 export function operationEndOf(outcome: EmulatedOutcome | undefined): EmulatedEnd {
   return operationEnds.find((end) => end === outcome?.name) ?? "approved";
 }

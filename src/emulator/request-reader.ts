@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { errorAnswer, idFrom, int64From, type ServiceAnswer } from "./answer.ts";
 
-/** A refusal, thrown from whatever depth its reason is found at. What was changed by then stays changed. */
+/** A refusal, thrown from whatever depth its reason is found at. Changes made by then stay. */
 class RequestRefused extends Error {
   override readonly name = "Refused";
   readonly answer: ServiceAnswer;
@@ -12,7 +12,7 @@ class RequestRefused extends Error {
   }
 }
 
-/** The answer that the work comes to, or the refusal that ended it. */
+/** The result of the work, or the refusal that ended it. */
 export function answerOrRefusal(work: () => ServiceAnswer): ServiceAnswer {
   try {
     return work();
@@ -28,13 +28,13 @@ export function fieldIn(body: JsonObject, name: string): unknown {
   return value === null || value === "" ? undefined : value;
 }
 
-/** Reads a request's fields, and refuses the request where one isn't what its contract documents. */
+/** Reads a request's fields, and refuses the request if a field isn't as its contract documents. */
 export class RequestReader {
   readonly route: string;
   readonly #body: JsonObject;
   readonly #invalidCode: number;
 
-  /** @param invalidCode What the service answers when a field is missing or wrong. */
+  /** @param invalidCode The service's code for a field that is missing or wrong. */
   constructor(route: string, body: JsonObject, invalidCode: number) {
     this.route = route;
     this.#body = body;
@@ -75,7 +75,7 @@ export class RequestReader {
     return amount >= 0n ? amount : this.refuse(`${name} is less than 0`, "send 0 or more, in minor units");
   }
 
-  /** Whether a flag is set; one that is absent isn't. */
+  /** True if a flag is set; an absent one isn't. */
   flag(name: string): boolean {
     const value = fieldIn(this.#body, name) ?? false;
     return typeof value === "boolean" ? value : this.refuse(`${name} is not true or false`, "send it without quotes");

@@ -2,28 +2,28 @@ import type { JsonObject } from "../core/json-object.ts";
 import type { ServiceAnswer } from "./answer.ts";
 import type { EmulatedOutcome } from "./faults/magic-amounts.ts";
 
-/** What an emulated service needs from its surroundings: time, outcomes, and where to report a change. */
+/** An emulated service's surroundings: time, outcomes, and where to report a change. */
 export interface ServiceContext {
   /** The emulator's time, which a test may drive. */
   now(): Date;
   /**
-   * What is to become of an operation that begins now: asked once, when something new is begun, and not for a resend of what is
-   * known. undefined: it goes well.
+   * The outcome of an operation that begins now: asked once, when something new is begun, and not for a resend of what is known. undefined:
+   * it goes well.
    * @param amount Minor units.
    */
   outcomeOf(route: string, amount: bigint): EmulatedOutcome | undefined;
-  /** What the service remembers has changed. */
+  /** Called when the service's memory has changed. */
   changed(): void;
 }
 
-/** One emulated service. What it remembers is plain data, so that it can be kept in a file and looked at. */
+/** An emulated service. Its memory is plain data, so that it can be kept in a file and looked at. */
 export interface EmulatedService {
-  /** Answers one request to one of its contract's routes; it is carried out when this returns. */
+  /** Answers a request to one of its contract's routes; it is carried out when this returns. */
   answer(route: string, body: JsonObject): ServiceAnswer;
-  /** All that it remembers, as JSON; integers that may be large are bigints. */
+  /** The service's memory, as JSON; integers that may be large are bigints. */
   saved(): JsonObject;
   /**
-   * Takes back what `saved` gave, as it was read from a file.
+   * Takes back the result of `saved`, as it was read from a file.
    * @throws StateError naming the path of the first thing that is wrong.
    */
   restore(saved: JsonObject): void;
@@ -35,7 +35,7 @@ export interface EmulatedService {
 export const rememberedMax = 4096;
 
 /**
- * Bytes of JSON that they may come to: `rememberedMax` of the usual size, and far fewer of the largest, since an id may be as long
- * as a request.
+ * Bytes of JSON of these operations at most: `rememberedMax` of the usual size, and far fewer of the largest, since an id may be as long as
+ * a request.
  */
 export const rememberedBytesMax = 16 * 1024 * 1024;

@@ -10,9 +10,9 @@ import { rememberedBytesMax } from "./service-context.ts";
 import { StateError } from "./state-reader.ts";
 
 /**
- * What the emulator remembers, in a file: written whole after each change, in place of the file before, so that at any moment
- * there is one whole state on disk. A file that isn't understood may be another program's, and stays as it is; so does one that
- * another process has begun to keep its state in.
+ * The emulator's memory in a file: written whole after each change, in place of the file before, so that at any moment there is one whole
+ * state on disk. An unreadable file may be another program's, and stays as it is; so does one that another process has begun to keep its
+ * state in.
  */
 
 /** The form of the file. A file of another version is refused. */
@@ -21,7 +21,7 @@ const version = 1n;
 /** Bytes of a file that is read, for each service that is played: twice the most that one remembers. */
 const serviceBytesMax = 2 * rememberedBytesMax;
 
-/** What is kept in the file: the state of the emulator. */
+/** The content of the file: the state of the emulator. */
 export interface EmulatorState {
   readonly services: EmulatedServices;
   readonly aheadMs: number;
@@ -37,8 +37,8 @@ export class StateFileError extends Error {
 }
 
 /**
- * Takes back what the file holds; a file that isn't there yet holds nothing.
- * @throws StateFileError when it isn't whole or isn't the emulator's; what was to take it back is of no use then.
+ * Takes back the file's content; a file that isn't there yet holds nothing.
+ * @throws StateFileError if it isn't whole or isn't the emulator's; the emulator that was to take it back is of no use then.
  */
 export function readStateFile(path: string, emulator: EmulatorState): void {
   const text = read(path, Object.keys(emulator.services).length * serviceBytesMax);
@@ -60,7 +60,7 @@ export function readStateFile(path: string, emulator: EmulatorState): void {
     const saved = services[service];
     if (!isObject(saved)) throw refuse(`services.${service}: must be an object`);
     const restored = Object.hasOwn(played, service) ? played[service] : undefined;
-    // What is not taken back would be lost with the next write.
+    // A service that is not taken back would be lost with the next write.
     if (restored === undefined) throw refuse(`services.${service}: the configuration has no such service`);
     try {
       restored.restore(saved);
@@ -75,12 +75,12 @@ export function readStateFile(path: string, emulator: EmulatorState): void {
 /** How far the emulator's time may be moved on, in milliseconds: a thousand years, which every date can still be written in. */
 export const aheadMsMax = 1_000 * 365 * 86_400_000;
 
-/** A mark of its own for each process that keeps its state in a file. */
+/** A new mark for a process that keeps its state in a file. */
 export const newKeeper = () => randomBytes(8).toString("hex");
 
 /**
- * Writes all that is remembered, to the disk. From then on the file is its keeper's, where one is named.
- * @throws StateFileError saying why it can't be, and what to do.
+ * Writes the whole memory, to the disk. From then on the file is its keeper's, if one is named.
+ * @throws StateFileError saying why it can't be written, and what to do.
  */
 export function writeStateFile(path: string, emulator: EmulatorState, keeper?: string): void {
   const state = { version, ...(keeper !== undefined && { keeper }), aheadMs: emulator.aheadMs, services: emulator.saved() };
@@ -92,8 +92,8 @@ export function writeStateFile(path: string, emulator: EmulatorState, keeper?: s
 }
 
 /**
- * The same, where the file is the keeper's still: what another process has written into it is not to be lost.
- * @throws StateFileError as before, and where it is another's.
+ * Writes the whole memory, if the file is still the keeper's: the content of another process is not to be lost.
+ * @throws StateFileError if it can't be written, or is another's.
  */
 export function updateStateFile(path: string, emulator: EmulatorState, keeper: string): void {
   if (!isKept(path, keeper)) {
@@ -103,7 +103,7 @@ export function updateStateFile(path: string, emulator: EmulatorState, keeper: s
   writeStateFile(path, emulator, keeper);
 }
 
-/** Whether the file begins as this keeper writes it. One that was removed is made anew. */
+/** True if the file begins as this keeper writes it. A file that was removed is made anew. */
 function isKept(path: string, keeper: string): boolean {
   const beginning = Buffer.from(`{"version":${version},"keeper":"${keeper}",`);
   try {
@@ -116,7 +116,7 @@ function isKept(path: string, keeper: string): boolean {
       closeSync(file);
     }
   } catch {
-    // Writing it says why it can't be reached
+    // The writing says why the file can't be reached
     return true;
   }
 }

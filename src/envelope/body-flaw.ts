@@ -4,23 +4,23 @@ import { quotedName } from "../core/log-text.ts";
 import { isMultipart, parseMultipart } from "./multipart.ts";
 
 /**
- * What a body is that can't be read, in words: what its sender did instead of what the contract asks for. Looked for only once a body is
- * refused, so that a good one costs nothing.
+ * Says in words why a body can't be read: its sender's mistake against the contract. Looked for only once a body is refused, so that a good
+ * one costs nothing.
  */
 
-/** What is known of a request beside its body. */
+/** Facts about a request beside its body. */
 export interface SentRequest {
   readonly url?: string | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
 /**
- * Bytes of a text in which the place of an error is looked for: that takes a hundred times as long as to parse it, and everybody waits.
- * Large requests have some tens of kB.
+ * Bytes of a text in which the place of an error is looked for: that takes a hundred times as long as parsing, and everybody waits. Large
+ * requests have some tens of kB.
  */
 const placedBytesMax = 64 * 1024;
 
-/** What is wrong with a text that isn't a JSON object, as it stands behind what it is. */
+/** Says why a text isn't a JSON object, for the end of a sentence. */
 export function jsonFlaw(text: Buffer, sent: SentRequest): string {
   const other = encodingFlaw(text, sent);
   if (other !== undefined) return other;
@@ -39,7 +39,7 @@ export function jsonFlaw(text: Buffer, sent: SentRequest): string {
 
 const pairs = /^\s*[\w.-]+=/;
 
-/** What is wrong with a body in which a field of the fiscal form wasn't found; undefined where only the field is missing. */
+/** Says why a field of the fiscal form wasn't found in a body; undefined if only the field is missing. */
 export function formFlaw(text: Buffer, field: "data" | "sign", sent: SentRequest): string | undefined {
   const hasField = new RegExp(`(?:^|[?&])(${field})=`, "i");
   if (text.length === 0 && hasField.test(sent.url ?? "")) {
@@ -56,7 +56,7 @@ export function formFlaw(text: Buffer, field: "data" | "sign", sent: SentRequest
   return written === undefined || written === field ? undefined : `the form has ${written}: write ${field}, in small letters`;
 }
 
-/** What is wrong with the bytes of a text, before anybody asks what it says. */
+/** Says why the bytes are no text, whatever it would say. */
 function encodingFlaw(text: Buffer, sent: SentRequest): string | undefined {
   if (isUtf8(text))
     return beginsWith(text, byteOrderMark) ? "begins with a byte order mark: encode it as UTF-8 without one" : undefined;
@@ -66,7 +66,7 @@ function encodingFlaw(text: Buffer, sent: SentRequest): string | undefined {
   return (endsWithinCharacter(text) ? lengthFlaw(text, sent) : undefined) ?? "is not UTF-8: encode it as UTF-8";
 }
 
-/** What a `Content-Encoding` says of compression, quoted; some write a character set there. */
+/** The compression that a `Content-Encoding` names, quoted; some write a character set there. */
 export function compressionIn(header: string | readonly string[] | undefined): string | undefined {
   if (header === undefined || !/gzip|deflate|compress|zstd|^br$/i.test(String(header))) return undefined;
   return quotedName(String(header));
@@ -77,17 +77,17 @@ const gzipped = Buffer.from([0x1f, 0x8b]);
 
 const beginsWith = (text: Buffer, bytes: Buffer) => text.subarray(0, bytes.length).equals(bytes);
 
-/** Whether only the last character is no UTF-8, as its end is missing. */
+/** True if only the last character is no UTF-8, as its end is missing. */
 function endsWithinCharacter(text: Buffer): boolean {
   for (let missing = 1; missing <= 3; missing++) {
     const at = text.length - missing;
-    // What begins a character of several bytes.
+    // A byte from 0xc0 on begins a character of several bytes.
     if ((text[at] ?? 0) >= 0xc0) return isUtf8(text.subarray(0, at));
   }
   return false;
 }
 
-/** What is said of a body that ends too early, where that may be by a length in characters: of ASCII the two are one. */
+/** Hints at a length in characters, if a body ends too early and that may be why: of ASCII the two are one. */
 function lengthFlaw(text: Buffer, { headers }: SentRequest): string | undefined {
   if (headers["content-length"] === undefined || text.every((byte) => byte < 0x80)) return undefined;
   return `breaks off after ${text.length} bytes, as Content-Length announces no more: it must count bytes, not characters`;

@@ -3,22 +3,22 @@ import { backslash, isSpace, quote, stringEnd } from "../core/json-text.ts";
 import { parseObject } from "./json.ts";
 
 /**
- * A message's JSON object, parsed within bounds.
+ * Parses a message's JSON object within bounds.
  *
- * `JSON.parse` makes an object of every value: 8 MiB of empty lists take 120 MB of heap, and while that grows no other line is served.
- * So what a text could become is counted before it is parsed.
+ * `JSON.parse` makes an object of every value: 8 MiB of empty lists take 120 MB of heap, and while that grows no other line is served. So
+ * possible values are counted before a text is parsed.
  */
 
 /** How deep objects and lists may nest. The deepest documented message has five levels, and another parser may recurse. */
 export const depthMax = 64;
 
 /**
- * How many objects, lists and further entries there may be. With the most memory that each can take (a key that no other object has),
- * they fit into a heap of 64 MB; the largest documented messages have some hundreds.
+ * How many objects, lists and further entries there may be. With the most memory that each can take (a key that no other object has), they
+ * fit into a heap of 64 MB; the largest documented messages have some hundreds.
  */
 export const entriesMax = 65_536;
 
-/** Why a text wasn't parsed, as it stands behind "it is". */
+/** Why a text wasn't parsed, for the end of a sentence "it is". */
 export type Unparsed = typeof notAnObject | typeof tooDeep | typeof tooMany;
 
 export const notAnObject = "not a JSON object";
@@ -26,7 +26,7 @@ export const notAnObject = "not a JSON object";
 const tooDeep = `nested deeper than ${depthMax} levels` as const;
 const tooMany = `made of more than ${entriesMax} entries` as const;
 
-/** An object, and the first of the watched names that stands twice at its top. */
+/** An object, and the first of the watched names that is twice at its top. */
 export interface Parsed {
   readonly json: JsonObject;
   readonly twice: string | undefined;
@@ -41,7 +41,7 @@ const curlyClose = 0x7d;
 
 /**
  * Parses a message, or says why it can't.
- * @param watched Names (ASCII) of which none may stand at the object's top twice; `JSON.parse` takes the last without a word.
+ * @param watched Names (ASCII) of which none may be at the object's top twice; `JSON.parse` takes the last without a word.
  */
 export function parseBounded(text: Buffer, watched: readonly string[] = []): Parsed | Unparsed {
   let depth = 0;
@@ -85,7 +85,7 @@ function isAt(name: string, text: Buffer, from: number): boolean {
   return true;
 }
 
-/** A string's value: `pay\u005fid` is `pay_id` to a parser. What is not a string is left to the parser of the whole. */
+/** A string's value: `pay\u005fid` is `pay_id` to a parser. Other values are left to the parser of the whole. */
 function unescaped(string: string): unknown {
   try {
     return JSON.parse(string);

@@ -4,9 +4,9 @@ import { contractNames } from "../core/call.ts";
 import { Fault, type FaultKind, type FaultOutcome, faultClasses } from "../core/fault.ts";
 import { type FaultBody, faultBody, faultHttpStatus, faultOnLine } from "./fault.ts";
 
-/** What each fault is on each route, over HTTP and on a line, as a table for people: asked of what writes them, cell by cell. */
+/** The table of each fault on each route, over HTTP and on a line, for people: its cells are made by the code that writes faults. */
 
-// Its keys are the kinds.
+// The keys of `faultClasses` are the kinds.
 const kinds = Object.keys(faultClasses) as FaultKind[];
 
 const outcomes: readonly FaultOutcome[] = ["not-sent", "unknown"];
@@ -19,7 +19,7 @@ export function faultTable(): string {
   return [titles, titles.map(() => "---"), ...rows].map(row).join("\n");
 }
 
-/** The rows of a service; the routes on which every fault is the plain error envelope stand last, together. */
+/** The rows of a service; the routes on which every fault is the plain error envelope come last, together. */
 function rowsOf(contract: Contract): readonly (readonly string[])[] {
   const rows = outcomes.flatMap((outcome) => {
     const routesBy = new Map<string, { readonly cells: readonly string[]; readonly routes: string[] }>();
@@ -40,7 +40,7 @@ function rowsOf(contract: Contract): readonly (readonly string[])[] {
   return isAmbiguous ? [...rows, ["not readable as HTTP", "not-sent", ...cellsOf(contract, undefined, "not-sent")]] : rows;
 }
 
-/** Body, HTTP status, HTTP status under `faultStatus: 200`, and what is written on a line. */
+/** Body, HTTP status, HTTP status under `faultStatus: 200`, and the words on a line. */
 function cellsOf(contract: Contract, path: string | undefined, outcome: FaultOutcome): readonly string[] {
   const faults = kinds.filter((kind) => faultClasses[kind].outcome === outcome).map((kind) => new Fault(kind, ""));
   const bodies = faults.map((fault) => faultBody(contract, path, fault));
@@ -54,7 +54,7 @@ function cellsOf(contract: Contract, path: string | undefined, outcome: FaultOut
   return [bodyText(bodies), statusText(statuses(undefined)), statusText(statuses(200)), silent ? "silence" : "the body"];
 }
 
-/** All of one word, with the codes that it has. */
+/** Bodies of one word, with the codes that they have. */
 function bodyText(bodies: readonly FaultBody[]): string {
   const codes = [...new Set(bodies.flatMap(({ code }) => code ?? []))].sort((one, other) => other - one).join(", ");
   const [{ word, status } = {}] = bodies;

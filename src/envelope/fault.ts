@@ -4,17 +4,17 @@ import type { Fault, FaultOutcome } from "../core/fault.ts";
 import { readReply } from "./reply.ts";
 
 /**
- * How a fault is written to the till, over HTTP and on a line.
+ * Writes faults to the till, over HTTP and on a line.
  *
- * A till on a line reads the body alone, and many do over HTTP. So a fault's body is never one that the contract lets a till read as
- * final unless that is proven. Which word that leaves for a route and an outcome is the contract's (`faultWords`); here it is
- * written, and nowhere else.
+ * A till on a line reads the body alone, and many do over HTTP. So a fault's body is never one that the contract lets a till read as final
+ * unless that is proven. Which word that leaves for a route and an outcome is the contract's (`faultWords`); the word is written here, and
+ * nowhere else.
  */
 
 /** A fault's body. */
 export interface FaultBody {
   readonly word: FaultWord;
-  /** What stands in it under `status` and `code`. */
+  /** The body's `status` and `code`. */
   readonly status: "success" | "error" | undefined;
   readonly code: number | undefined;
   readonly payload: Buffer;
@@ -24,7 +24,7 @@ type Told = Pick<Fault, "kind" | "outcome" | "message">;
 
 /**
  * Writes a fault's body.
- * @param path What was asked for; undefined when no request could be read.
+ * @param path The path asked for; undefined if no request could be read.
  */
 export function faultBody(contract: Contract, path: string | undefined, { kind, outcome, message }: Told): FaultBody {
   const word = wordOf(contract, path, outcome);
@@ -34,7 +34,7 @@ export function faultBody(contract: Contract, path: string | undefined, { kind, 
 
 /**
  * The HTTP status of a fault.
- * @param faultStatus 200 where tills throw other statuses away. A body without a word keeps its own, so that it is thrown away too.
+ * @param faultStatus 200 if tills throw other statuses away. A body without a word keeps its own, so that it is thrown away too.
  */
 export function faultHttpStatus(
   contract: Contract,
@@ -47,9 +47,9 @@ export function faultHttpStatus(
 }
 
 /**
- * Writes a fault on a line. Where there is no word, nothing is written: the till's own timeout is the contract's "unknown".
+ * Writes a fault on a line. If there is no word, nothing is written: the till's own timeout is the contract's "unknown".
  *
- * An upstream posline's own words are passed on where they may be an error here as well: it may be of before this rule.
+ * An upstream posline's own words are passed on only if they may be an error here as well: it may have another version.
  * @param path As in `faultBody`.
  */
 export function faultOnLine(contract: Contract, path: string | undefined, fault: Fault): readonly Buffer[] {
@@ -67,7 +67,7 @@ function isError(payload: readonly Buffer[]): boolean {
 function wordOf(contract: Contract, path: string | undefined, outcome: FaultOutcome): FaultWord {
   // A path that the contract doesn't have asks about no operation.
   if (path !== undefined) return routeOf(contract, path)?.faultWords[outcome] ?? "error";
-  // What wasn't read may be any route's.
+  // An unread request may be any route's.
   return contract.routes.every(({ faultWords }) => faultWords[outcome] === "error") ? "error" : "none";
 }
 

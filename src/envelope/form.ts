@@ -3,8 +3,8 @@ import { isSpace } from "../core/json-text.ts";
 /**
  * The fiscal form: `name=value` pairs joined by `&` (fiscal.md, Endpoints).
  *
- * Integrators escape it in two ways: some percent-encode `+ / =` of the Base64, some send them as they are. So a pair is split
- * on its first `=`, and `+` is never read as a space: a standard urlencoded reader would break both the Base64 and the sign.
+ * Integrators escape it in two ways: some percent-encode `+ / =` of the Base64, some send them as they are. So a pair is split on its first
+ * `=`, and `+` is never read as a space: a standard urlencoded reader would break both the Base64 and the sign.
  */
 
 /** A form's three fields as they were written, still escaped: views of the text they were read from. */
@@ -12,7 +12,7 @@ export interface Form {
   readonly command: Buffer | undefined;
   readonly data: Buffer | undefined;
   readonly sign: Buffer | undefined;
-  /** The first of the three that is given twice. */
+  /** The first of the three fields that is given twice. */
   readonly repeated: "command" | "data" | "sign" | undefined;
 }
 
@@ -28,7 +28,8 @@ export function parseForm(text: Buffer): Form {
   };
   let repeated: Form["repeated"];
   const { start, end } = trimmed(text);
-  // Found once and kept until it is passed: looking for it anew in each of many pairs without one would take quadratic time.
+  // The next `=` is found once and kept until it is passed: looking for it anew in each of many pairs without one would take quadratic
+  // time.
   let split = nextOf(text, equals, start, end);
   for (let from = start; from < end; ) {
     const to = nextOf(text, ampersand, from, end);
@@ -43,7 +44,7 @@ export function parseForm(text: Buffer): Form {
   return { ...fields, repeated };
 }
 
-/** Where the byte stands next, or the end of the text. */
+/** The offset at which the byte is next, or of the end of the text. */
 function nextOf(text: Buffer, byte: number, from: number, end: number): number {
   const at = text.indexOf(byte, from);
   return at === -1 || at > end ? end : at;
@@ -67,8 +68,8 @@ function trimmed(text: Buffer): { start: number; end: number } {
 }
 
 /**
- * A field's value with its `%XX` escapes undone and nothing else: `+` stays `+`. A `%` that begins no escape stays too.
- * Bytes are read as UTF-8.
+ * A field's value with its `%XX` escapes undone and nothing else: `+` stays `+`. A `%` that begins no escape stays too. Bytes are read as
+ * UTF-8.
  */
 export function unescapeValue(value: Buffer): string {
   if (!value.includes(0x25)) return value.toString("utf8");

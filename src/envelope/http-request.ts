@@ -3,11 +3,9 @@ import { noSuchRoute, routeOf } from "../contract/contracts.ts";
 import type { Call } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 
-/**
- * How a call is written as an HTTP message, on its way to a service that is reached over the network.
- */
+/** Writes a call as an HTTP message, on its way to a service that is reached over the network. */
 
-/** A request as HTTP writes it, without what belongs to the connection. */
+/** A request as HTTP writes it, without the connection's headers. */
 export interface HttpRequest {
   readonly method: "GET" | "POST";
   readonly path: string;
@@ -19,12 +17,12 @@ export interface HttpRequest {
 const contentTypes = { form: "application/x-www-form-urlencoded", text: "application/json" } as const;
 
 /**
- * Writes a call as an HTTP request: GET where the contract has one and there is nothing to say, POST otherwise.
+ * Writes a call as an HTTP request: GET if the contract has one and there is nothing to say, POST otherwise.
  *
- * Bank and qr: the body's pieces are passed on untouched. Fiscal: what a line's sender may leave raw, `+ / =` in a value, is
- * escaped, since a standard reader of forms takes `+` for a space. A sign over the value with its escapes undone holds, and so does one
- * over the escapes as sent where the sender escapes all three.
- * @throws Fault `route` when the contract has no such route: a path is never made of what came over a line.
+ * Bank and qr: the body's pieces are passed on untouched. Fiscal: `+ / =` in a value, which a line's sender may leave raw, are escaped,
+ * since a standard reader of forms takes `+` for a space. A sign over the value with its escapes undone holds, and so does one over the
+ * escapes as sent if the sender escapes all three.
+ * @throws Fault `route` if the contract has no such route: a path is never made of bytes from a line.
  */
 export function toHttp(contract: Contract, call: Pick<Call, "route" | "body">): HttpRequest {
   const route = routeOf(contract, call.route);
@@ -35,7 +33,7 @@ export function toHttp(contract: Contract, call: Pick<Call, "route" | "body">): 
   return { method: "POST", path, contentType: contentTypes[contract.envelope], body };
 }
 
-/** The form with every value fully escaped; its first `=` ends a pair's name. Read byte for byte, whatever it holds. */
+/** The form with every value fully escaped; the first `=` ends a pair's name. Read byte for byte, whatever it holds. */
 function escapedForm(pieces: readonly Buffer[]): readonly Buffer[] {
   const pairs = Buffer.concat(pieces).toString("latin1").split("&");
   return [Buffer.from(pairs.map(escapedPair).join("&"), "latin1")];

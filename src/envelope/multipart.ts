@@ -2,7 +2,7 @@ import type { Form } from "./form.ts";
 
 /**
  * The fiscal form as multipart/form-data (RFC 7578), which form libraries of many languages write in place of `name=value` pairs. Its
- * values stand there as they are, so they are escaped here: from then on it is a form like any other.
+ * values are unescaped, so they are escaped here: from then on it is a form like any other.
  */
 
 const lineEnd = "\r\n";
@@ -10,14 +10,14 @@ const lineEnd = "\r\n";
 /** Bytes of a line with a boundary: two hyphens, and 70 characters at most (RFC 2046, 5.1.1). */
 const boundaryLineMax = 72;
 
-/** Whether a text begins as multipart does: no pair and no JSON begins with two hyphens. */
+/** True if a text begins as multipart does: no pair and no JSON begins with two hyphens. */
 export function isMultipart(text: Buffer): boolean {
   return text[0] === hyphen && text[1] === hyphen;
 }
 
 const hyphen = 0x2d;
 
-/** Reads the fields of a form; undefined where the text breaks off, or is something else. Its first line has the boundary. */
+/** Reads the fields of a form; undefined if the text breaks off, or is something else. Its first line has the boundary. */
 export function parseMultipart(text: Buffer): Form | undefined {
   const firstEnd = text.indexOf(lineEnd);
   if (!isMultipart(text) || firstEnd === -1 || firstEnd > boundaryLineMax) return undefined;
@@ -48,7 +48,7 @@ const blankLine = `${lineEnd}${lineEnd}`;
 /** A part's name, with or without quotes; a file's name is another parameter. */
 const disposition = /^content-disposition:[^\r\n]*;[ \t]*name="?([a-z]+)"?[ \t]*(?:;|$)/im;
 
-/** A value as a form of pairs has it: what may not stand there is escaped, byte for byte. */
+/** A value as a form of pairs has it: forbidden bytes are escaped, one by one. */
 function escaped(value: Buffer): Buffer {
   const text = value.toString("latin1");
   const hex = (character: string) => `%${character.charCodeAt(0).toString(16).padStart(2, "0")}`;

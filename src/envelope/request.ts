@@ -13,17 +13,16 @@ import { isMultipart, parseMultipart } from "./multipart.ts";
 import { signFits, signOf } from "./sign.ts";
 
 /**
- * How a request is read from an HTTP message, and written to a line and read from it (`http-request.ts` writes it as an HTTP
- * message).
+ * Reads a request from an HTTP message, writes it to a line and reads it from there (`http-request.ts` writes it as an HTTP message).
  *
- * The body passes through untouched. For bank and qr that is the JSON text; for fiscal the pairs `data` and `sign`, each as its
- * sender escaped it, and nothing else of the form: a `command` smuggled into an HTTP form must not reach the line.
+ * The body passes through untouched. For bank and qr that is the JSON text; for fiscal the pairs `data` and `sign`, each as its sender
+ * escaped it, and nothing else of the form: a `command` smuggled into an HTTP form must not reach the line.
  */
 
-/** How much of a request posline checks itself, beside what framing needs. */
+/** The part of a request that posline checks itself, beside what framing needs. */
 export type Check = "envelope" | "contract" | "none";
 
-/** What a contract's schema finds wrong with a body. */
+/** Checks a body by its contract's schema. */
 export type ValidateBody = (service: ContractName, route: string, body: JsonObject) => Problem | undefined;
 
 export interface RequestRules {
@@ -40,7 +39,7 @@ export interface ReadRequest {
   readonly key: string | undefined;
 }
 
-/** Of a body whose request isn't known, as it came over a line. */
+/** A body from a line, whose request isn't known. */
 const sentAlone: SentRequest = { headers: {} };
 
 /**
@@ -95,7 +94,7 @@ function readForm(
   const sign = unescapeValue(form.sign);
   const key = readJson(contract, route, decodeData(route, data), "the decoded data", rules);
   if (sign === "") throw missingSign(route);
-  // What is not Base64 might be read as another pair by a careless terminal: `sign=x;command=/refund`.
+  // A sign that is not Base64 might be read as another pair by a careless terminal: `sign=x;command=/refund`.
   if (!isBase64(sign)) throw new Fault("sign", `Cannot accept ${route.path}: sign is not Base64: rebuild it`);
   if (rules.merchantId !== undefined && !signFits({ data: form.data, sign: form.sign }, rules.merchantId)) {
     throw new Fault(
@@ -106,7 +105,7 @@ function readForm(
   return { body, key };
 }
 
-/** The operation's id, where the data can be read. */
+/** The operation's id, if the data can be read. */
 function keyIn(contract: Contract, route: Route, data: string, rules: RequestRules): string | undefined {
   try {
     return readJson(contract, route, decodeData(route, data), "the decoded data", rules);
@@ -116,7 +115,7 @@ function keyIn(contract: Contract, route: Route, data: string, rules: RequestRul
   }
 }
 
-/** Whether there is nothing but white space. */
+/** True if there is nothing but white space. */
 function isBlank(text: Buffer): boolean {
   return text.every((byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d));
 }
@@ -124,8 +123,8 @@ function isBlank(text: Buffer): boolean {
 /**
  * Checks a request's JSON and gives the operation's id in it.
  *
- * Two parsers may read one text in two ways, and then the till sells one thing and the terminal another: what is not UTF-8 becomes
- * other characters, and of a field that stands there twice one takes the first and another the last.
+ * Two parsers may read one text in two ways, and then the till sells one thing and the terminal another: a byte that is not UTF-8 becomes
+ * another character, and of a field that is given twice one parser takes the first and another the last.
  */
 function readJson(
   contract: Contract,
@@ -150,7 +149,7 @@ function readJson(
 const dataPair = Buffer.from("data=");
 const signPair = Buffer.from("&sign=");
 
-/** @param flaw What the body is in place of a form with that field. */
+/** @param flaw Why the body has no such field. */
 function missingField(route: Route, name: string, what: string, flaw?: string): Fault {
   const state = flaw ?? `the form has no ${name}: add ${name}, ${what}`;
   return new Fault("missing", `Cannot accept ${route.path}: ${state}`);
@@ -207,8 +206,8 @@ function decodeData(route: Route, data: string): Buffer {
 }
 
 /**
- * Refuses an amount that isn't a whole number: one terminal would round it, another cut it off, and `"15.00"` may be 15 or 1500. As text
- * it is taken where it has digits alone (seen in the field: types are loose); signs and sizes are the terminal's business.
+ * Refuses an amount that isn't a whole number: one terminal would round it, another cut it off, and `"15.00"` may be 15 or 1500. A text of
+ * digits alone is taken (seen in the field: types are loose); signs and sizes are the terminal's business.
  */
 function checkAmounts({ path, amounts }: Route, json: JsonObject): void {
   for (const amount of amounts) {
@@ -221,7 +220,7 @@ function checkAmounts({ path, amounts }: Route, json: JsonObject): void {
   }
 }
 
-/** Where the first amount that isn't a whole number stands, `items[1].itemAmount`; what is null or empty is left out. */
+/** The path of the first amount that isn't a whole number, `items[1].itemAmount`; null and empty ones are left out. */
 function oddAmount(value: unknown, names: readonly string[], path = ""): string | undefined {
   const [name, ...rest] = names;
   if (name === undefined) return isWhole(value ?? "") ? undefined : path;
@@ -243,15 +242,14 @@ function checkContract(contract: Contract, route: Route, body: JsonObject, rules
   if (problem !== undefined) throw new Fault(problem.kind, problem.message);
 }
 
-/** Base64 of `{}`: what an unsigned /supported_operations carries on a line, where data is required (seen in the field). */
+/** Base64 of `{}`: the data of an unsigned /supported_operations on a line, where data is required (seen in the field). */
 const emptyObject = "e30=";
 
 /**
  * Writes a request as a line's payload. The body's pieces are passed on, not copied.
- *
- * @param merchantId Signs a fiscal request that has no body of its own, on a route that takes none (/supported_operations):
- * posline never puts its own sign under anything that somebody else should have signed.
- * @throws Fault `missing` when a fiscal request has no body and its route needs one.
+ * @param merchantId Signs a fiscal request that has no body of its own, on a route that takes none (/supported_operations): posline never
+ * puts its own sign under anything that somebody else should have signed.
+ * @throws Fault `missing` if a fiscal request has no body and its route needs one.
  */
 export function toLine(
   contract: Contract,
@@ -272,7 +270,7 @@ export function toLine(
 
 /**
  * Writes a request of posline's own as a line's payload.
- * @param json Its body, of a contract that writes it as text; undefined where it says nothing but its route.
+ * @param json The body, of a contract that writes it as text; undefined if it says nothing but its route.
  */
 export function questionToLine(
   { envelope, linePrefix }: Contract,
@@ -284,7 +282,7 @@ export function questionToLine(
   return [Buffer.from(`command=${route}&data=${emptyObject}&sign=${signOf(emptyObject, merchantId ?? "")}`)];
 }
 
-/** What stands before a body, of which there is one a route: made once, since each exchange needs it. */
+/** The bytes before a body, one text a route: made once, since each exchange needs them. */
 function headOf(text: string): Buffer {
   let head = heads.get(text);
   if (head === undefined) {
@@ -302,15 +300,15 @@ export interface ReceivedRequest {
   readonly body: readonly Buffer[];
 }
 
-/** A request in a length frame, and what selects its service. */
+/** A request in a length frame, and the prefix that selects its service. */
 export interface TextRequest extends ReceivedRequest {
-  /** The port in front of the route, as it was written: `:8887`; empty where there is none. */
+  /** The port before the route, as it was written: `:8887`; empty if there is none. */
   readonly prefix: string;
 }
 
 /**
  * Reads a fiscal request's payload from a line; `command` may lack its slash.
- * @returns undefined when it has no command, or a field twice: an invalid request (code 2).
+ * @returns undefined if it has no command, or a field twice: an invalid request (code 2).
  */
 export function readFormLine(payload: Buffer): ReceivedRequest | undefined {
   const form = parseForm(payload);
@@ -322,7 +320,7 @@ export function readFormLine(payload: Buffer): ReceivedRequest | undefined {
   return { route, body: [...data, ...sign] };
 }
 
-/** Why `readFormLine` doesn't read a payload: its fault, by what is wrong with it (fiscal.md, Rules 2). */
+/** The fault of a payload that `readFormLine` doesn't read, by its flaw (fiscal.md, Rules 2). */
 export function formLineFault(payload: Buffer): Fault {
   const { command, data, sign, repeated } = parseForm(payload);
   const cannot = "Cannot read the request";
@@ -334,8 +332,8 @@ export function formLineFault(payload: Buffer): Fault {
 }
 
 /**
- * Reads the payload of a length frame: `<route>` or `<route>\n<body>`, with `:<port>` in front where it selects a service.
- * @returns undefined when it begins with neither a route nor a port and a route.
+ * Reads the payload of a length frame: `<route>` or `<route>\n<body>`, with `:<port>` before it if that selects a service.
+ * @returns undefined if it begins with neither a route nor a port and a route.
  */
 export function readTextLine(payload: Buffer): TextRequest | undefined {
   const lineEnd = payload.indexOf(0x0a);

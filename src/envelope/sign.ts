@@ -10,7 +10,7 @@ export function signOf(data: string, merchantId: string): string {
 }
 
 /**
- * Whether a form's sign is right, in a time that doesn't depend on where it differs: its length is no secret.
+ * True if a form's sign is right, in a time that doesn't depend on the place of a difference: its length is no secret.
  *
  * "Exactly as sent" is read in two ways: `data` with its percent-escapes undone, as terminals read it (seen in the field), or with them.
  * Encoders that break lines end the sign's Base64 with one.

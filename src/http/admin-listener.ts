@@ -22,17 +22,17 @@ import { type StreamAnswer, Streams } from "./streams.ts";
 /** Bytes of a request's body: requests to this port are short. */
 export const adminBodyBytesMax = 64 * 1024;
 
-/** What a route answers. */
+/** A route's answer. */
 export interface AdminAnswer {
   readonly status: number;
   readonly text: string;
-  /** Its media type, where not JSON. */
+  /** Media type, if not JSON. */
   readonly contentType?: string;
   /** More headers. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What a route may know of its request beside the body. */
+/** Facts about a request that a route may know beside the body. */
 export interface AdminRequest {
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
@@ -41,22 +41,22 @@ export interface AdminRequest {
 /** Answers one route, from the request's body as text: once, or with a stream that goes on. */
 export type AdminRoute = (body: string, request: AdminRequest) => AdminAnswer | StreamAnswer | Promise<AdminAnswer>;
 
-/** Its address, and who may ask: nobody but this box's programs, where nothing is said. */
+/** The port's address, and who may ask: only this box's programs by default. */
 export type AdminSettings = Pick<AdminConfig, "host" | "port"> & Partial<AdminConfig>;
 
 export interface AdminListenerOptions {
   readonly config: AdminSettings;
-  /** By method and path, as in `GET /emulator`; one that takes GET takes HEAD as well. */
+  /** Routes by method and path, as in `GET /emulator`; a route that takes GET takes HEAD as well. */
   readonly routes: Readonly<Record<string, AdminRoute>>;
-  /** Those of them that need no token. */
+  /** The `routes` that need no token. */
   readonly tokenless?: readonly string[];
   /** The status page's files by path, which need no token either: see `page-files.ts`. */
   readonly files?: ReadonlyMap<string, AdminAnswer>;
-  /** Something failed that should not: a bug. */
+  /** A bug: something failed that should not. */
   readonly error: (error: unknown) => void;
   /** A watcher was dropped because it read too slowly; `dropped` counts them. */
   readonly dropped?: (() => void) | undefined;
-  /** How long a request may take to arrive, where not as `limits` says: a test can't wait that long. */
+  /** How long a request may take to arrive; the values of `limits` unless a test, which can't wait that long, gives others. */
   readonly timeouts?: Partial<RequestTimeouts>;
 }
 
@@ -107,12 +107,12 @@ export class AdminListener {
     this.#routes = new Map(Object.entries(routes));
   }
 
-  /** Who watches now, and how many watchers were dropped. */
+  /** Count of present watchers, and of those that were dropped. */
   get streams(): Pick<Streams, "size" | "dropped"> {
     return this.#streams;
   }
 
-  /** Ends at once, streams included: every other complete request has its answer already, or asks for what may be missed once. */
+  /** Ends at once, streams included: every other complete request has its answer already, or asks for something that may be missed once. */
   async close(): Promise<void> {
     await this.#streams.end();
     await this.#server.end();
@@ -143,7 +143,7 @@ export class AdminListener {
         response.writeHead(204, optionsHeaders(request, origin, "GET")).end();
         return;
       }
-      // What HEAD is answered is what GET would be; its body is left out by Node.
+      // HEAD is answered as GET would be; Node leaves its body out.
       const name = `${request.method === "HEAD" ? "GET" : request.method} ${target.path}`;
       const file = name.startsWith("GET ") ? this.#options.files?.get(name.slice("GET ".length)) : undefined;
       if (file === undefined && this.#options.tokenless?.includes(name) !== true) this.#guard.checkToken(request);
@@ -160,7 +160,7 @@ export class AdminListener {
     }
   }
 
-  /** @param wanted As in the table of routes. */
+  /** @param wanted Method and path, as in the table of routes. */
   #routeOf(wanted: string, { method }: IncomingMessage, { path }: RequestTarget): AdminRoute {
     const route = this.#routes.get(wanted);
     if (route !== undefined) return route;
@@ -226,7 +226,7 @@ export class AdminListener {
     response.writeHead(status, headers).end(text);
   }
 
-  /** What was received is not HTTP, or too slow or too large. */
+  /** Answers bytes that are not HTTP, or a request that is too slow or too large. */
   #onParseError(socket: Socket, error: ParseError, pending: ServedRequest | undefined): void {
     const fault = parseErrorFault(error, pending);
     if (pending !== undefined) {
@@ -250,5 +250,5 @@ function errorText(message: string): string {
   return `${JSON.stringify({ error: message })}\n`;
 }
 
-/** What a browser needs in order to ask for the token; programs read the message. */
+/** The header by which a browser asks for the token; programs read the message. */
 const challenge = { "WWW-Authenticate": 'Bearer realm="posline", Basic realm="posline"' } as const;

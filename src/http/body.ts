@@ -7,7 +7,7 @@ import { bodyBytesFree } from "./limits.ts";
 export interface BodyState {
   /** Bytes received, for the log. */
   requestBytes: number;
-  /** How many of them count as held; 0 once they were released. */
+  /** How many of these bytes count as held; 0 once they were released. */
   heldBytes: number;
   /** True once no more of the body is wanted: the request was refused or answered, or its connection is gone. */
   bodyDone: boolean;
@@ -25,11 +25,11 @@ export class BodyReader {
   }
 
   /**
-   * Reads a request's body as the pieces in which it comes. The caller calls `release` when the body is no longer needed, once
-   * per request however that ends.
+   * Reads a request's body as the pieces in which it comes. The caller calls `release` once the body is no longer needed, once per request
+   * however that ends.
    * @param complete Called with the pieces.
-   * @param failed Called instead with a Fault `size` or `unavailable`; what still comes is dropped.
-   * @throws Fault `size` when the announced length is too large already.
+   * @param failed Called instead with a Fault `size` or `unavailable`; bytes that still come are dropped.
+   * @throws Fault `size` if the announced length is too large already.
    */
   read(
     request: IncomingMessage,

@@ -10,9 +10,9 @@ import * as limits from "./limits.ts";
 import { flawOf, isTls, type ParseError, tooLarge } from "./parse-error.ts";
 
 /**
- * One request to an upstream, in two steps. First a connection on which nothing was written yet: made apart from the request, so that
- * whatever fails here is known to have failed before a byte of it went out, by TLS too, where Node would write while the handshake
- * runs. Then the request and its response on that connection: whatever fails there failed after the request began to go out.
+ * A request to an upstream, in two steps. First a connection on which nothing was written yet: made apart from the request, so that a
+ * failure here is known to come before any byte of it went out, by TLS too, where Node would write while the handshake runs. Then the
+ * request and its response on that connection: a failure here comes after the request began to go out.
  */
 
 /** The upstream can't be reached, and nothing was sent. */
@@ -27,7 +27,8 @@ export class Unreachable extends Error {
  */
 export function connectTo(upstream: URL, timeoutMs: number, stop: AbortSignal): Promise<Socket> {
   const socket = upstream.protocol === "https:" ? startTls(upstream) : connect(addressOf(upstream, 80));
-  // Its errors have a listener at every moment: before, they end the waiting; afterwards the request deals with them.
+  // An error without a listener would end the process. Until the connection stands errors end the waiting; afterwards the request handles
+  // them.
   socket.on("error", () => {});
   return new Promise((resolve, reject) => {
     const settle = (failure: string | undefined) => {
@@ -73,7 +74,7 @@ function startTls(upstream: URL): Socket {
   return connectTls({ ...address, servername, ALPNProtocols: ["http/1.1"] });
 }
 
-/** Of an upstream that is being connected to, more than is known of any connection. */
+/** Reasons in words that are known only of an upstream that is being connected to. */
 const ownReasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there: is the service running?",
   ECONNRESET: "it closed the connection",
@@ -92,7 +93,7 @@ function reasonOf(error: Error): string {
 /** A request, and the connection on which it goes out. */
 export interface OutgoingRequest {
   readonly connection: Socket;
-  /** For the `Host` header. */
+  /** Value of the `Host` header. */
   readonly host: string;
   readonly method: "GET" | "POST";
   readonly path: string;
@@ -100,7 +101,7 @@ export interface OutgoingRequest {
   readonly body: readonly Buffer[];
   /** Bytes of the response's body. */
   readonly responseBytesMax: number;
-  /** Milliseconds to the response's last byte. */
+  /** Milliseconds until the response's last byte. */
   readonly timeoutMs: number;
   readonly stop: AbortSignal;
 }
@@ -108,11 +109,11 @@ export interface OutgoingRequest {
 /** A whole response. */
 export interface UpstreamResponse {
   readonly status: number;
-  /** What a posline says became of the call (`X-Posline-Outcome`). */
+  /** The outcome that a posline upstream states (`X-Posline-Outcome`). */
   readonly outcome: string | undefined;
-  /** Why, where it says that too (`X-Posline-Reason`). */
+  /** The reason that it states, if it does (`X-Posline-Reason`). */
   readonly reason: FaultReason | undefined;
-  /** How its payload is compressed, where it says so, quoted. */
+  /** The compression that the response names, quoted; undefined if none. */
   readonly compression: string | undefined;
   readonly payload: readonly Buffer[];
 }
@@ -162,7 +163,7 @@ export function sendRequest(outgoing: OutgoingRequest): Promise<UpstreamResponse
     });
     clientRequest.on("error", (error: ParseError) => {
       if (error.code?.startsWith("HPE_") === true) fail("reply-corrupt", `the upstream's answer ${unreadable(error)}`);
-      // Once it responds, the end of the response counts: an upstream that refuses a body needn't read all of it.
+      // Once the upstream responds, the end of the response counts: an upstream that refuses a body needn't read all of it.
       else if (!responded) fail("connection-lost", `the connection to the upstream failed (${error.message})`);
     });
     clientRequest.on("close", () => {
@@ -173,14 +174,14 @@ export function sendRequest(outgoing: OutgoingRequest): Promise<UpstreamResponse
   });
 }
 
-/** What is wrong with an answer that Node's parser doesn't take, as it stands behind what it is. */
+/** Says why Node's parser doesn't take an answer, for the end of a sentence. */
 function unreadable(error: ParseError): string {
   if (error.code === "HPE_HEADER_OVERFLOW") return `has headers that ${tooLarge(error, limits.responseHeadersBytesMax)}`;
   if (error.rawPacket !== undefined && isTls(error.rawPacket)) return "is TLS: should upstream begin with https:?";
   return `is not HTTP/1.1 (${flawOf(error)})`;
 }
 
-/** Reads a whole response, or reports why it failed. What comes first counts: a promise settles once. */
+/** Reads a whole response, or reports why it failed. Only the first of the two counts: a promise settles once. */
 function readResponse(
   response: IncomingMessage,
   bytesMax: number,

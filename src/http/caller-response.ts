@@ -10,11 +10,11 @@ import type { UpstreamResponse } from "./caller-request.ts";
 export interface FaultTexts {
   readonly contract: Contract;
   readonly route: Route;
-  /** Its name in the configuration. */
+  /** The service's name in the configuration. */
   readonly service: ServiceName;
-  /** Nothing was sent. */
+  /** The fault of a call of which nothing was sent. */
   notSent(reason: FaultReason, state: string): Fault;
-  /** It was sent, and nobody knows what became of it. */
+  /** The fault of a call that was sent, and of which nobody knows what became. */
   unknown(reason: FaultReason, state: string): Fault;
 }
 
@@ -32,14 +32,14 @@ export function faultTexts(contract: Contract, route: Route, { service, key }: P
 }
 
 /**
- * What an upstream's response is to the till on a line, where there is no HTTP status: the service's own bytes, or a fault.
+ * The answer to the till on a line, which has no HTTP status, from an upstream's response: the service's own bytes, or a fault.
  *
- * Passed on byte for byte, but for a byte order mark in front, which a till's parser need not know: a JSON object that came with a
- * status of success, whatever it says; one that another posline sent, whose outcome is believed; and an error in the service's
- * envelope (`status` is "error" and `code` a number) up to the route's `errorStatusMax`, for the contracts leave the HTTP status of
- * errors open. The number tells it from the JSON errors of proxies and frameworks, which stand between and know nothing of the
- * operation: taken for the service's, a proxy's 502 would end a payment that goes on. Some of them write a number as well, so where
- * an error ends a payment (qr /check) the status must agree.
+ * Passed on byte for byte, except a byte order mark in front, which a till's parser need not know: a JSON object that came with a status of
+ * success, whatever it says; an answer of another posline that was sent, since its outcome is believed; and an error in the service's
+ * envelope (`status` is "error" and `code` a number) up to the route's `errorStatusMax`, for the contracts leave the HTTP status of errors
+ * open. The number tells it from the JSON errors of proxies and frameworks, which stand between and know nothing of the operation: taken
+ * for the service's, a proxy's 502 would end a payment that goes on. Some of them write a number as well, so if an error ends a payment (qr
+ * /check) the status must agree.
  *
  * A status that says that the request was refused before anybody looked into it counts as not sent, unless the body says success; anything
  * else is unknown.

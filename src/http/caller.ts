@@ -11,12 +11,12 @@ import { faultTexts, interpretResponse } from "./caller-response.ts";
 import * as limits from "./limits.ts";
 
 /**
- * Where calls leave by HTTP, for an upstream that has the service: one that a terminal's maker runs, or another posline.
+ * Sends calls by HTTP to an upstream that has the service: one that a terminal's maker runs, or another posline.
  *
- * Each call has a connection of its own. On one that is kept, an upstream that ends it just as the request goes out looks like
- * an upstream that took the request and died, so a sale that never arrived would be reported as unknown, or, worse, be sent again. A
- * connection that nothing was written to settles it: until it stands, nothing was sent; after that the outcome is unknown until
- * an answer says otherwise. Nothing is ever sent twice.
+ * Each call has a connection of its own. On a kept connection, an upstream that ends it just as the request goes out looks like an upstream
+ * that took the request and died, so a sale that never arrived would be reported as unknown, or, worse, be sent again. A connection that
+ * nothing was written to settles it: until it stands, nothing was sent; after that the outcome is unknown until an answer says otherwise.
+ * Nothing is ever sent twice.
  */
 
 export interface HttpCallerOptions {
@@ -27,16 +27,15 @@ export interface HttpCallerOptions {
   readonly replyTimeoutMs: Readonly<Record<string, number>>;
   /** Bytes of the largest answer that is taken. */
   readonly replyBytesMax: number;
-  /** Sent as `X-API-Key`. */
+  /** API key, sent as `X-API-Key`. */
   readonly apiKey: string | undefined;
-  /** Ends what is in flight; its outcome is then unknown. */
+  /** Ends calls in flight; their outcome is then unknown. */
   readonly stop?: AbortSignal;
 }
 
 /**
- * A handler that asks one service over HTTP.
- *
- * @returns what takes a call and for how many milliseconds it has waited already: the caller does not wait longer because of it.
+ * Makes a handler that asks one service over HTTP.
+ * @returns a function of a call and the milliseconds that it has waited already, which shorten its wait here.
  */
 export function httpCaller(options: HttpCallerOptions): (call: Call, waitedMs?: number) => Promise<Reply> {
   const { contract, stop = new AbortController().signal } = options;
@@ -93,7 +92,7 @@ export function httpCaller(options: HttpCallerOptions): (call: Call, waitedMs?: 
 function headersOf(call: Call, contentType: string | undefined, apiKey: string | undefined): Readonly<Record<string, string>> {
   return {
     Accept: "application/json",
-    // Without it any encoding may come.
+    // Without this header any encoding may come.
     "Accept-Encoding": "identity",
     "User-Agent": `posline/${version}`,
     "X-Request-Id": call.requestId,

@@ -9,28 +9,27 @@ export interface PendingRequest {
   readonly response: ServerResponse;
 }
 
-/** What to do with a connection after an error of the HTTP parser: write a fault, cut it, or leave it to its answers. */
+/** The treatment of a connection after an error of the HTTP parser: write a fault, cut it, or leave it to its answers. */
 export type ParseErrorAction = "answer" | "end" | "nothing";
 
 interface ConnectionState<R> {
-  /** Its requests that aren't answered yet, in the order in which they came. */
+  /** The connection's requests that aren't answered yet, in order. */
   readonly pending: R[];
   /** The last request, if it was answered before all of it was received. */
   answeredEarly: IncomingMessage | undefined;
-  /** Set once the connection takes no more requests: the one whose answer is its last, if any waits for one. */
+  /** Set once the connection takes no more requests. `last` is the request whose answer is its last, if any waits for one. */
   ending: { readonly last: R | undefined } | undefined;
-  /** Its answers are all written, and only its client holds them up: the socket's own timeout runs. */
+  /** True if all answers are written, and only the client holds them up: the socket's own timeout runs. */
   isLimited: boolean;
 }
 
 /**
  * The connections of one server, each with its requests that aren't answered yet.
  *
- * A call that was carried out is answered, whatever else comes on its connection. What isn't HTTP, a request too many and the end of the
- * client's side all do the same: from then on the connection takes no request, and it ends with the answer to the last one.
+ * A call that was carried out is answered, whatever else comes on its connection. Bytes that aren't HTTP, a request too many and the end of
+ * the client's side all do the same: from then on the connection takes no request, and it ends with the answer to the last one.
  *
- * A response behind another one of its connection (pipelining) isn't notified by Node when the connection closes, so who left is
- * tracked here by connection, and not by response.
+ * If a connection closes, Node tells only its first waiting response (pipelining), so callers that left are tracked here by connection.
  */
 export class Connections<R extends PendingRequest> {
   readonly #connections = new Map<Socket, ConnectionState<R>>();
@@ -54,19 +53,19 @@ export class Connections<R extends PendingRequest> {
     });
   }
 
-  /** A request came on a connection. */
+  /** Notes a request on its connection. */
   requestStarted(started: R): void {
     const connection = this.#connections.get(started.request.socket);
     if (connection === undefined) return;
     const { pending } = connection;
     pending.push(started);
     if (connection.isLimited) {
-      // The terminal may need longer for this one.
+      // The terminal may take longer for this answer than a client may stand still.
       connection.isLimited = false;
       started.request.socket.setTimeout(0);
     }
     if (pending.length <= waitingRequestsMax) return;
-    // Those that are answered, and that nothing holds up, are only about to go out.
+    // Answered requests that nothing holds up are only about to go out.
     const first = pending.findIndex(({ response }) => !response.writableEnded);
     if (pending.length - first <= waitingRequestsMax) return;
     connection.ending = { last: started };
@@ -83,12 +82,12 @@ export class Connections<R extends PendingRequest> {
     throw new Fault("unavailable", `Cannot accept the request: ${state}. ${nothingSent}`, { reason: "too-many-requests" });
   }
 
-  /** Whether a connection takes no more requests. */
+  /** True if a connection takes no more requests. */
   isEnding(socket: Socket): boolean {
     return this.#connections.get(socket)?.ending !== undefined;
   }
 
-  /** The answer to a request was sent. */
+  /** Notes that the answer to a request was sent. */
   responseFinished(finished: R): void {
     const { request } = finished;
     const { socket } = request;
@@ -101,14 +100,14 @@ export class Connections<R extends PendingRequest> {
     if ((this.#closing || connection.ending !== undefined) && pending.length === 0) socket.end();
   }
 
-  /** Whether a request's answer closes its connection, as its last one, which while the service shuts down any may be. */
+  /** True if a request's answer closes its connection: as its last one, or because the service shuts down. */
   closesAfter(pending: R): boolean {
     const connection = this.#connections.get(pending.request.socket);
     if (connection === undefined) return false;
     return connection.ending?.last === pending || (this.#closing && connection.pending.length === 1);
   }
 
-  /** From now on each connection ends with its last answer. */
+  /** Ends each connection with its last answer from now on. */
   close(): void {
     this.#closing = true;
   }
@@ -130,9 +129,9 @@ export class Connections<R extends PendingRequest> {
   }
 
   /**
-   * What was received on a connection can't be parsed, or the connection failed. A fault may be written only where a client can't
-   * take it for the answer to a request that came whole, and only once; what follows is dropped until the connection ends.
-   * @returns What to do, and the request that was cut short by it, if one was.
+   * Handles a connection that failed, or whose bytes can't be parsed. A fault may be written only if a client can't take it for the answer
+   * to a request that came whole, and only once; later bytes are dropped until the connection ends.
+   * @returns The action to take, and the request that was cut short, if one was.
    */
   parseError(socket: Socket): { readonly action: ParseErrorAction; readonly cutShort: R | undefined } {
     // A browser that connects ahead of need, a port scan, a health check: no request, so there is nothing to answer.
@@ -145,7 +144,7 @@ export class Connections<R extends PendingRequest> {
     dropWhatComes(socket);
     if (last === undefined) {
       if (answeredEarly?.complete !== false) return { action: "answer", cutShort: undefined };
-      // It has its answer already (too large, not allowed), and a second one would be taken for the answer to another request.
+      // The request has its answer already (too large, not allowed), and a second one would be taken for the answer to another request.
       socket.end();
       return { action: "nothing", cutShort: undefined };
     }
@@ -156,15 +155,15 @@ export class Connections<R extends PendingRequest> {
 }
 
 /**
- * Reads what still comes on a connection, and drops it: nothing of it is a request any more. The system would reset a connection that is
- * closed with bytes in it that nobody read, and an answer that is on its way would be lost. So the connection ends only on our side, and is
- * closed a moment later.
+ * Reads and drops bytes that still come on a connection, since they are no request any more. The system would reset a connection that is
+ * closed with unread bytes in it, and an answer on its way would be lost. So the connection ends only on our side, and is closed a moment
+ * later.
  */
 function dropWhatComes(socket: Socket): void {
   // Node's parser is one of the listeners.
   socket.removeAllListeners("data");
   socket.on("data", () => {});
-  // What Node calls behind an answer with `Connection: close`.
+  // Node calls this after an answer with `Connection: close`.
   socket.destroySoon = () => socket.end();
   socket.once("finish", () => setTimeout(() => socket.destroy(), lingerMs).unref());
 }

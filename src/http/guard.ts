@@ -8,26 +8,26 @@ import { Secret } from "../envelope/sign.ts";
 import type { RequestTarget } from "./request-target.ts";
 
 /**
- * Who may ask, decided from the headers before anything else is read.
+ * Decides from the headers, before anything else is read, whether a request may ask.
  *
- * A service on localhost is within reach of every web page that the box's browser opens. Two doors are shut here. A page whose
- * name was rebound to 127.0.0.1 sends its own name as Host: only loopback names, the address the request arrived at and names
- * from the configuration are answered. A whole URL in the request's first line is judged as Host is, beside it. And a page of another
- * site sends its Origin: whatever the method and content type, since a form needs no preflight, only configured origins are answered.
- * An image or a link of such a page asks without an Origin, but browsers then say where it comes from (Sec-Fetch-Site). Programs send
- * neither and pass. No browser speaks HTTP/1.0, and health checks that do, from this box, need no Host either.
+ * A service on localhost is within reach of every web page that the box's browser opens. Two doors are shut here. A page whose name was
+ * rebound to 127.0.0.1 sends its own name as Host: only loopback names, the address the request arrived at and names from the configuration
+ * are answered. A whole URL in the request's first line is judged as Host is, beside it. And a page of another site sends its Origin:
+ * whatever the method and content type, since a form needs no preflight, only configured origins are answered. An image or a link of such a
+ * page asks without an Origin, but browsers then say where it comes from (Sec-Fetch-Site). Programs send neither and pass. No browser
+ * speaks HTTP/1.0, and health checks that do, from this box, need no Host either.
  *
  * The admin port has a page of its own, whose origin is the very Host that it was asked by, and which may do all that a program may; the
- * origins of its configuration may read. A link from elsewhere may open it, since who follows it reads it himself.
+ * origins of its configuration may read. A link from elsewhere may open it, since a person who follows it reads the page himself.
  */
 
 export interface GuardRules {
-  /** The service whose settings these are, for messages; undefined for the admin port, which has none. */
+  /** The service that the settings belong to, for messages; undefined for the admin port, which has none. */
   readonly service: ServiceName | undefined;
   readonly allowHosts: readonly string[];
   readonly allowOrigins: readonly string[];
   readonly apiKey: string | undefined;
-  /** What each request to the admin port must carry. */
+  /** The token that each request to the admin port must carry; undefined if none is configured. */
   readonly token?: string | undefined;
 }
 
@@ -37,7 +37,7 @@ export class Guard {
   readonly #origins: ReadonlySet<string>;
   readonly #apiKey: Secret | undefined;
   readonly #token: Secret | undefined;
-  /** The Host that was last found to be ours by its name alone: a till sends the same one every time. */
+  /** The last Host that was found to be ours by its name alone: a till sends the same one every time. */
   #lastHost: string | undefined;
 
   constructor(rules: GuardRules) {
@@ -73,14 +73,14 @@ export class Guard {
       if (this.#isAdmin && !isReading(request)) throw new Fault("origin", `Cannot accept the request: ${readsOnly(origin)}`);
       return origin;
     } else if (this.#isAdmin && (origin === `http://${host}` || origin === `https://${host}`)) {
-      // A proxy with TLS passes on the Host that the page was asked by.
+      // A proxy with TLS passes on the Host that the page was asked by, so such an origin is the page's own.
       return undefined;
     }
     throw new Fault("origin", `Cannot accept the request: ${this.#originRefused(request)}`);
   }
 
   /**
-   * Looks at the API key, where one is configured (bank.md, Authentication).
+   * Checks the API key, if one is configured (bank.md, Authentication).
    * @throws Fault `key`.
    */
   checkKey(request: IncomingMessage): void {
@@ -95,8 +95,8 @@ export class Guard {
   }
 
   /**
-   * Looks at the admin port's token, where one is configured: a bearer token, or the password that a browser asks for, since a page can
-   * give none to an EventSource.
+   * Checks the admin port's token, if one is configured: a bearer token, or the password that a browser asks for, since a page can give
+   * none to an EventSource.
    * @throws Fault `key`.
    */
   checkToken({ headers: { authorization } }: IncomingMessage): void {
@@ -115,7 +115,7 @@ export class Guard {
     return this.#service === undefined;
   }
 
-  /** Whose settings they are, as the configuration has it. */
+  /** The owner of the settings, as the configuration names it. */
   get #owner(): string {
     return this.#service ?? "admin";
   }
@@ -151,7 +151,7 @@ export class Guard {
   }
 }
 
-/** HTTP/1.0, from this box, without the headers that a browser sends. */
+/** True of HTTP/1.0 from this box, without the headers that a browser sends: a health check. */
 function isPlainProbe({ httpVersion, headers, socket }: IncomingMessage): boolean {
   return httpVersion === "1.0" && headers.origin === undefined && isLoopback(socket.remoteAddress ?? "");
 }
@@ -162,7 +162,10 @@ const isReading = ({ method = "" }: IncomingMessage) => ["GET", "HEAD", "OPTIONS
 const readsOnly = (origin: string) =>
   `Origin ${quotedName(origin)} may only read: send this from posline's own page, or from a program`;
 
-/** A link that somebody followed, which shows the page to nobody else: not what a page loads into itself, such as an image or a frame. */
+/**
+ * True of a link that somebody followed, which shows the page to nobody else; false of what a page loads into itself, such as an image or a
+ * frame.
+ */
 function isFollowedLink({ method, headers }: IncomingMessage): boolean {
   return method === "GET" && headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document";
 }
@@ -175,7 +178,7 @@ function tokenIn(authorization: string): string | undefined {
   return password;
 }
 
-/** The name in a Host header, lower case, without port, brackets and the root's dot; undefined when it is not a name. */
+/** The name in a Host header, lower case, without port, brackets and the root's dot; undefined if it is not a name. */
 function hostName(host: string): string | undefined {
   const [, address, name] = /^(?:\[([0-9a-f:.]+)\]|([^:[\]/\\@?#\s]+?)\.?)(?::\d{0,5})?$/i.exec(host) ?? [];
   return address === undefined ? name?.toLowerCase() : canonicalAddress(address.toLowerCase());

@@ -1,4 +1,4 @@
-/** What bounds the HTTP side, each with its unit and its reason. */
+/** The bounds of the HTTP side, each with its unit and its reason. */
 
 /** Milliseconds for a request's headers: on localhost they take less than one; a client that drips them is cut off soon. */
 export const headersMs = 5_000;
@@ -7,8 +7,8 @@ export const headersMs = 5_000;
 export const requestMs = 15_000;
 
 /**
- * Milliseconds an idle connection is kept when the service ends, for a request that is on its way: on localhost it takes less than one,
- * from a box that is busy some hundred. A restart takes as much longer.
+ * Milliseconds an idle connection is kept when the service ends, for a request on its way: on localhost that takes less than one, from a
+ * busy box some hundred. A restart takes as much longer.
  */
 export const idleMs = 500;
 
@@ -34,8 +34,8 @@ export const headersBytesMax = 16 * 1024;
 export const connectionsMax = 16_384;
 
 /**
- * Requests of one connection that may wait for their answers (pipelining). No till sends a second one before it has its answer, and what
- * waits takes memory until the terminal has answered all before it. One more is refused, and what comes behind that is not read.
+ * Requests of one connection that may wait for their answers (pipelining). No till sends a second one before it has its answer, and a
+ * waiting one takes memory until the terminal has answered all before it. One more is refused, and later bytes are not read.
  */
 export const waitingRequestsMax = 8;
 
@@ -70,8 +70,8 @@ export const preflightMaxAgeS = 600;
 export const connectMs = 5_000;
 
 /**
- * Milliseconds that one address of a host may take to be reached before the next is tried, in place of Node's 250, in which no slow link
- * answers: a lost packet is sent again after one second. What RFC 8305 (8) allows at most.
+ * Milliseconds that one address of a host may take to be reached before the next is tried: the most that RFC 8305 (8) allows, since a lost
+ * packet is sent again after one second. In Node's 250 ms no slow link answers.
  */
 export const addressMs = 2_000;
 
@@ -81,7 +81,7 @@ export const responseMsMin = 1_000;
 /** Bytes of the headers of an upstream's response: what Node takes by default, and cookies of proxies fit. */
 export const responseHeadersBytesMax = 16 * 1024;
 
-/** The longest for which a caller may want an operation followed, in milliseconds: a customer who takes ten minutes has left. */
+/** Milliseconds for which a caller may want an operation followed, at most: a customer who takes ten minutes has left. */
 export const followMsMax = 600_000;
 
 /** Characters of a `trans` that a header says: four times what the journal keeps of one, and little beside what readers of headers take. */

@@ -22,12 +22,12 @@ import { BoundedServer, type ListeningAt, type ListenOn, type RequestTimeouts } 
 import { type AppliedSettings, applySettings, type ServiceSettings } from "./service-settings.ts";
 
 /**
- * Where calls enter by HTTP: one server per service. It knows the service's table and envelope, and hands each good request to a
- * handler; it doesn't know whether a line, the network or an emulator answers.
+ * The server of one service: calls enter by HTTP here. The listener knows the service's table and envelope, and hands each good request to
+ * a handler; it doesn't know whether a line, the network or an emulator answers.
  */
 
 export interface HttpListenerOptions extends ServiceSettings {
-  /** How long a request may take to arrive, where not as `limits` says: a test can't wait that long. */
+  /** How long a request may take to arrive; the values of `limits` unless a test, which can't wait that long, gives others. */
   readonly timeouts?: Partial<RequestTimeouts>;
 }
 
@@ -99,7 +99,7 @@ export class HttpListener {
     try {
       this.#server.connections.refuseOverLimit(context);
       if (!this.#admit(context, target)) return;
-      // A call that is followed may be one that was sent before, and is only asked about: its follower decides.
+      // A followed call may have been sent before, and then is only asked about: its follower decides.
       if (context.followMs === undefined) refuseNow(context, announcedBytes(request));
       settings.bodies.read(
         request,
@@ -113,7 +113,7 @@ export class HttpListener {
     }
   }
 
-  /** Checks the headers; false when the request was answered by them alone. */
+  /** Checks the headers; false if the request was answered by them alone. */
   #admit(context: RequestContext, target: RequestTarget): boolean {
     const {
       request,
@@ -152,7 +152,7 @@ export class HttpListener {
     } = context;
     try {
       if (route === undefined) throw new Error("Cannot serve the request: its route is not known yet");
-      // Once more, since the body may have taken its time: what is refused anyway isn't parsed.
+      // Looked at again, since the body may have taken its time: a call that is refused anyway isn't parsed.
       if (context.followMs === undefined) refuseNow(context, context.requestBytes);
       const { body, key } = readHttpBody(contract, route, pieces, rules, request);
       context.key = key;
@@ -197,21 +197,21 @@ export class HttpListener {
     this.#reportFault(context, fault, context.settings.responses.writeFault(context, fault));
   }
 
-  /** The answer was sent. */
+  /** Ends the context of a request, since its answer was sent. */
   #onFinished(context: RequestContext): void {
     context.settings.bodies.release(context);
     this.#server.connections.responseFinished(context);
   }
 
-  /** The client closed the connection, or its side of it, before the answer was sent. */
+  /** Handles a client that closed the connection, or its side of it, before the answer was sent. */
   #onClientGone(context: RequestContext): void {
-    // The handler's body is held until that has ended, since others may wait for the same, or the call is out. And while our side is open,
-    // what came whole is still to be handed on.
+    // A body that the handler has is held until the handler ends: others may wait for the same call, or it is on the line. While our side
+    // is open, a whole request is still to be handed on.
     if (!context.dispatched && context.request.socket.destroyed) context.settings.bodies.release(context);
     context.client.leave();
   }
 
-  /** What was received is not HTTP, or too slow or too large. */
+  /** Answers bytes that are not HTTP, or a request that is too slow or too large. */
   #onParseError(socket: Socket, error: ParseError, context: RequestContext | undefined): void {
     const fault = parseErrorFault(error, context);
     if (context !== undefined) {
@@ -239,7 +239,7 @@ export class HttpListener {
     this.#report(received, { outcome, reason, result, httpStatus, status, code, queueMs, lineMs, replyBytes: bytes, message });
   }
 
-  /** A log that fails must not change an answer. */
+  /** Reports an exchange; a log that fails must not change an answer. */
   #report(received: RequestContext | UnparsedRequest, result: ExchangeResult): void {
     const { service, report } = "settings" in received ? received.settings : this.#settings;
     try {
@@ -251,15 +251,15 @@ export class HttpListener {
 }
 
 /**
- * Asked before the body is read: while a line is down or full, bodies would be read and parsed only to be refused.
- * @throws Fault when any call of its route, with a body of that length, would be refused now.
+ * Refuses a call before its body is read: while a line is down or full, bodies would be read and parsed only to be refused.
+ * @throws Fault if any call of its route, with a body of that length, would be refused now.
  */
 function refuseNow({ route, settings: { refusal } }: RequestContext, bodyBytes: number | undefined): void {
   const fault = refusal?.(route?.path ?? "", bodyBytes);
   if (fault !== undefined) throw fault;
 }
 
-/** The length of a body that is still to come; undefined where only its end will tell. */
+/** The length of a body that is still to come; undefined if only its end will tell. */
 function announcedBytes({ headers }: IncomingMessage): number | undefined {
   return headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : undefined;
 }

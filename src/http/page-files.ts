@@ -3,9 +3,9 @@ import { fileURLToPath } from "node:url";
 import type { AdminAnswer } from "./admin-listener.ts";
 
 /**
- * The status page's files, as the admin port answers them. They are read once, at the start: after an upgrade a running posline still
- * has the page of its own version, and no request waits for a disk. They hold nothing of this box, so that a browser gets them without
- * the token that what they show needs.
+ * The status page's files, as the admin port answers them. They are read once, at the start: after an upgrade a running posline still has
+ * the page of its own version, and no request waits for a disk. They hold nothing of this box, so a browser gets them without the token;
+ * the data that they show needs it.
  */
 
 /** The files in the page's folder, each by the path that it is answered at, with its media type. */
@@ -18,7 +18,7 @@ const files = {
   "/page/de.json": { name: "de.json", contentType: "application/json" },
 } as const;
 
-/** The page has its own files and this port, no more; no other page may frame it, and its emulator's controls with it. */
+/** The page may load its own files and ask this port, nothing else; no other page may frame it, and its emulator's controls with it. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -36,7 +36,7 @@ const headers = { "Content-Security-Policy": contentSecurityPolicy, "Referrer-Po
  * Reads the page, and adds which paths this port has: the page asks for nothing that isn't there.
  * @param folder The page's folder, beside the program.
  * @param paths The paths that take GET.
- * @returns Answers by path. Where the files are missing, each of them says so.
+ * @returns Answers by path. If the files are missing, each answer says so.
  */
 export async function readPageFiles(folder: URL, paths: readonly string[]): Promise<ReadonlyMap<string, AdminAnswer>> {
   const answers = new Map<string, AdminAnswer>();

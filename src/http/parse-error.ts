@@ -4,8 +4,8 @@ import { Fault } from "../core/fault.ts";
 import { headersBytesMax, headersMs, requestMs } from "./limits.ts";
 
 /**
- * What is wrong with what was received in place of HTTP, in words: Node's parser names its own states alone, and whoever reads the answer
- * wants to know which setting of which program to change.
+ * Words for bytes that came in place of HTTP: Node's parser names only its own states, and the reader of the answer wants to know which
+ * setting of which program to change.
  */
 
 /** An error of Node's parser, or of its clocks. */
@@ -13,16 +13,16 @@ export interface ParseError extends Error {
   readonly code?: string;
   /** The parser's own word. */
   readonly reason?: string;
-  /** What the read brought in which it failed. */
+  /** The bytes of the read that failed. */
   readonly rawPacket?: Buffer;
-  /** How many of these bytes it had taken. */
+  /** How many of these bytes the parser had taken. */
   readonly bytesParsed?: number;
 }
 
 /** A request of which not all came. */
 export interface CutShort {
   readonly request: IncomingMessage;
-  /** Bytes of its body that did. */
+  /** Bytes that came of its body. */
   readonly requestBytes: number;
 }
 
@@ -46,14 +46,14 @@ export function parseErrorFault(error: ParseError, cutShort: CutShort | undefine
   return new Fault("http", `Cannot accept the request: ${state}`);
 }
 
-/** How much of a body came; what its length should have been tells a `Content-Length` that counts something else than bytes. */
+/** How much of a body came, and the announced length, which shows a `Content-Length` that counts something else than bytes. */
 function bytesCame({ request, requestBytes }: CutShort): string {
   const announced = request.headers["content-length"];
   if (announced === undefined) return `${requestBytes} bytes of its body`;
   return `${requestBytes} of the ${announced} bytes that Content-Length announces`;
 }
 
-/** What is sent to a plain port by mistake, by its first bytes. */
+/** Protocols that are sent to a plain port by mistake, told by their first bytes. */
 const otherProtocols: readonly { readonly is: (bytes: Buffer) => boolean; readonly state: string }[] = [
   { is: isTls, state: "it begins with a TLS handshake, and this port speaks plain HTTP: use http in place of https" },
   {
@@ -67,7 +67,7 @@ const otherProtocols: readonly { readonly is: (bytes: Buffer) => boolean; readon
   },
 ];
 
-/** Whether bytes begin as a record of TLS does, or of SSL 3. */
+/** True if bytes begin as a record of TLS does, or of SSL 3. */
 export function isTls(bytes: Buffer): boolean {
   const [type = 0, version] = bytes;
   return type >= 0x14 && type <= 0x17 && version === 3;
@@ -75,7 +75,7 @@ export function isTls(bytes: Buffer): boolean {
 
 const beginsWith = (bytes: Buffer, text: string) => bytes.toString("latin1", 0, text.length) === text;
 
-/** What is wrong with a message that should be HTTP/1.1, as it stands in brackets. The parser stops at a wrong byte, or behind it. */
+/** Says in brackets why a message is not HTTP/1.1. The parser stops at a wrong byte, or right after it. */
 export function flawOf({ message, reason = message, code, rawPacket, bytesParsed = 0 }: ParseError): string {
   for (const at of [bytesParsed - 1, bytesParsed]) {
     const [before, byte] = [rawPacket?.[at - 1], rawPacket?.[at]];
@@ -91,7 +91,7 @@ const carriageReturn = 0x0d;
 const space = 0x20;
 const tab = 0x09;
 
-/** What is said of headers that are too large: the largest one by its name, as far as it is among the bytes of the last read. */
+/** Names the largest of headers that are too large, as far as it is among the bytes of the last read. */
 export function tooLarge({ rawPacket }: ParseError, bytesMax: number): string {
   const largest = rawPacket === undefined ? undefined : largestHeader(rawPacket);
   return `are larger than ${bytesMax} bytes, which is the limit${largest === undefined ? "" : `: the largest is ${largest}`}`;
@@ -104,11 +104,11 @@ function largestHeader(packet: Buffer): string | undefined {
   let name: string | undefined;
   let bytes = 0;
   for (const line of packet.toString("latin1").split("\r\n")) {
-    // What follows is a body, or another request.
+    // An empty line ends the headers: a body follows, or another request.
     if (line === "") break;
     if (line.length <= bytes) continue;
     bytes = line.length;
-    // A line without one is the first line, with its URL, or the rest of a header that began before this read.
+    // A line without a name is the first line, with its URL, or the rest of a header that began before this read.
     name = headerName.exec(line)?.[0] ?? (/^[A-Z]+ \S*/.test(line) ? "the URL in its first line" : undefined);
   }
   return name;

@@ -29,23 +29,23 @@ export interface RequestContext extends BodyState {
   readonly settings: AppliedSettings;
   readonly requestId: string;
   readonly callId: string;
-  /** Its valid `traceparent`. */
+  /** The request's `traceparent`, if valid. */
   readonly trace: string | undefined;
-  /** As requested, without its query. */
+  /** The path as requested, without its query. */
   readonly path: string;
   readonly client: Presence;
   origin: string | undefined;
   route: Route | undefined;
   key: string | undefined;
-  /** Milliseconds for which its client wants the operation followed. */
+  /** Milliseconds for which the client wants the operation followed; undefined if it doesn't. */
   followMs: number | undefined;
-  /** True once the handler has it: from then on only the handler's Fault may say that nothing was sent. */
+  /** True once the handler has the call: from then on only the handler's Fault may say that nothing was sent. */
   dispatched: boolean;
-  /** True when the connection closes after the answer. */
+  /** True if the connection closes after the answer. */
   closesConnection: boolean;
 }
 
-/** What was received and could not be parsed as a request. */
+/** Bytes that could not be parsed as a request. */
 export interface UnparsedRequest {
   readonly requestId: string;
   readonly callId: string;
@@ -54,7 +54,7 @@ export interface UnparsedRequest {
   readonly closesConnection: true;
 }
 
-/** What became of a request, for the log. */
+/** A request's ending, for the log. */
 export type ExchangeResult = Pick<
   ExchangeRecord,
   "outcome" | "reason" | "result" | "httpStatus" | "status" | "code" | "queueMs" | "lineMs" | "replyBytes" | "message"
@@ -90,15 +90,15 @@ export function exchangeRecord(
   };
 }
 
-/** What a request id of a client may look like; anything else could forge lines of a log. */
+/** The form of a client's request id; anything else could forge lines of a log. */
 const idForm = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** How a request is called: by whom it came from, which may come twice, and by what no other has. */
+/** A request's two names: one from the client, which may come twice, and one that no other request has. */
 export type RequestIds = Pick<RequestContext, "requestId" | "callId">;
 
 /**
  * Names requests. Each gets an id that is unique on a box, made of a random start for this listener and a count. Its request id is the one
- * that the client gave, else the id of its trace, which its next requests may have as well, else the same.
+ * that the client gave, else the id of its trace, which its next requests may have as well, else the unique id.
  */
 export function requestIds(): (given: string | string[] | undefined, trace: string | undefined) => RequestIds {
   const start = randomBytes(4).toString("hex");

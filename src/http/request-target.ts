@@ -1,13 +1,13 @@
 /**
- * What a request's first line asks for. Clients write a path; those that take posline for a proxy, and a few HTTP libraries, write the
+ * The target in a request's first line. Clients write a path; those that take posline for a proxy, and a few HTTP libraries, write the
  * whole URL, which every server must accept (RFC 9112, 3.2.2).
  */
 export interface RequestTarget {
-  /** The host and port of a whole URL, not checked yet; undefined where there is only a path. */
+  /** The host and port of a whole URL, not checked yet; undefined if there is only a path. */
   readonly authority: string | undefined;
-  /** Without its query. */
+  /** The path without its query. */
   readonly path: string;
-  /** Without its question mark. */
+  /** The query without its question mark. */
   readonly query: string;
 }
 

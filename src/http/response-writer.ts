@@ -9,33 +9,37 @@ import { type FaultBody, faultBody, faultHttpStatus } from "../envelope/fault.ts
 import { preflightMaxAgeS, transCharsMax } from "./limits.ts";
 
 /**
- * What is written back: the terminal's bytes, or a fault as `envelope/fault.ts` writes it. Every answer says whether the request
- * was sent (`X-Posline-Outcome`) and a fault why not or what failed (`X-Posline-Reason`), which one it answers (`X-Request-Id`) and where the time went (`Server-Timing`).
+ * Writes answers: the terminal's bytes, or a fault as `envelope/fault.ts` writes it. Every answer says whether the request was sent
+ * (`X-Posline-Outcome`) and a fault why not or what failed (`X-Posline-Reason`), which one it answers (`X-Request-Id`) and where the time
+ * went (`Server-Timing`).
  */
 
-/** Where a response is written, and what it must know of its request. */
+/** A response to write, and facts about its request that shape it. */
 export interface ResponseTarget {
   readonly response: ServerResponse;
-  /** Without its query; undefined when no request could be read. */
+  /** The path without its query; undefined if no request could be read. */
   readonly path: string | undefined;
   readonly requestId: string;
   readonly origin: string | undefined;
-  /** True when the connection closes after this response. */
+  /** True if the connection closes after this response. */
   readonly closesConnection: boolean;
 }
 
-/** What was written, for the log. */
+/** A written response, for the log. */
 export interface ResponseSummary extends Pick<FaultBody, "status" | "code"> {
   readonly httpStatus: number;
   readonly bytes: number;
 }
 
-/** On every answer of every port: no browser may take it for another type than it says, and nothing may cache it. */
+/** Headers of every answer of every port: no browser may take it for another type than it says, and nothing may cache it. */
 export const safetyHeaders = { "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store" } as const;
 
 const safetyList = Object.entries(safetyHeaders).flat();
 
-/** What lets a page of an allowed origin read an answer, also to a request with the browser's credentials, of which posline reads none. */
+/**
+ * Headers that let a page of an allowed origin read an answer, also to a request with the browser's credentials, of which posline reads
+ * none.
+ */
 export const originHeaders = (origin: string) => ({
   "Access-Control-Allow-Origin": origin,
   "Access-Control-Allow-Credentials": "true",
@@ -43,9 +47,9 @@ export const originHeaders = (origin: string) => ({
 });
 
 /**
- * What OPTIONS is answered: of an allowed origin it is a preflight. What headers its page sends is the page's business: tracing tools and
- * libraries add their own.
- * @param methods Those that its page may use.
+ * Headers that answer OPTIONS: for an allowed origin it is a preflight. The page may send any headers, since tracing tools and libraries
+ * add their own.
+ * @param methods Methods that the page may use.
  */
 export function optionsHeaders({ headers }: IncomingMessage, origin: string | undefined, methods: string) {
   if (origin === undefined) return safetyHeaders;
@@ -73,11 +77,11 @@ const outcomeHeaders = ({ outcome, reason }: Fault) => ["X-Posline-Outcome", out
 
 const joined = ["X-Posline-Joined", "1"] as const;
 
-/** What the answer to a followed call says beside the terminal's bytes. */
+/** Headers that the answer to a followed call has beside the terminal's bytes. */
 function followedHeaders({ result, answerOf, polls, isGuarded, trans }: Followed): string[] {
   return [
     ...["Preference-Applied", "wait", "X-Posline-Result", result, "X-Posline-Polls", String(polls)],
-    // As it is, or not at all: of one that had to be rewritten a till would send what the terminal doesn't know.
+    // A `trans` is given as it is, or not at all: a rewritten one would name nothing to the terminal.
     ...(trans !== undefined && fitsHeader(trans) ? ["X-Posline-Trans", trans] : []),
     ...(answerOf === undefined ? [] : ["X-Posline-Answer-Of", answerOf]),
     // Without a journal the same call again would be sent again.
@@ -85,7 +89,7 @@ function followedHeaders({ result, answerOf, polls, isGuarded, trans }: Followed
   ];
 }
 
-/** Whether a text from outside can be a header's value, to the letter: readers of headers take blanks off its ends. */
+/** True if a text from outside can be a header's value, to the letter: readers of headers take blanks off its ends. */
 function fitsHeader(text: string): boolean {
   return text.length <= transCharsMax && /^[\x20-\x7e]+$/.test(text) && text.trim() === text;
 }
@@ -99,7 +103,7 @@ export class ResponseWriter {
     this.#faultStatus = faultStatus;
   }
 
-  /** Writes a service's answer, byte for byte; returns how many bytes. */
+  /** Writes a service's answer, byte for byte; returns the count of bytes. */
   writeReply(target: ResponseTarget, reply: Reply): number {
     const bytes = bytesOf(reply.payload);
     const { response } = target;
@@ -116,7 +120,7 @@ export class ResponseWriter {
     const { summary, headers, payload } = this.#faultParts(target, fault);
     const { response } = target;
     if (!response.headersSent) response.writeHead(summary.httpStatus, headers).end(payload);
-    // Half of another answer went out: only a cut connection shows the client that it is incomplete.
+    // A cut connection is all that shows the client that an answer is incomplete, of which half went out.
     else if (!response.writableEnded) response.destroy();
     return summary;
   }
@@ -177,17 +181,17 @@ export class ResponseWriter {
 }
 
 /**
- * Bytes up to which a payload leaves in one text with its headers, each byte a character of Latin-1: Node writes one text at once, and of
- * several pieces it makes a list first, which takes longer than to copy so few bytes.
+ * Bytes up to which a payload leaves in one text with its headers, each byte a character of Latin-1: Node writes one text at once, but
+ * makes a list of several pieces first, which takes longer than to copy so few bytes.
  */
 const shortBytes = 4096;
 
-/** Writes a payload behind its headers, byte for byte. */
+/** Writes a payload after its headers, byte for byte. */
 function writePayload(response: ServerResponse, payload: readonly Buffer[], bytes: number): void {
   const [only] = payload;
   if (only !== undefined && payload.length === 1 && bytes <= shortBytes) {
     const { socket } = response;
-    // Written before the end is, or Node makes a list of it and of an empty text behind it.
+    // Written before the end is, or Node makes a list of the payload and of an empty text after it.
     socket?.cork();
     response.write(only.toString("latin1"), "latin1");
     socket?.uncork();

@@ -8,13 +8,13 @@ import type { ParseError } from "./parse-error.ts";
 
 /**
  * An HTTP server within the limits of this room: how large headers may be, how long a request may take to arrive, how many connections
- * there may be, and what happens after a parse error. It doesn't know what is asked, nor who may ask.
+ * there may be, and what happens after a parse error. Routes, and who may ask, are its user's affair.
  */
 
-/** Where to listen: at a host, or with the handles of sockets that were opened elsewhere, which their holders hand over. */
+/** A place to listen: a host, or the handles of sockets that were opened elsewhere, which their holders hand over. */
 export type ListenOn = ListeningAt | { readonly holders: readonly Socket[] };
 
-/** Where it is reached. */
+/** The address that a server is reached at. */
 export interface ListeningAt {
   readonly host: string;
   readonly port: number;
@@ -31,18 +31,18 @@ export interface RequestTimeouts {
   readonly checkConnectionsMs: number;
 }
 
-/** What a listener does with requests. It reports each to `connections` when it starts and when its response was sent. */
+/** The user of the server. It reports each request to `connections` when it starts and when its response was sent. */
 export interface ServerCallbacks<R extends PendingRequest> {
   /** @param continueAsked The body follows once `writeContinue` was called. */
   onRequest(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void;
   /** A request's client closed the connection, or its side of it, before the answer went out; may be called twice. */
   onClientGone(request: R): void;
   /**
-   * What was received is not HTTP, or too slow or too large: answers the request that was cut short by it, and where there is none the
-   * bare connection, which it ends.
+   * Bytes came that are not HTTP, or a request that is too slow or too large: answers the request that was cut short, or, if there is none,
+   * the bare connection, which it ends.
    */
   onParseError(socket: Socket, error: ParseError, cutShort: R | undefined): void;
-  /** Something failed that should not: a bug. */
+  /** A bug: something failed that should not. */
   onError(error: unknown): void;
 }
 
@@ -50,10 +50,10 @@ export class BoundedServer<R extends PendingRequest> {
   readonly connections = new Connections<R>();
   readonly #callbacks: ServerCallbacks<R>;
   readonly #timeouts: RequestTimeouts;
-  /** One for each address. */
+  /** A server for each address. */
   readonly #servers: Server[] = [];
 
-  /** @param changed Where not as `limits` says: a test can't wait that long. */
+  /** @param changed Timeouts other than those of `limits`, for a test, which can't wait that long. */
   constructor(callbacks: ServerCallbacks<R>, changed: Partial<RequestTimeouts> = {}) {
     this.#timeouts = { ...limits, ...changed };
     this.#callbacks = callbacks;
@@ -61,7 +61,7 @@ export class BoundedServer<R extends PendingRequest> {
 
   /**
    * Begins to listen, at every address of the host that this box has.
-   * @throws Error when an address can't be had, with the system's code; then none is listened on.
+   * @throws Error if an address can't be had, with the system's code; then none is listened on.
    */
   async listen(on: ListenOn): Promise<ListeningAt> {
     try {
@@ -75,12 +75,12 @@ export class BoundedServer<R extends PendingRequest> {
   }
 
   /**
-   * Stops accepting; settles when the last answer was sent, and requests that are on their way had a moment to arrive. Who takes nothing
+   * Stops accepting; settles once the last answer was sent, and requests on their way had a moment to arrive. A client that takes nothing
    * of an answer for long is cut off.
    */
   async close(): Promise<void> {
     const servers = this.#servers.splice(0);
-    // Not the HTTP server's own close: it cuts idle connections at once, and with them the requests that are on their way.
+    // The HTTP server's own close would cut idle connections at once, and with them requests on their way.
     const closed = Promise.all(
       servers.map((server) => new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))),
     );
@@ -94,7 +94,8 @@ export class BoundedServer<R extends PendingRequest> {
     await closed;
     clearTimeout(idle);
     clearInterval(answered);
-    // Now that there is nothing left which it could cut: it alone ends Node's own checks of connections, which go on for ever otherwise.
+    // Nothing is left by now that the HTTP server's close could cut. Only it ends Node's own checks of connections, which go on for ever
+    // otherwise.
     for (const server of servers) server.close();
   }
 
@@ -109,7 +110,7 @@ export class BoundedServer<R extends PendingRequest> {
     );
   }
 
-  /** Where any port will do, it is one and the same for all addresses. */
+  /** If any port will do, all addresses get the same one. */
   async #listenAt({ host, port }: ListeningAt): Promise<ListeningAt> {
     let opened: number | undefined;
     let absent: unknown;
@@ -158,7 +159,7 @@ export class BoundedServer<R extends PendingRequest> {
       (request, response) => this.#serve(request, response, false),
     );
     server.maxConnections = limits.connectionsMax;
-    // Or Node ends our side with the client's. Its types leave the setting out.
+    // Without this, Node ends our side with the client's. Its types leave the setting out.
     Object.assign(server, { httpAllowHalfOpen: true });
     server.on("connection", (socket: Socket) => this.connections.opened(socket, (gone) => this.#callbacks.onClientGone(gone)));
     server.on("checkContinue", (request, response) => this.#serve(request, response, true));
@@ -169,7 +170,7 @@ export class BoundedServer<R extends PendingRequest> {
   }
 
   #serve(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void {
-    // What a read brought behind the last request that is taken.
+    // A read may bring requests after the last one that is taken.
     if (!this.connections.isEnding(request.socket)) this.#callbacks.onRequest(request, response, continueAsked);
   }
 

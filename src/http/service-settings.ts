@@ -12,28 +12,28 @@ import { ResponseWriter } from "./response-writer.ts";
 /** The settings of a port, except its address: which service it serves, and how. */
 export interface ServiceSettings {
   readonly contract: Contract;
-  /** The service's name, where not its contract's. */
+  /** The service's name, if it isn't its contract's. */
   readonly service?: ServiceName | undefined;
   readonly config: ServiceConfig;
   readonly rules: RequestRules;
   readonly handler: Handler;
-  /** The handler follows operations to their end where a call wants it (`Prefer: wait`). */
+  /** True if the handler follows operations to their end for calls that want it (`Prefer: wait`). */
   readonly isFollowed?: boolean;
   /**
-   * The fault with which the handler would refuse any such call now, so that its body needn't be read; absent where that can't be known
-   * in advance.
-   * @param bodyBytes undefined where the body's length wasn't announced.
+   * The fault with which the handler would refuse any such call now, so that its body needn't be read; absent if that can't be known in
+   * advance.
+   * @param bodyBytes undefined if the body's length wasn't announced.
    */
   readonly refusal?: (route: string, bodyBytes: number | undefined) => Fault | undefined;
   readonly report: {
     exchange(record: ExchangeRecord): void;
-    /** Something failed that should not: a bug. */
+    /** A bug: something failed that should not. */
     error(error: unknown): void;
   };
 }
 
 /**
- * The settings with what is built from them. A request keeps those under which it came, whatever the configuration says by the time
+ * The settings with what is built from them. A request keeps the settings under which it came, whatever the configuration says by the time
  * it is answered.
  */
 export interface AppliedSettings extends ServiceSettings {

@@ -3,14 +3,14 @@ import { Fault } from "../core/fault.ts";
 import { safetyHeaders } from "./response-writer.ts";
 
 /**
- * Long-lived answers: what is written to them goes out as it comes, until either end closes. Somebody who watches must never cost a
- * till anything, so their number is bounded, and what waits behind a slow one; that one is dropped.
+ * Long-lived answers: data goes out as it is written, until either end closes. A watcher must never cost a till anything, so the number of
+ * watchers is bounded, and the bytes that wait for a slow one; that one is dropped.
  */
 
-/** Watchers at one time: a page, a tap, a log and a scrape on two or three screens. Each takes a socket and what waits behind it. */
+/** Watchers at one time: a page, a tap, a log and a scrape on two or three screens. Each takes a socket and the bytes that wait for it. */
 export const streamsMax = 8;
 
-/** Bytes that may wait behind one watcher before it is dropped: some 700 events, minutes of a busy till. */
+/** Bytes that may wait for one watcher before it is dropped: some 700 events, minutes of a busy till. */
 export const waitingBytesMax = 256 * 1024;
 
 /** Seconds after which a refused watcher may try again: by then a page that was closed has let go of its place. */
@@ -19,49 +19,49 @@ const watcherRetryAfterS = 5;
 /** Milliseconds of silence after which the system asks whether the other end is still there. */
 const keepAliveAfterMs = 30_000;
 
-/** One long-lived answer while it lasts. Neither function ever throws. */
+/** A long-lived answer while it lasts. Neither function ever throws. */
 export interface AdminStream {
-  /** Sends text or bytes; does nothing once it is over. A watcher behind which too much waits is dropped. */
+  /** Sends text or bytes; does nothing once the answer is over. A watcher for which too much waits is dropped. */
   write(piece: string | Uint8Array): void;
-  /** Ends it, after what was written. */
+  /** Ends the answer, after what was written. */
   end(): void;
 }
 
-/** What a route answers that goes on. */
+/** A route's answer that goes on. */
 export interface StreamAnswer {
   readonly contentType: string;
   /**
-   * Begins it.
-   * @returns called once when it is over, whichever end closed it.
+   * Begins the answer.
+   * @returns a function that is called once it is over, whichever end closed it.
    */
   start(stream: AdminStream): () => void;
 }
 
 export class Streams {
   readonly #onDropped: () => void;
-  /** Those under way, each with what ends it. */
+  /** The answers under way, each with the function that ends it. */
   readonly #streams = new Map<ServerResponse, () => void>();
   #dropped = 0;
 
-  /** @param onDropped Called after each that was dropped for being slow. */
+  /** @param onDropped Called after each watcher that was dropped for being slow. */
   constructor(onDropped: () => void) {
     this.#onDropped = onDropped;
   }
 
-  /** How many there are now. */
+  /** Count of the answers under way. */
   get size(): number {
     return this.#streams.size;
   }
 
-  /** How many were dropped for being slow since the port opened. */
+  /** Count of watchers dropped for being slow since the port opened. */
   get dropped(): number {
     return this.#dropped;
   }
 
   /**
-   * Answers a request with one.
-   * @param headers Beside those that every answer has.
-   * @throws Fault `unavailable` when there are as many as may be.
+   * Answers a request with a long-lived answer.
+   * @param headers Headers beside those that every answer has.
+   * @throws Fault `unavailable` if there are as many as may be.
    */
   begin(
     request: IncomingMessage,
@@ -83,7 +83,7 @@ export class Streams {
       response.end();
       return;
     }
-    // Its closing says the same, and follows.
+    // An error is followed by the closing, which says the same.
     response.on("error", () => {});
     let isOver = false;
     let over: (() => void) | undefined;
@@ -96,7 +96,7 @@ export class Streams {
     const stream: AdminStream = {
       write: (piece) => {
         if (isOver) return;
-        // Looked at before the writing: what is written only now has had no time to leave.
+        // Looked at before the writing: a piece that is written only now has had no time to leave.
         if (response.writableLength <= waitingBytesMax) response.write(piece);
         else {
           finish();
@@ -120,11 +120,11 @@ export class Streams {
       response.destroy();
       throw error;
     }
-    // It may have ended while it began.
+    // The answer may have ended while it began.
     if (isOver) over();
   }
 
-  /** The client of an answer closed the connection, or its side of it. Node says so only of the first answer of a connection. */
+  /** Ends the answer of a client that closed the connection, or its side of it. Node says so only of the first answer of a connection. */
   gone(response: ServerResponse): void {
     const finish = this.#streams.get(response);
     if (finish === undefined) return;
@@ -132,7 +132,7 @@ export class Streams {
     response.end();
   }
 
-  /** Ends all of them; what was written has left for the system when this settles, as far as the other ends read. */
+  /** Ends all answers. Once it settles, written data has left for the system, as far as the other ends read. */
   async end(): Promise<void> {
     for (const [response, finish] of [...this.#streams]) {
       finish();

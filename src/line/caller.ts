@@ -11,17 +11,17 @@ import { frameOf } from "../wire/framing.ts";
 import type { LineRequest } from "./exchange.ts";
 import type { Line } from "./line.ts";
 
-/** Where calls leave for a terminal: writes a call as a request, and gives it to its line. */
+/** Writes a call as a request and gives it to its line: here calls leave for a terminal. */
 
 export interface LineCallerOptions {
   readonly contract: Contract;
-  /** The service's name, where not its contract's. */
+  /** The service's name, if it isn't its contract's. */
   readonly service?: ServiceName | undefined;
   readonly line: Line;
-  /** Milliseconds by route. */
+  /** Milliseconds that a reply may take to begin, by route. */
   readonly replyTimeoutMs: Readonly<Record<string, number>>;
   readonly merchantId: string | undefined;
-  /** Where what moves money, prints or changes state is recorded; absent where no record is kept. */
+  /** Records requests that move money, print or change state; absent if no record is kept. */
   readonly ledger?: OperationLog | undefined;
   /** The mark of the line's device, for the record. */
   readonly device?: string | undefined;
@@ -45,7 +45,7 @@ export function lineCaller(options: LineCallerOptions): Handler {
     adviceWhenUnknown: adviceWhenUnknown(contract, route, call.key),
     caller: call.caller,
   });
-  // Not an async function, which would put a promise of its own around the line's for each call.
+  // A plain function, since an async one would put a promise of its own around the line's for each call.
   return (call) => {
     try {
       const route = routeOf(contract, call.route);
@@ -60,13 +60,13 @@ export function lineCaller(options: LineCallerOptions): Handler {
   };
 }
 
-/** Which of posline's own questions has an answer that the reply of this route may look like. */
+/** The question of posline's own whose answer the reply of this route may look like; undefined if none. */
 function questionAt({ probe, secondProbe }: Contract, route: string): Question | undefined {
   if (route === probe.route) return "probe";
   return route === secondProbe.route || secondProbe.alikeRoutes.includes(route) ? "second" : undefined;
 }
 
-/** Runs a request that is recorded: that it is sent before its first byte, and how it ended before the caller learns it. */
+/** Runs a request that is recorded: its sending before its first byte, and its ending before the caller learns it. */
 async function runRecorded(line: Line, request: LineRequest, begin: () => OperationLogEntry): Promise<Reply> {
   let entry: OperationLogEntry | undefined;
   const beforeSend = () => {
@@ -77,10 +77,10 @@ async function runRecorded(line: Line, request: LineRequest, begin: () => Operat
   try {
     reply = await line.run({ ...request, beforeSend });
   } catch (error) {
-    // What isn't a fault is a bug, of which nobody knows whether it came before the sending or after.
+    // An error that isn't a fault is a bug, and nobody knows whether it came before the sending or after.
     const outcome = error instanceof Fault ? error.outcome : "unknown";
     const ended = entry?.ended({ outcome, left: request.caller.gone });
-    // Nobody is the worse for a sale that was not sent, recorded or not: its till may try again at once. `ended` never rejects.
+    // A request that was not sent needn't wait for its record: its till may try again at once. `ended` never rejects.
     if (outcome !== "not-sent") await ended;
     throw error;
   }
@@ -89,14 +89,14 @@ async function runRecorded(line: Line, request: LineRequest, begin: () => Operat
   return reply;
 }
 
-/** What a line must know of a service beside its contract. */
+/** Rules of a service that a line must know beside its contract. */
 export interface LineServiceRules {
   readonly crc16: Crc16;
   readonly quiet: boolean;
   readonly merchantId: string | undefined;
-  /** Bytes of the largest reply that is taken, where not the default. */
+  /** Bytes of the largest reply that is taken, if not the default. */
   readonly replyBytesMax?: number;
-  /** The service's name, where not its contract's. */
+  /** The service's name, if it isn't its contract's. */
   readonly service?: ServiceName | undefined;
 }
 
@@ -106,10 +106,10 @@ export interface ContractService extends LineService {
 }
 
 /**
- * A service as its line's recovery sees it.
+ * Makes a service as its line's recovery sees it.
  *
- * Without the merchant's id a fiscal probe can't be signed, and the terminal would answer an error, which proves nothing: then
- * there is no probe.
+ * Without the merchant's id a fiscal probe can't be signed, and the terminal would answer an error, which proves nothing: then there is no
+ * probe.
  */
 export function lineService(contract: Contract, rules: LineServiceRules): ContractService {
   const { framing, probe, secondProbe } = contract;
@@ -128,7 +128,7 @@ export function lineService(contract: Contract, rules: LineServiceRules): Contra
   };
 }
 
-/** How a service's answers to posline's own questions are known. */
+/** Tells which of posline's own questions an answer belongs to. */
 export function answersOf({ probe, secondProbe }: Contract): Pick<LineService, "questionOf"> {
   return {
     questionOf: (reply) => (probe.isAnswer(reply) ? "probe" : secondProbe.isAnswer(reply) ? "second" : undefined),

@@ -20,12 +20,12 @@ import { SendQueue } from "./send-queue.ts";
 import { type LineState, nextState, type StateEvent } from "./states.ts";
 
 /**
- * What happens on a line, decided without I/O, clock or promise: an event and the moment of it go in, and what is to be done comes
- * out, in order. One request is in flight; the line is proven clean before the next; what a frame is to the line is decided here and
- * nowhere else. Bytes, their frames and the clocks of a frame that has begun are the framed link's.
+ * All decisions of a line, without I/O, clock or promise: an event and its moment go in, and the effects to carry out come out, in order.
+ * One request is in flight; the line is proven clean before the next; the meaning of a frame to the line is decided here and nowhere else.
+ * Bytes, their frames and the clocks of a frame that has begun are the framed link's.
  *
- * The same class runs over a device, over memory and in simulated worlds: the same events at the same times have the same effects.
- * The table of states (`states.ts`) says which event may come in which state.
+ * The same class runs over a device, over memory and in simulated worlds: the same events at the same times have the same effects. The
+ * table of states (`states.ts`) says which event may come in which state.
  */
 
 export interface LineEngineOptions {
@@ -33,12 +33,12 @@ export interface LineEngineOptions {
   readonly config: LineConfig;
   /** The services on the line. */
   readonly services: readonly LineService[];
-  /** Where it goes on from; absent for one that begins. */
+  /** The state to go on from; absent if the engine begins anew. */
   readonly rest?: EngineRest | undefined;
 }
 
 /**
- * An engine at rest, as data: nothing is in flight, nothing waits, and it isn't stopping. With the same options, another one goes on
+ * An engine at rest, as data: nothing is in flight, nothing waits, and it isn't stopping. With the same options, another engine goes on
  * from it with the same decisions.
  */
 export interface EngineRest {
@@ -50,7 +50,7 @@ export interface EngineRest {
   readonly receiving: Receiving;
   readonly lastBusyMs: number;
   readonly babblesSinceMs?: number | undefined;
-  /** Absent where the line never pauses, as in recordings made before it could. */
+  /** Absent if the line never pauses. */
   readonly pausesUntilMs?: number | undefined;
   readonly recovery: RecoveryState;
   readonly liveness: LivenessSnapshot;
@@ -58,7 +58,7 @@ export interface EngineRest {
 
 const never = Number.POSITIVE_INFINITY;
 
-/** Most events have no effect. */
+/** Shared by the many events without an effect, so that none makes a list. */
 const nothing: readonly LineEffect[] = [];
 
 export class LineEngine {
@@ -72,16 +72,16 @@ export class LineEngine {
   #effects: LineEffect[] = [];
   #state: LineState = "down";
   #reason = "the device is not open yet";
-  /** The first attempt to open the device has ended. */
+  /** True once the first attempt to open the device has ended. */
   #wasTried = false;
   #isDrained = false;
   #isWriting = false;
   #receiving: Receiving = { phase: "idle", heardMs: 0, burstUntilMs: 0 };
-  /** What is in flight. */
+  /** The exchange in flight. */
   #current: Exchange | undefined;
-  /** Since when bytes have let no call out, though the line is idle. */
+  /** Since when bytes have let no call out, though the line is idle; undefined if they do. */
   #babblesSinceMs: number | undefined;
-  /** Until when the terminal may hear nothing, having just answered. */
+  /** Until when nothing is sent after an answer, since the terminal may hear nothing so soon. */
   #pausesUntilMs = 0;
   /** When a call, an opening or a recovery was last under way. */
   #lastBusyMs = 0;
@@ -103,7 +103,7 @@ export class LineEngine {
     if (rest !== undefined) this.#goOnFrom(rest);
   }
 
-  /** Its state where it is at rest; undefined while a call is in flight or waits, and once it stops. */
+  /** The engine's state at rest; undefined while a call is in flight or waits, and once it stops. */
   get rest(): EngineRest | undefined {
     if (this.#current !== undefined || !this.#queue.isEmpty || this.isStopping) return undefined;
     return {
@@ -139,12 +139,12 @@ export class LineEngine {
     return this.#state;
   }
 
-  /** How many calls wait. */
+  /** Count of calls that wait. */
   get waiting(): number {
     return this.#queue.size;
   }
 
-  /** Something is awaited, so that `nextDueMs` or the link must have a due time for it. */
+  /** True if something is awaited, so that `nextDueMs` or the link must have a due time for it. */
   get isAwaiting(): boolean {
     return this.#current !== undefined || this.#isRecovering || this.#queue.hasReady;
   }
@@ -153,7 +153,7 @@ export class LineEngine {
     return this.#whyStopping !== undefined;
   }
 
-  /** Why it is in its state, for people; while a service is silent, or refuses to prove it clean, that, and what to do. */
+  /** Why the line is in its state, for people. If a service is silent, or refuses to prove the line clean, that and what to do. */
   reason(): string {
     const isOpen = this.#state !== "down" && this.#state !== "closed";
     const trouble = isOpen ? this.#trouble() : undefined;
@@ -162,22 +162,22 @@ export class LineEngine {
     return cause === undefined ? this.#reason : wordsOf(cause);
   }
 
-  /** Why a service is silent. Of a recovery those are the cause that it waits for. */
+  /** Why a service is silent. In a recovery only those services count that it waits for. */
   #trouble(): Cause | undefined {
     return this.#liveness.trouble(this.#isRecovering ? this.#recovery.out : undefined);
   }
 
-  /** How each service of the line does. */
+  /** The state of each service of the line. */
   liveness(): readonly ServiceLiveness[] {
     return this.#liveness.view();
   }
 
-  /** Who owes a call's answer: what the line that follows on the same device must know. */
+  /** Services that owe a call's answer: the line that follows on the same device must know them. */
   get owing(): readonly ServiceName[] {
     return this.#recovery.owing;
   }
 
-  /** Takes an event, and says what is to be done before the next one is given. */
+  /** Takes an event, and returns what is to be done before the next one is given. */
   handle(event: LineEvent, now: number): readonly LineEffect[] {
     this.#dispatch(event, now);
     if (
@@ -294,12 +294,12 @@ export class LineEngine {
     else this.#queue.add(exchange);
   }
 
-  /** A call that came now would be sent at once. */
+  /** True if a call that came now would be sent at once. */
   #isFree(now: number): boolean {
     return this.#maySend(now) && this.#queue.isEmpty;
   }
 
-  /** Why a call that came now, of a caller where not said otherwise, would be refused; undefined when it would be sent, or wait. */
+  /** Why a call that came now would be refused, a caller's unless said otherwise; undefined if it would be sent, or wait. */
   refusal(now: number, call: Pick<Exchange, "background"> = { background: false }): Fault | undefined {
     if (this.#whyStopping !== undefined) return this.#unavailable("stopping", this.#whyStopping);
     // Before the first attempt to open the device has ended, nobody knows whether there is one.
@@ -312,7 +312,7 @@ export class LineEngine {
     return unavailable(this.#name, reason, state);
   }
 
-  /** Why no call of a service is sent, nor waits: it was set aside, or another one of its framing was that owes a call. */
+  /** Why a service's calls are neither sent nor wait: it was set aside, or another one of its framing was that owes a call's answer. */
   hindered(service: ServiceName): Fault | undefined {
     const hindering = this.#recovery.hindering(service);
     if (hindering === undefined) return undefined;
@@ -329,7 +329,7 @@ export class LineEngine {
   }
 
   #recorded(exchange: Exchange, now: number): void {
-    // It was refused meanwhile, and another may be at the head by now.
+    // The exchange was refused meanwhile, and another may be at the head by now.
     if (this.#queue.head !== exchange) return;
     if (exchange.request.caller.gone) this.#callerGone(exchange, now);
     else {
@@ -347,7 +347,7 @@ export class LineEngine {
 
   #callerGone(exchange: Exchange, now: number): void {
     const isHead = this.#queue.head === exchange;
-    // One that is in flight runs to its end.
+    // An exchange in flight runs to its end; only a waiting one is taken out.
     if (!this.#queue.remove(exchange)) return;
     this.#end(exchange, callerLeft(exchange, isHead ? "the request was sent" : "its turn came", now));
     this.#proceed(now);
@@ -357,22 +357,22 @@ export class LineEngine {
     for (const exchange of this.#queue.takeAll()) this.#end(exchange, exchange.refusal(reason, state, now));
   }
 
-  /** Clean, nothing in flight, no byte of an unknown frame pending, none about to come, and the terminal listens. */
+  /** True if the line is clean, nothing is in flight, no byte of an unknown frame is pending or about to come, and the terminal listens. */
   #maySend(now: number): boolean {
     return this.#state === "idle" && this.#isPausing(now) && now >= this.#pausesUntilMs && !this.isStopping;
   }
 
-  /** No byte of an unknown frame is pending, and none is about to come. */
+  /** True if no byte of an unknown frame is pending, and none is about to come. */
   #isPausing(now: number): boolean {
     return this.#isStill && now >= this.#receiving.burstUntilMs;
   }
 
-  /** Past the first silence, nothing is being written, and no byte of an unfinished frame is pending. */
+  /** True after the first silence, if nothing is being written and no byte of an unfinished frame is pending. */
   get #isStill(): boolean {
     return this.#isDrained && !this.#isWriting && this.#receiving.phase === "idle";
   }
 
-  /** What waits goes out while it may. */
+  /** Sends waiting calls while the line allows it. */
   #proceed(now: number): void {
     while (this.#maySend(now)) {
       const isRecorded = this.#queue.isHeadReady;
@@ -429,7 +429,7 @@ export class LineEngine {
     this.#afterBytes(now);
   }
 
-  /** A line that lets no call out isn't ready, whatever it was. */
+  /** A line that lets no call out isn't ready, whatever its state was. */
   #noteBabble(now: number): void {
     if (this.#state !== "idle" || this.#isPausing(now)) {
       this.#babblesSinceMs = undefined;
@@ -440,7 +440,10 @@ export class LineEngine {
     this.#take("stray", "bytes come without a pause, and none of them is an answer: wrong speed, or another device?");
   }
 
-  /** Two replies in one read, and not the same one twice: which is the call's isn't known. Zeros behind one read as empty frames. */
+  /**
+   * Two different replies in one read: nobody knows which is the call's. The same one twice is no doubt, nor are zeros after a reply, which
+   * read as empty frames.
+   */
   #receivedAtOnce(items: readonly Decoded[], now: number): void {
     const current = this.#current;
     if (current === undefined || this.#isWriting) return;
@@ -454,7 +457,7 @@ export class LineEngine {
     this.#fail(current, { reason: "reply-ambiguous", why: "two replies came at once" }, now);
   }
 
-  /** Recovery ends only after the whole read, since a frame behind the probe's answer counts too; then what waits goes out. */
+  /** Ends a recovery only after the whole read, since a frame after the probe's answer counts too; then waiting calls are sent. */
   #afterBytes(now: number): void {
     this.#lookClean(now, "the terminal answered: the line is ready");
     this.#proceed(now);
@@ -476,7 +479,7 @@ export class LineEngine {
       this.#report({ is: "late", frame });
     } else if (current === undefined || this.#isStray(frame, json, current.request)) this.#strayed(frame, json, now);
     else if (this.#isWriting) {
-      // Not the reply, so the next frame may not be it either.
+      // A late frame is not the reply, so the next frame may not be it either.
       this.#report({ is: "late", frame });
       this.#fail(current, { reason: "reply-ambiguous", why: "a frame came before the whole request was sent" }, now);
     } else if (isIdleQuestion(current.request)) this.#repliedIdle(current, json, now);
@@ -497,11 +500,11 @@ export class LineEngine {
     this.#liveness.heard(service, now);
     this.#lastBusyMs = now;
     this.#end(current, current.reply(frame, read, now));
-    // A service may be out of step all the same, by a frame that strayed in before this one.
+    // A service may be out of step all the same, if a stray frame came before this reply.
     if (!this.#recovery.isClean) this.#outOfStep();
   }
 
-  /** An idle line's question is answered, by whatever it is. */
+  /** Takes any answer to an idle line's question as its end. */
   #repliedIdle({ request: { service } }: Exchange, json: JsonObject | undefined, now: number): void {
     this.#current = undefined;
     this.#take("frame");
@@ -512,12 +515,12 @@ export class LineEngine {
     if (!this.#recovery.isClean) this.#take("stray", `${service} has answered posline's own question`);
   }
 
-  /** Whether a frame that came while a request was out can't be its reply. */
+  /** True if a frame that came while a request was out can't be its reply. */
   #isStray({ framing }: Frame, json: JsonObject | undefined, request: LineRequest): boolean {
     return framing !== request.framing || (json !== undefined && this.#recovery.isProbeAnswer(framing, json, request));
   }
 
-  /** A whole frame for nobody says that question and answer are out of step. */
+  /** Takes a whole frame that nobody asked for: question and answer are out of step. */
   #strayed(frame: Frame, json: JsonObject | undefined, now: number): void {
     this.#report({ is: "late", frame });
     this.#liveness.strayed("late", now);
@@ -533,7 +536,7 @@ export class LineEngine {
       this.#framedByTerminal(frame, json, now);
       return;
     }
-    // Zeros read as an empty frame, of a line that is held low or behind an answer: no terminal answers anything by that.
+    // Zeros read as an empty frame, of a line that is held low or after an answer: no terminal answers anything by that.
     this.#liveness.strayed("noise", now);
     this.#report({ is: "late", frame });
     this.#take("stray");
@@ -555,10 +558,10 @@ export class LineEngine {
     this.#current?.discarded(discard);
     this.#liveness.discarded(discard, now);
     if (this.#state !== "idle") return;
-    // What was torn may have been a left-over answer, so the terminal hasn't been silent.
+    // Torn bytes may have been a left-over answer, so the terminal hasn't been silent.
     this.#recovery.heardBytes(now);
     if (discard.checksum === undefined) return;
-    // As good a stray as a whole one: it answered something.
+    // A torn frame is as good a stray as a whole one: the terminal answered something.
     this.#recovery.unasked(discard.checksum.crc32 === undefined ? "length" : "stx", undefined, now);
     if (!this.#recovery.isClean) this.#outOfStep();
   }
@@ -567,13 +570,16 @@ export class LineEngine {
     this.#take("stray", "a frame came that was not requested");
   }
 
-  /** What was asked has no whole answer. */
+  /** Tells recovery that a request has no whole answer. */
   #unanswered({ request }: Exchange, now: number): void {
     if (isIdleQuestion(request)) this.#recovery.lostIdle(request.service, now);
     else this.#recovery.lost(request.service, now);
   }
 
-  /** Sent, and no good reply: its outcome is unknown, or it is sent once more where that does no harm. */
+  /**
+   * Ends a call that was sent and has no good reply: its outcome is unknown, unless the request is sent once more, which only harmless ones
+   * are.
+   */
   #fail(exchange: Exchange, failure: Failure, now: number): void {
     const isTimeout = failure.reason === "no-reply";
     const { service } = exchange.request;
@@ -581,7 +587,7 @@ export class LineEngine {
     this.#unanswered(exchange, now);
     const silence = isTimeout ? this.#liveness.silence(service, now) : undefined;
     if (isTimeout) this.#liveness.unanswered(service, now);
-    // That a service which was set aside is silent still changes nothing.
+    // The silence of a service that was set aside is known already and changes nothing.
     this.#take(this.#recovery.isClean ? "clean" : "fail", failure.why);
     // After a timeout a second sending would double the till's wait, and the till asks again anyway.
     if (!isTimeout && exchange.isRepeatable && !this.isStopping) {
@@ -603,7 +609,7 @@ export class LineEngine {
   #lineDueMs(): number {
     const { phase, heardMs, burstUntilMs } = this.#receiving;
     if (this.#current !== undefined) return this.#current.dueMs(phase, heardMs);
-    // A frame that has begun has clocks of its own, which a probe's answer would only wind up again.
+    // A frame that has begun has clocks of its own, which a probe's answer would only start anew.
     if (this.#isRecovering) {
       if (phase === "in-frame") return never;
       if (this.#recovery.isClean) return this.#isStill ? burstUntilMs : never;
@@ -621,8 +627,8 @@ export class LineEngine {
   }
 
   /**
-   * Until when what came corrupt may go on: the answer to a question that is asked meanwhile would be taken for more of it. CR LF behind each
-   * answer is as corrupt. On a line that never pauses it is asked all the same.
+   * Until when corrupt bytes may go on: the answer to a question asked meanwhile would be taken for more of them. CR LF after each answer
+   * is as corrupt. On a line that never pauses the question is asked all the same.
    */
   get #corruptOverMs(): number {
     const { phase, heardMs } = this.#receiving;
@@ -631,7 +637,7 @@ export class LineEngine {
 
   #tick(now: number): void {
     for (const exchange of this.#queue.expired(now)) this.#expire(exchange, now);
-    // Until then the line's own moments hang on bytes, which are the link's affair.
+    // Before a line is drained and while it is written to, its moments hang on bytes, which are the link's affair.
     if (!this.#isDrained || this.#isWriting) return;
     this.#liveness.reportDue(now);
     if (this.#current !== undefined) this.#replyDue(this.#current, this.#receiving.phase, now);
@@ -650,7 +656,7 @@ export class LineEngine {
     this.#end(exchange, exchange.refusal(waiting.reason, `${waiting.why}, and the call waited ${durationText(waitedMs)}`, now));
   }
 
-  /** What holds up a call that waits. */
+  /** Why a waiting call waits. */
   #whyWaiting(): Failure {
     if (this.#state === "down") return { reason: "line-down", why: "its device is still being opened" };
     if (!this.#isRecovering) return { reason: "waited-too-long", why: "it is busy with other calls" };
@@ -659,7 +665,7 @@ export class LineEngine {
     return { reason: "recovering", why: `it is recovering (${why})` };
   }
 
-  /** What a recovery waits for. */
+  /** The answers and silences that a recovery waits for, in words. */
   #awaited(): readonly string[] {
     const { answering, out } = this.#recovery;
     const silent = out.filter((service) => !answering.includes(service));
@@ -672,7 +678,7 @@ export class LineEngine {
     this.#fail(current, current.dueFor, now);
   }
 
-  /** A silence that was long enough stands in; otherwise probes, if it is time for it. */
+  /** Believes a silence that was long enough; otherwise sends a probe, if one is due. */
   #recoveryDue(now: number): void {
     if (this.#receiving.phase === "in-frame") return;
     if (this.#isStill && this.#recovery.believeSilence(now).length > 0) {
@@ -687,7 +693,7 @@ export class LineEngine {
     this.#write(asked.frame, service, undefined);
   }
 
-  /** Why calls are sent, and of whom not. */
+  /** Why calls are sent, and to which services they are not. */
   #whyClean(): string {
     const { aside, vague } = this.#recovery;
     const refusal = this.#liveness.refusal(vague);
@@ -715,7 +721,7 @@ export class LineEngine {
     return this.#recovery.idleDue(this.#config.idleProbeMs, this.#lastBusyMs).dueMs;
   }
 
-  /** Asks as any call does, so that an answer that stays out leads to the same proof. Calls that come meanwhile wait behind it. */
+  /** Asks a service as any call would, so that a missing answer leads to the same proof. Calls that come meanwhile wait. */
   #probeIdle(now: number): void {
     const { lineService, dueMs } = this.#recovery.idleDue(this.#config.idleProbeMs, this.#lastBusyMs);
     if (now < dueMs || lineService?.probe === undefined) return;
@@ -738,7 +744,7 @@ export class LineEngine {
     const current = this.#current;
     this.#current = undefined;
     if (current !== undefined) {
-      // The line that follows on the device has to know that its answer may come.
+      // The line that follows on the device has to know that the call's answer may come.
       this.#unanswered(current, now);
       this.#end(current, current.failure({ reason: "stopping", why: `${why}, and the reply had not come` }, now));
     }
@@ -751,7 +757,7 @@ export class LineEngine {
     return this.#state === "recovering";
   }
 
-  /** The only place where the state changes; an exchange's coming and going isn't reported. */
+  /** Changes the state: no other place does. An exchange's coming and going isn't reported. */
   #take(event: StateEvent, reason = ""): void {
     const before = this.#state;
     this.#state = nextState(before, event);
@@ -760,14 +766,17 @@ export class LineEngine {
     this.#report({ is: "state", state: this.#state, reason });
   }
 
-  /** The state stays, for another reason. */
+  /** Keeps the state and reports another reason for it. */
   #explain(reason: string): void {
     if (this.#reason === reason) return;
     this.#reason = reason;
     this.#report({ is: "state", state: this.#state, reason });
   }
 
-  /** Nobody waits for an idle line's own probe, so its ending is dropped: what it proves was noted where the answer came, or stayed out. */
+  /**
+   * Ends an exchange. Nobody waits for an idle line's own probe, so its ending is dropped: its meaning was noted when the answer came, or
+   * stayed out.
+   */
   #end(exchange: Exchange, ending: Ending): void {
     if (!isIdleQuestion(exchange.request)) this.#effects.push({ do: "end", exchange, ending });
   }

@@ -10,33 +10,33 @@ import { silenceMsMax, writeMsMin } from "./limits.ts";
 import { Reconnector } from "./reconnect.ts";
 
 /**
- * A transport that is opened again for ever, with frames in place of bytes: what was heard on the opening in use, the silence that
- * each opening begins with, and one write at a time. It owns every clock that hangs on bytes, so its user, the
- * line that asks or the listener that answers, has none of them. What the frames mean it doesn't know.
+ * A transport that is opened again for ever, with frames in place of bytes: the bytes of the present opening, the silence that each opening
+ * begins with, and one write at a time. The link owns every clock that hangs on bytes, so its user, the line that asks or the listener that
+ * answers, has none of them. The meaning of the frames is its user's affair.
  */
 
-/** Who uses a framed link. Nothing is called before `start`, nor after `stop`. */
+/** The user of a framed link. Nothing is called before `start`, nor after `stop`. */
 export interface FramedLinkUser {
-  /** The device opened; what is received before `drained` may be older than the opening. */
+  /** The device opened. Bytes received before `drained` may be older than the opening. */
   opened(): void;
-  /** The silence came that an opening begins with: from now on it may be written. */
+  /** The silence came that an opening begins with: from now on the device may be written. */
   drained(): void;
-  /** Bytes came, or what was pending has had its time; `items` is what became of them, often nothing yet. */
+  /** Bytes came, or pending ones have had their time. `items` are the frames and discards they became, often none yet. */
   received(items: readonly Decoded[], receiving: Receiving): void;
   /** The kernel accepted the last byte of the write. */
   wrote(): void;
-  /** The device is lost; `nothingWritten` when the kernel accepted no byte of the write under way. */
+  /** The device is lost. `nothingWritten`: the kernel accepted no byte of the write under way. */
   lost(reason: string, loss: { readonly nothingWritten: boolean; readonly discards: readonly Discard[] }): void;
-  /** It could not be opened, and is tried again. */
+  /** The device could not be opened, and is tried again. */
   openFailed(reason: string): void;
 }
 
-/** What comes over a framed link. */
+/** Settings and parts of a framed link. */
 export interface FramedLinkOptions {
   readonly framings: ReadonlySet<Framing>;
-  /** Bytes of the largest payload; what is larger is discarded. */
+  /** Bytes of the largest payload; a larger one is discarded. */
   readonly payloadBytesMax: number;
-  /** Whether the other end sends its next frame by itself, without an answer to the one before. */
+  /** True if the other end sends its next frame by itself, without an answer to the one before. */
   readonly sendsAnew?: boolean;
 }
 
@@ -49,10 +49,10 @@ export class FramedLink {
   readonly #deadline = new Deadline(() => this.#due(nowMs()));
   #connection: Connection | undefined;
   #reader: FrameReader;
-  /** True until the kernel accepted the last byte of what is being written. */
+  /** True until the kernel accepted the last byte of the frame being written. */
   #writing = false;
   #writeDueMs = 0;
-  /** Until when the silence after an opening must last; undefined when it did. */
+  /** Until when the silence after an opening must last; undefined once it did. */
   #drainUntilMs: number | undefined;
   #drainGiveUpMs = 0;
 
@@ -96,22 +96,22 @@ export class FramedLink {
     return this.#connection?.device;
   }
 
-  /** For how many milliseconds what is due here has not happened. */
+  /** Milliseconds by which something due here is late. */
   overdueMs(now: number): number {
     return Math.max(this.#deadline.overdueMs(now), this.#reconnector.overdueMs(now));
   }
 
-  /** Something is awaited of the device, by a clock. */
+  /** True if something is awaited of the device, by a clock. */
   get isTimed(): boolean {
     return this.#deadline.isSet;
   }
 
-  /** Open and past its first silence. */
+  /** True if the device is open and past its first silence. */
   get isDrained(): boolean {
     return this.#connection !== undefined && this.#drainUntilMs === undefined;
   }
 
-  /** Nothing is being written, and no byte of an unfinished frame is pending. */
+  /** True if nothing is being written, and no byte of an unfinished frame is pending. */
   get isStill(): boolean {
     return this.isDrained && !this.#writing && this.#reader.between;
   }
@@ -122,13 +122,13 @@ export class FramedLink {
     this.#writing = true;
     this.#reader.writes(frame);
     this.#connection.write(frame);
-    // Most writes are over by now, and need no clock.
+    // Most writes are over by now and need no clock.
     if (!this.#writing) return;
     this.#writeDueMs = now + writeMsMin + 2 * bytesOf(frame) * this.#msPerByte;
     this.#schedule(now);
   }
 
-  /** Looks whether the device is still set as it should be; an opening has just seen to that. */
+  /** Sets the device again if another program changed it. An opening has just done so, until its first silence. */
   lookAtSettings(): void {
     if (this.isDrained) this.#connection?.lookAtSettings?.();
   }
@@ -156,7 +156,7 @@ export class FramedLink {
   }
 
   #wrote(): void {
-    // What came before the last byte was out answers nothing of it, whenever it is found.
+    // An answer hidden in bytes from before this write's last byte answers something older, whenever it is found.
     const hidden = this.#reader.hidden(nowMs());
     if (hidden.length > 0) this.#user.received(hidden, this.#reader.receiving);
     this.#writing = false;
@@ -175,7 +175,7 @@ export class FramedLink {
     this.#reconnector.again(closed);
   }
 
-  /** A pause in which nothing became of what is pending is nothing new. */
+  /** Handles pending bytes whose time is over. A pause from which nothing comes is not reported. */
   #overdue(now: number): void {
     const items = this.#reader.overdue(now);
     if (items.length > 0 || this.#reader.between) this.#user.received(items, this.#reader.receiving);

@@ -3,10 +3,10 @@ import type { LineService } from "../recovery/standing.ts";
 import type { LineRequest } from "./exchange.ts";
 import { probeReplyMs } from "./limits.ts";
 
-/** Who waits for an idle line's own question. */
+/** The caller of an idle line's own question: nobody waits for it. */
 const nobody = new Presence();
 
-/** What an idle line asks a service: its probe, for which nobody waits. */
+/** The request that an idle line sends to a service: its probe. */
 export function idleQuestion({ service, framing }: LineService): LineRequest {
   return {
     service,

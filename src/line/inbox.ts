@@ -3,22 +3,22 @@ import { Presence } from "../core/presence.ts";
 import type { Frame } from "../wire/decoded.ts";
 
 /**
- * What was asked on a line and isn't answered yet. No request of a line has an id: a till takes the next frame for the
- * answer to what it asked last. So it matters which answers still go out.
+ * Requests on a line that aren't answered yet. No request has an id: a till takes the next frame for the answer to what it asked last. So
+ * it matters which answers still go out.
  *
  * `all`: every request is answered, in order, as a terminal does.
  *
- * `newest`: by the contracts one request is in flight, so a till that asks anew has given up what it asked before. What waits is then
- * never carried out, and the answer to what is in work is kept back: it would be taken for the answer to the new request, an
- * approval of one sale for the approval of another. The same bytes once more are the same question: the one in work answers it,
- * and nothing is carried out twice. What has an effect is in work until its answer is out on the wire, where that takes long.
+ * `newest`: by the contracts one request is in flight, so a till that asks anew has given up its request before. A waiting one is then
+ * never carried out, and the answer to the one in work is kept back: it would be taken for the answer to the new request, an approval of
+ * one sale for the approval of another. The same bytes once more are the same question: the one in work answers it, and nothing is carried
+ * out twice. A request with an effect is in work until its answer is out on the wire, if that takes long.
  */
 export type Answering = "all" | "newest";
 
-/** Something to answer: a request, or a frame that was broken, which its service answers as well. */
+/** A request to answer, or a broken frame, which its service answers as well. */
 export type Job = { readonly heardMs: number } & ({ readonly frame: Frame } | { readonly broken: Contract });
 
-/** Requests that may wait behind the one that is being answered: a till sends one at a time, so more is a fault of its own. */
+/** Requests that may wait while another is answered: a till sends one at a time, so more is a fault of its own. */
 const waitingMax = 16;
 
 export class Inbox {
@@ -28,18 +28,18 @@ export class Inbox {
   #inWork: Job | undefined;
   #wanted = true;
 
-  /** @param givenUp Called with each request that is not going to be carried out. */
+  /** @param givenUp Called with each request that will not be carried out. */
   constructor(answering: Answering, givenUp: (job: Job) => void) {
     this.#answering = answering;
     this.#givenUp = givenUp;
   }
 
-  /** Whether the till still awaits the answer to what is in work. */
+  /** True if the till still awaits the answer to the request in work. */
   get wanted(): boolean {
     return this.#wanted;
   }
 
-  /** Whether another request waits. */
+  /** True if another request waits. */
   get isAsked(): boolean {
     return this.#waiting.length > 0;
   }
@@ -48,10 +48,10 @@ export class Inbox {
     if (this.#answering === "newest" && this.#inWork !== undefined) {
       this.dropWaiting();
       this.#wanted = isSame(this.#inWork, job);
-      // What came broken while another is in work may be noise: an error would be taken for the answer to that other one.
+      // A broken frame while another request is in work may be noise: an error would be taken for the answer to that other one.
       if (this.#wanted || "broken" in job) return;
     } else if (this.#answering === "newest") {
-      // Several may come in one read: nothing is in work yet, and only the last of them is awaited still.
+      // Several may come in one read: nothing is in work yet, and only the last of them is still awaited.
       const [before] = this.#waiting;
       if (before !== undefined && isSame(before, job)) return;
       this.dropWaiting();
@@ -61,8 +61,8 @@ export class Inbox {
   }
 
   /**
-   * Bytes came that may have been a request, and can't be read: their sender awaits neither the answer that is in work nor
-   * one that waits. The rest of a frame that was broken in two comes so as well: the error that it is answered with holds for both.
+   * Gives up all requests, since bytes came that may have been one and can't be read: their sender awaits no other answer any more. The
+   * rest of a frame that was broken in two comes so as well; the error that answers it holds for both.
    */
   supersede(): void {
     if (this.#answering === "all") return;
@@ -70,14 +70,14 @@ export class Inbox {
     if (this.#inWork !== undefined && !("broken" in this.#inWork)) this.#wanted = false;
   }
 
-  /** The next one is in work until `done`; undefined when there is none. */
+  /** Takes the next request into work until `done`; undefined if there is none. */
   next(): Job | undefined {
     this.#inWork = this.#waiting.shift();
     this.#wanted = true;
     return this.#inWork;
   }
 
-  /** Nobody awaits any answer any more. */
+  /** Gives up all requests: nobody awaits any answer. */
   drop(): void {
     this.dropWaiting();
     this.#wanted = false;
@@ -88,7 +88,7 @@ export class Inbox {
   }
 }
 
-/** Who sent what is in work; gone with the opening, or while it awaits something else. */
+/** The till that sent the request in work; it counts as gone with the opening, or while it awaits something else. */
 export class InboxCaller extends Presence {
   readonly #inbox: Inbox;
 
@@ -102,7 +102,7 @@ export class InboxCaller extends Presence {
   }
 }
 
-/** Whether both are the same request, byte for byte, or can't be read both: one error answers them. */
+/** True if both are the same request, byte for byte, or neither can be read: one error answers both. */
 function isSame(one: Job, other: Job): boolean {
   if ("broken" in one && "broken" in other) return true;
   if (!("frame" in one && "frame" in other) || one.frame.framing !== other.frame.framing) return false;

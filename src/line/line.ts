@@ -16,20 +16,20 @@ import { type Ending, Exchange, type LineRequest, unavailable } from "./exchange
 import { FramedLink } from "./framed-link.ts";
 import type { LineState } from "./states.ts";
 
-/** What a line reports of itself, for the log and the status. */
+/** Told what happens on a line, for the log and the status. */
 export interface LineReport {
   state(state: LineState, reason: string): void;
   /** Bytes that became no frame. */
   discard(discard: Discard): void;
   /** A whole frame that was given to nobody. */
   late(frame: Frame): void;
-  /** A service's probe was answered: what it says that it has on offer, as parsed. A terminal's own word, of any size. */
+  /** A service's probe was answered: the capabilities it names, as parsed. A terminal's own word, of any size. */
   probeAnswered(service: ServiceName, answer: JsonObject): void;
   /** A service has not answered for a while; the likeliest cause, and what to do. */
   unheard(service: ServiceName, cause: Cause): void;
   /** A service that was reported as unheard answers. */
   heardAgain(service: ServiceName): void;
-  /** The line gives back what is sent, which is ignored: said once an opening, with the likeliest cause, and what to do. */
+  /** The line gives back what is sent, which is ignored. Called once an opening, with the likeliest cause, and what to do. */
   echoes?(cause: Cause): void;
 }
 
@@ -39,19 +39,21 @@ export interface LineOptions {
   /** The services on this line. */
   readonly services: readonly LineService[];
   readonly open: OpenTransport;
-  /** Who owed a call's answer on the line that had the device before, asked for at the first opening; absent where none can have had it. */
+  /**
+   * Services that owed a call's answer on the line that had the device before, asked for at the first opening; absent if there was no such
+   * line.
+   */
   readonly inherited?: (() => readonly ServiceName[]) | undefined;
   readonly report: LineReport;
-  /** Sees all that happens on the line, for a recording, a tap or a page; absent where nobody does. */
+  /** Sees all that happens on the line, for a recording, a tap or a page; absent if nobody watches. */
   readonly observe?: LineObserve | undefined;
 }
 
 /**
- * Sees each event that the engine was given, and what is to be done because of it, before it is done. The bytes in them are views
- * of memory that is used again: what is kept must be copied. It must return at once and never throw, since it stands on the
- * path of each call.
+ * Sees each event that the engine was given and its effects, before they are carried out. The bytes in them are views of memory that is
+ * used again, and must be copied to be kept. Must return at once and never throw, since it stands on the path of each call.
  * @param now The moment of the event, on `nowMs`'s scale.
- * @param engine The engine after the event, to read where it rests.
+ * @param engine The engine after the event, to read whether it rests.
  */
 export type LineObserve = (
   event: LineEvent,
@@ -61,9 +63,9 @@ export type LineObserve = (
 ) => void;
 
 /**
- * One serial line, as its callers see it: a request is refused, waits for its turn, or goes out at once, and ends once. This is the
- * engine's driver: bytes, calls and time go in as events, and each effect is carried out before the next event is given. It decides
- * nothing, and has one timer.
+ * A serial line, as its callers see it: a request is refused, waits for its turn, or goes out at once, and ends once. The line drives the
+ * engine: bytes, calls and time go in as events, and each effect is carried out before the next event is given. It decides nothing, and has
+ * one timer.
  */
 export class Line {
   readonly name: string;
@@ -112,17 +114,20 @@ export class Line {
     return this.#engine.state;
   }
 
-  /** Why it is in its state, for people. */
+  /** Why the line is in its state, for people. */
   get reason(): string {
     return this.#engine.reason();
   }
 
-  /** Who owes a call's answer, which the line that follows on the same device must know; undefined where this one never had it. */
+  /**
+   * Services that owe a call's answer, which the line that follows on the same device must know; undefined if this line never had the
+   * device.
+   */
   get owing(): readonly ServiceName[] | undefined {
     return this.#hasOpened ? this.#engine.owing : undefined;
   }
 
-  /** How each service of the line does: whether it was heard since the opening, and when. */
+  /** The state of each service of the line: whether it was heard since the opening, and when. */
   liveness(): readonly ServiceLiveness[] {
     return this.#engine.liveness();
   }
@@ -131,20 +136,20 @@ export class Line {
     return this.#engine.waiting;
   }
 
-  /** The device's real node while it is open, where that is known. */
+  /** The device's real node while it is open, if known. */
   get device(): string | undefined {
     return this.#link.device;
   }
 
-  /** The real node that it had open last. */
+  /** The real node that was open last. */
   get lastDevice(): string | undefined {
     return this.#lastDevice;
   }
 
   /**
-   * For how many milliseconds something that was due on this line has not happened: the watchdog's question. 0 when all is well,
-   * and while the device is merely away; a few on a busy machine. Whatever is awaited has a due time; where something is awaited and no
-   * timer is set, a wake-up was lost, and it will never come.
+   * Milliseconds by which something due on this line is late: the watchdog's question. 0 if all is well, and while the device is merely
+   * away; a few on a busy machine. Whatever is awaited has a due time; if something is awaited and no timer is set, a wake-up was lost and
+   * will never come.
    */
   stalledMs(now: number): number {
     const overdueMs = Math.max(this.#deadline.overdueMs(now), this.#link.overdueMs(now));
@@ -157,7 +162,7 @@ export class Line {
     this.#link.start();
   }
 
-  /** Why a call that came now would be refused; undefined when it would be sent, or wait. */
+  /** Why a call that came now would be refused; undefined if it would be sent, or wait. */
   get refusal(): Fault | undefined {
     return this.#engine.refusal(nowMs());
   }
@@ -174,7 +179,7 @@ export class Line {
       const end = (ending: Ending) => (ending instanceof Fault ? reject(ending) : resolve(ending));
       exchange.onEnded = end;
       this.#feed({ at: "call", exchange });
-      // Sent, or ended: its caller's leaving changes nothing any more.
+      // A call that was sent, or has ended: its caller's leaving changes nothing any more.
       if (exchange.wasSent || exchange.onEnded === undefined) return;
       const leave = () => this.#feed({ at: "caller gone", exchange });
       request.caller.onLeave(leave);
@@ -187,9 +192,9 @@ export class Line {
 
   /**
    * Stops for good: waiting calls are refused, the exchange in flight may end.
-   * @param graceMs Milliseconds it has for that before its outcome is unknown, beside its own timeouts. If called again, the earlier
-   * deadline wins.
-   * @param why What the refused calls are answered: "posline is shutting down".
+   * @param graceMs Milliseconds for the exchange in flight, beside its own timeouts; then its outcome is unknown. If called again, the
+   * earlier deadline wins.
+   * @param why Reason that refused calls are given: "posline is shutting down".
    */
   stop(graceMs: number, why = "posline is shutting down"): Promise<void> {
     this.#stopped ??= new Promise((resolve) => {
@@ -199,7 +204,7 @@ export class Line {
     return this.#stopped;
   }
 
-  /** Gives the engine an event, and carries out what follows from it; what comes meanwhile waits behind it. */
+  /** Gives the engine an event, and carries out its effects; events that come meanwhile are given after it. */
   #feed(event: LineEvent): void {
     if (this.#isFeeding) {
       this.#pending.push(event);
@@ -233,7 +238,7 @@ export class Line {
         this.#end(effect.exchange, effect.ending);
         break;
       case "report":
-        // An answer that stays out, or that nobody can read, may be another program's doing.
+        // A missing or unreadable answer may be another program's doing, which changed the device's settings.
         if (effect.what.is === "state" && effect.what.state === "recovering") this.#link.lookAtSettings();
         passOn(this.#report, effect.what);
         break;
@@ -244,7 +249,7 @@ export class Line {
     }
   }
 
-  /** Does what must precede a call's first byte. */
+  /** Writes a call's record before its first byte. */
   async #record(exchange: Exchange): Promise<void> {
     try {
       await exchange.request.beforeSend?.();

@@ -22,24 +22,24 @@ import { corruptQuietMs, shortWireMs, unreadQuietMs } from "./limits.ts";
 import { Standstill } from "./standstill.ts";
 
 /**
- * Where calls enter from a line: reads request frames, hands them to the service's handler one after the other, and frames what
- * it answers. By the contracts a broken bank or qr frame is dropped, and a broken fiscal frame is answered as an invalid request.
+ * Reads request frames from a line, hands them to the service's handler one after the other, and frames the answers: here calls enter from
+ * a line. By the contracts a broken bank or qr frame is dropped, and a broken fiscal frame is answered as an invalid request.
  */
 
 /** Bytes of the shortest request in its frame: `/sale` with its length and its CRC. */
 const requestBytesMin = 11;
 
-/** What became of one request from a line. */
+/** A request from a line, and its answer. */
 export interface LineExchange {
   readonly call: Call;
-  /** Milliseconds that it waited behind another. */
+  /** Milliseconds that the request waited for another. */
   readonly waitedMs: number;
-  /** Milliseconds that its service took. */
+  /** Milliseconds that the service took. */
   readonly tookMs: number;
   readonly ending: Reply | Fault;
-  /** The payload that was given, or kept back; of no piece where nothing may be said. */
+  /** The payload that was given, or kept back; empty if nothing may be said. */
   readonly payload: readonly Buffer[];
-  /** False when nobody awaited the answer any more, and none was given. */
+  /** False if nobody awaited the answer any more, and none was given. */
   readonly given: boolean;
 }
 
@@ -48,38 +48,38 @@ export interface LineListenerReport {
   /** The line opened, could not be opened, or was lost. */
   state(reason: string, isOpen: boolean): void;
   exchange?(exchange: LineExchange): void;
-  /** What became of received bytes, before anything is made of it. */
+  /** Received bytes became these items, before anything is made of them. */
   received?(items: readonly Decoded[]): void;
   /** A frame is about to be written. */
   writes?(frame: readonly Buffer[]): void;
-  /** A whole frame came that asks none of the services here, and why. */
+  /** A whole frame came for none of the services here; `cause` says why. */
   unaddressed?(frame: Frame, cause: string): void;
-  /** The line gives back what is written: said once an opening. */
+  /** The line gives back what is written. Called once an opening. */
   echoes?(): void;
-  /** Something failed that should not: a bug. */
+  /** A bug: something failed that should not. */
   error?(error: unknown): void;
 }
 
-/** A handler that also learns for how many milliseconds the call has waited: its till has been waiting since then. */
+/** A handler that also learns for how many milliseconds the call has waited, since its till has waited as long. */
 export type LineHandler = (call: Call, waitedMs: number) => Promise<Reply>;
 
 /** A service that is answered on a line. */
 interface ListeningService {
   readonly contract: Contract;
-  /** The service's name, where not its contract's. */
+  /** The service's name, if it isn't its contract's. */
   readonly service?: ServiceName | undefined;
   readonly handler: LineHandler;
-  /** Milliseconds for which a till may still await the answer of a route; for ever where it isn't given. */
+  /** Milliseconds for which a till may still await the answer of a route; for ever if absent. */
   readonly awaitedMs?: (route: string) => number;
 }
 
-/** A request and who is asked. */
+/** A request and the service that it asks. */
 interface Asked {
   readonly asked: ListeningService;
   readonly request: ReceivedRequest;
 }
 
-/** Why a frame asks nobody, and the fault that a service answers it with, where one does. */
+/** Why a frame is for no service, and the fault that a service answers it with, if one does. */
 interface Unaddressed {
   readonly cause: string;
   readonly refusal?: { readonly contract: Contract; readonly fault: Fault };
@@ -89,9 +89,9 @@ export interface LineListenerOptions {
   readonly config: LineConfig;
   readonly open: OpenTransport;
   readonly services: readonly ListeningService[];
-  /** Which requests are answered; `all` unless said otherwise. */
+  /** Requests that are answered; `all` by default. */
   readonly answering?: Answering;
-  /** Makes a `traceparent` for each call, where it is to go on to others. */
+  /** Makes a `traceparent` for each call, if it is to go on to others. */
   readonly newTrace?: () => string;
   readonly report: LineListenerReport;
 }
@@ -100,29 +100,29 @@ export class LineListener {
   readonly #options: LineListenerOptions;
   readonly #link: FramedLink;
   readonly #inbox: Inbox;
-  /** Who sent the request that is being answered. */
+  /** The till that sent the request that is being answered. */
   #caller: Presence = new Presence();
   #busy = false;
-  /** Something came, or went, while a request waits for bytes to end, or for its answer to be out. */
+  /** Called when something came or went, while a request waits for bytes to end, or for its answer to be out. */
   #stilled: (() => void) | undefined;
-  /** Why it finishes; undefined while it doesn't. */
+  /** Why the listener finishes; undefined while it doesn't. */
   #finishing: string | undefined;
   #finished: (() => void) | undefined;
   #stopped = false;
-  /** The last write, which ends when it is out or its opening is lost, and what ends it. */
+  /** The last write, which ends once it is out or its opening is lost; and the function that ends it. */
   #writing: Promise<void> = Promise.resolve();
   #wrote: (() => void) | undefined;
-  /** It has given back what was written on this opening. */
+  /** True if the line has given back what was written on this opening. */
   #echoes = false;
-  /** When it is out on the wire; the kernel takes bytes before the wire does. */
+  /** When the last answer is out on the wire; the kernel takes bytes before the wire does. */
   #outMs = 0;
-  /** When something came last. */
+  /** When bytes came last. */
   #heardMs = 0;
-  /** How old what is read may be, where that decides whether it is carried out. */
+  /** Tells how old bytes that are read now may be, if that decides whether a request is carried out. */
   readonly #standstill: Standstill | undefined;
-  /** Since when the frame that is pending may have lain in the kernel, where the process stood still. */
+  /** Since when the pending frame may have lain in the kernel, if the process stood still. */
   #staleMs: number | undefined;
-  /** Whether a frame that can't be read is answered: not the second since a silence, or since one that could be. */
+  /** Whether an unreadable frame is answered: only the first since a silence, or since a readable one. */
   #answersUnread = true;
   readonly #idStart = randomBytes(4).toString("hex");
   #count = 0;
@@ -153,8 +153,8 @@ export class LineListener {
   }
 
   /**
-   * Gives the device back once the answer that is being written is out, within a write's own time; what was asked and isn't
-   * answered yet stays without an answer.
+   * Gives the device back once the answer that is being written is out, within a write's own time. Requests without an answer stay without
+   * one.
    */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -165,8 +165,8 @@ export class LineListener {
   }
 
   /**
-   * Lets what is being answered end and its answer go out, and gives the device back. What else is asked is refused.
-   * @param why What that is answered: "posline is shutting down".
+   * Lets the request in work end and its answer go out, and gives the device back. Other requests are refused.
+   * @param why Reason that they are given: "posline is shutting down".
    */
   async finish(why = "posline is shutting down"): Promise<void> {
     this.#finishing = why;
@@ -183,13 +183,13 @@ export class LineListener {
     this.#options.report.received?.(discards);
     for (const discard of discards) this.#options.report.discard(discard);
     this.#options.report.state(reason, false);
-    // What the kernel had left of it goes nowhere.
+    // Bytes that the kernel had left of the answer go nowhere.
     this.#outMs = 0;
     this.#staleMs = undefined;
     this.#abandon();
   }
 
-  /** Nobody waits for answers any more. */
+  /** Gives up all requests: nobody waits for answers any more. */
   #abandon(): void {
     this.#dropRequests();
     this.#wrote?.();
@@ -213,7 +213,7 @@ export class LineListener {
     for (const item of decoded) {
       if (item.kind === "discard") this.#discarded(item);
       else if (item.isEcho === true) this.#noteEcho();
-      // What the kernel kept from before the opening was asked by somebody who has given up: it must not be carried out.
+      // A request that the kernel kept from before the opening must not be carried out: its till has given up.
       else if (this.#link.isDrained) this.#inbox.take({ frame: item, heardMs: cameMs });
     }
     this.#stilled?.();
@@ -224,10 +224,10 @@ export class LineListener {
     this.#options.report.discard(discard);
     if (!this.#link.isDrained) return;
     const isNoise = discard.reason === "noise";
-    // Behind bytes that are none of a frame, a whole request isn't found either until there was a silence.
+    // After bytes that belong to no frame, a whole request isn't found either until there was a silence.
     if (isNoise && discard.wireBytes < requestBytesMin) return;
     const fiscal = this.#options.services.find(({ contract }) => contract.framing === "stx");
-    // Only an STX frame can be seen to be broken and fiscal: a length frame without its length may be anybody's.
+    // Only an STX frame can be seen to be broken and fiscal: a length frame without its length may be for any service.
     const isFiscal = fiscal !== undefined && discard.head.startsWith("02");
     if (isFiscal && !isNoise) this.#inbox.take({ broken: fiscal.contract, heardMs: nowMs() });
     else this.#inbox.supersede();
@@ -267,19 +267,20 @@ export class LineListener {
       await everythingRead();
       await this.#stillness();
     }
-    // The handler has timeouts of its own; where the process stood still they came late, and the answer would be taken for the next one.
+    // The handler has timeouts of its own. If the process stood still they came late, and the answer would be taken for the next one.
     const given = this.#isAwaited && nowMs() - job.heardMs <= awaitedMs(call.route);
     const isWritten = given && payload.length > 0;
     if (isWritten) await this.#write(job.frame.framing, payload);
     this.#report({ call, waitedMs, tookMs, ending, payload, given });
     const hasEffect = routeOf(contract, call.route)?.effect !== "none";
-    // What only reads may be carried out twice, and posline's own probes ask the same again and again.
+    // Requests that only read may be carried out twice, and posline's own probes ask the same again and again.
     if (isWritten && this.#isNewest && hasEffect) await this.#wentOut();
   }
 
   /**
-   * Waits until the answer is out on the wire, which takes seconds where the line is slow; until then the request is in work. A till that
-   * gives up meanwhile and asks the same once more gets this answer, and nothing is carried out twice. What it sends by then is waited for.
+   * Waits until the answer is out on the wire, which takes seconds on a slow line; until then the request is in work. A till that gives up
+   * meanwhile and asks the same once more gets this answer, and nothing is carried out twice. Bytes that it has begun to send by then are
+   * waited for.
    */
   async #wentOut(): Promise<void> {
     if (this.#outMs - nowMs() <= shortWireMs) return;
@@ -296,19 +297,20 @@ export class LineListener {
     return this.#options.answering === "newest";
   }
 
-  /** A request on an opening that was lost isn't awaited; nor is one whose till sends something by now, since it may await the answer to that. */
+  /** True if the till still awaits this answer: its opening wasn't lost, and the till sends nothing by now, whose answer it may await. */
   get #isAwaited(): boolean {
     return this.#inbox.wanted && (!this.#isNewest || this.#link.isStill);
   }
 
-  /** Nothing else is asked by now, on the opening that there is. */
+  /** True if nothing else is asked by now, on the opening that there is. */
   get #mayBeWanted(): boolean {
     return this.#inbox.wanted || (!this.#stopped && this.#link.isDrained && !this.#inbox.isAsked);
   }
 
   /**
-   * While bytes come, only their end tells whether they are another request, in whose favour this one is given up, or the same once more.
-   * It is waited for, but no longer than for the rest of a frame; also where something broken came before, that may be the same again.
+   * Waits for the end of bytes that come, since only that tells whether they are another request, in whose favour this one is given up, or
+   * the same once more. The wait is no longer than for the rest of a frame. After a broken frame there is one too, which may be the same
+   * again.
    */
   async #stillness(): Promise<void> {
     const untilMs = nowMs() + payloadMsMin;
@@ -318,7 +320,7 @@ export class LineListener {
   }
 
   /**
-   * Waits for the silence behind what can't be read, and tells whether it ended in one. It may have been noise ahead of a request: an error
+   * Waits for the silence after an unreadable frame; true if there was one. The frame may have been noise ahead of a request: an error
    * would be taken for the answer to that request, which is carried out.
    */
   async #isQuietBehind(): Promise<boolean> {
@@ -333,7 +335,10 @@ export class LineListener {
     return this.#isAwaited;
   }
 
-  /** Waits until something comes or goes, for so many milliseconds at most; a clock that ends it may run ahead of what is to be read. */
+  /**
+   * Waits until something comes or goes, for so many milliseconds at most. A clock that ends the wait may run ahead of bytes that are to be
+   * read.
+   */
   async #stirred(ms: number): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
@@ -357,15 +362,15 @@ export class LineListener {
     }
   }
 
-  /** A frame that asks nobody here: fiscal answers a form that can't be read as an invalid request, and else nothing is said. */
+  /** Refuses a frame that asks nobody here: fiscal answers an unreadable form as an invalid request, otherwise nothing is said. */
   async #refuseUnaddressed(frame: Frame, { cause, refusal }: Unaddressed): Promise<void> {
     this.#options.report.unaddressed?.(frame, cause);
     if (refusal !== undefined) await this.#refuseUnread(refusal.contract, frame.framing, refusal.fault);
   }
 
   /**
-   * Answers a frame that can't be read, but none that follows it without a silence: where the answer comes back damaged, or is answered by
-   * another listener, there would be no end.
+   * Answers an unreadable frame, but none that follows it without a silence: if the answer comes back damaged, or another listener answers
+   * it, there would be no end.
    */
   async #refuseUnread(contract: Contract, framing: Framing, fault: Fault): Promise<void> {
     if (!this.#answersUnread) return;
@@ -374,13 +379,13 @@ export class LineListener {
     await this.#write(framing, faultOnLine(contract, undefined, fault));
   }
 
-  /** What was written last comes back: nobody's request, whatever it says. */
+  /** Notes that the frame written last came back: nobody's request, whatever it says. */
   #noteEcho(): void {
     if (!this.#echoes) this.#options.report.echoes?.();
     this.#echoes = true;
   }
 
-  /** Somebody's request that isn't carried out, since nobody awaits its answer by now. */
+  /** Reports a request that isn't carried out, since nobody awaits its answer by now. */
   #givenUp(job: Job): void {
     const read = "frame" in job ? this.#readRequest(job.frame) : undefined;
     if (read === undefined || "cause" in read) return;
@@ -397,7 +402,7 @@ export class LineListener {
     this.#report({ call, waitedMs, tookMs: 0, ending, payload: payloadOf(contract, call, ending), given: false });
   }
 
-  /** A log that fails must not change an answer. */
+  /** Reports an exchange; a log that fails must not change an answer. */
   #report(exchange: LineExchange): void {
     try {
       this.#options.report.exchange?.(exchange);
@@ -406,7 +411,10 @@ export class LineListener {
     }
   }
 
-  /** Whom a frame asks for what. In a length frame the port in front of the route selects the service (qr.md, Endpoints). */
+  /**
+   * Reads the service and the request out of a frame. In a length frame the port in front of the route selects the service (qr.md,
+   * Endpoints).
+   */
   #readRequest({ framing, payload }: Frame): Asked | Unaddressed {
     const { services } = this.#options;
     const whole = wholeOf(payload);
@@ -428,7 +436,7 @@ export class LineListener {
     return { service, contract: contract.service, route, body, requestId, trace, key: undefined, caller };
   }
 
-  /** Writes an answer in the framing that was asked in. */
+  /** Writes an answer in the framing of its request. */
   #write(framing: Framing, payload: readonly Buffer[]): Promise<void> {
     const frame = frameOf(framing, payload, this.#options.config.crc16);
     this.#outMs = nowMs() + bytesOf(frame) * msPerByte(this.#options.config);
@@ -453,7 +461,7 @@ function unselected(prefix: string, services: readonly ListeningService[]): stri
   return `${prefix === "" ? "a route without a :port" : prefix} selects no service of this line, which has ${has.join(", ")}`;
 }
 
-/** @param asked Who takes forms here, where anybody does. */
+/** @param asked The service here that takes forms, if there is one. */
 function readForm(asked: ListeningService | undefined, form: Buffer): Asked | Unaddressed {
   if (asked === undefined) return { cause: "this line has no service that takes forms" };
   const request = readFormLine(form);
@@ -466,7 +474,7 @@ function stoppingFault({ route }: Call, why: string): Fault {
   return new Fault("unavailable", `Cannot send ${route}: ${why}. ${nothingSent}`, { reason: "stopping" });
 }
 
-/** What an ending is on the line: the service's bytes, or a fault. */
+/** The payload of an ending on the line: the service's bytes, or a fault. */
 function payloadOf(contract: Contract, { route }: Call, ending: Reply | Fault): readonly Buffer[] {
   return ending instanceof Fault ? faultOnLine(contract, route, ending) : ending.payload;
 }

@@ -3,7 +3,7 @@ import { durationText } from "../core/duration.ts";
 import { type Connection, type ConnectionHandler, closeMs, OpenError, type OpenTransport } from "../device/transport.ts";
 import { openMs, reopenMs } from "./limits.ts";
 
-/** What becomes of the attempts. */
+/** Told how attempts to open a transport end. */
 export interface ReconnectEvents {
   opened(opening: Connection): void;
   /** An attempt failed or has not returned in time; it goes on. */
@@ -11,8 +11,8 @@ export interface ReconnectEvents {
 }
 
 /**
- * Opens a transport for ever: one attempt at a time, with longer and longer pauses between them. An attempt that doesn't return
- * is reported and waited for, because a second one would hang as well and hold another thread.
+ * Opens a transport for ever: one attempt at a time, with longer and longer pauses between them. An attempt that doesn't return is reported
+ * and waited for, because a second one would hang as well and hold another thread.
  */
 export class Reconnector {
   readonly #open: OpenTransport;
@@ -21,7 +21,7 @@ export class Reconnector {
   #pauseMs: number = reopenMs.first;
   #openedMs = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** When the next attempt begins; Infinity while none is awaited. */
+  /** When the next attempt begins; Infinity if none is awaited. */
   #dueMs = Number.POSITIVE_INFINITY;
   #stopped = false;
 
@@ -35,15 +35,15 @@ export class Reconnector {
     void this.#attempt();
   }
 
-  /** Opens again after a loss, once the lost opening let go of its descriptor. */
+  /** Opens again after a loss, once the lost opening has let go of its descriptor. */
   again(closed: Promise<void>): void {
-    // A device that is lost as soon as it opens is a failure too: each opening raises its DTR.
+    // A device that is lost as soon as it opens has failed too: each opening raises its DTR, so the pauses go on growing.
     if (nowMs() - this.#openedMs >= reopenMs.longest) this.#pauseMs = reopenMs.first;
     this.#dueMs = nowMs() + closeMs;
     void closed.then(() => this.#wait());
   }
 
-  /** For how many milliseconds an attempt should have begun. One that has begun is the system's affair, however long it takes. */
+  /** Milliseconds by which the next attempt is late to begin. An attempt that has begun is the system's affair, however long it takes. */
   overdueMs(now: number): number {
     return Math.max(0, now - this.#dueMs);
   }

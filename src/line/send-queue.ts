@@ -1,17 +1,17 @@
-/** What waits to be sent on a line. */
+/** An item that waits to be sent on a line. */
 export interface Queued {
-  /** Sent before all that isn't urgent. */
+  /** True if sent before all items that aren't urgent. */
   readonly urgent: boolean;
-  /** Sent after all that isn't in the background. */
+  /** True if sent after all items that aren't in the background. */
   readonly background: boolean;
-  /** When it has waited too long, on `nowMs`'s scale. */
+  /** When the item has waited too long, on `nowMs`'s scale. */
   waitUntilMs: number;
 }
 
 /**
- * The send queue of a line: first in, first out, urgent items before all others and background items behind them, bounded in number
- * and in time. Background items have a bound of their own, so that they never take a caller's place. At its head is one slot, for the
- * item whose turn has come while it is recorded: nothing is sent before it, and it may still be taken out. It has no clock.
+ * The send queue of a line: first in, first out, urgent items first and background items last, bounded in number and in time. Background
+ * items have a bound of their own, so that they never take a caller's place. At the head is a slot for the item whose turn has come while
+ * it is recorded: nothing is sent before it, and it may still be taken out. The queue has no clock.
  */
 export class SendQueue<T extends Queued> {
   readonly #urgent: T[] = [];
@@ -25,27 +25,27 @@ export class SendQueue<T extends Queued> {
     this.#callsMax = callsMax;
   }
 
-  /** How many callers' items wait; the one in the head slot isn't among them, nor are those in the background. */
+  /** Count of callers' waiting items, without the head slot and the background. */
   get size(): number {
     return this.#urgent.length + this.#others.length;
   }
 
-  /** No place is left for such an item. */
+  /** True if no place is left for such an item. */
   isFullFor({ background }: Pick<Queued, "background">): boolean {
     return (background ? this.#background.length : this.size) >= this.#callsMax;
   }
 
-  /** Nothing waits that is sent before a caller's item that comes now, nor anything behind it. */
+  /** True if nothing waits at all, in the head slot or the background either. */
   get isEmpty(): boolean {
     return this.#head === undefined && this.size === 0 && this.#background.length === 0;
   }
 
-  /** An item waits for nothing but the line. */
+  /** True if an item waits for nothing but the line. */
   get hasReady(): boolean {
     return this.#head === undefined ? this.size > 0 || this.#background.length > 0 : this.#isHeadReady;
   }
 
-  /** The item that is being recorded, or was. */
+  /** The item in the head slot: being recorded, or recorded. */
   get head(): T | undefined {
     return this.#head;
   }
@@ -55,8 +55,8 @@ export class SendQueue<T extends Queued> {
   }
 
   /**
-   * Adds an item at the end, before what isn't urgent if it is, behind all callers' if it is in the background.
-   * @throws Error when the queue is full: the caller looks first.
+   * Adds an item: urgent ones before the others, background ones after all callers'.
+   * @throws Error if the queue is full: the caller looks first.
    */
   add(item: T): void {
     if (this.isFullFor(item)) throw new Error(`Cannot queue a call: ${this.#callsMax} are waiting, which is the limit`);
@@ -73,7 +73,7 @@ export class SendQueue<T extends Queued> {
     return urgent ? this.#urgent : this.#others;
   }
 
-  /** Takes out the item that is to be sent now; undefined when there is none, or while the head is being recorded. */
+  /** Takes out the item to send now; undefined if there is none, or while the head is being recorded. */
   next(): T | undefined {
     if (this.#head === undefined) return this.#urgent.shift() ?? this.#others.shift() ?? this.#background.shift();
     return this.#isHeadReady ? this.#takeHead() : undefined;
@@ -84,12 +84,12 @@ export class SendQueue<T extends Queued> {
     this.#head = item;
   }
 
-  /** The head is recorded, and waits for nothing but the line. */
+  /** Notes that the head is recorded, and waits for nothing but the line. */
   headRecorded(): void {
     this.#isHeadReady = true;
   }
 
-  /** Takes an item out wherever it is; false when it isn't here. */
+  /** Takes an item out wherever it is; false if it isn't here. */
   remove(item: T): boolean {
     if (this.#head === item) return this.#takeHead() !== undefined;
     for (const list of [this.#urgent, this.#others, this.#background]) {
@@ -101,23 +101,23 @@ export class SendQueue<T extends Queued> {
     return false;
   }
 
-  /** When the first item will have waited too long; Infinity when none waits. */
+  /** When the first item will have waited too long; Infinity if none waits. */
   get nextDueMs(): number {
     let due = this.#head?.waitUntilMs ?? Number.POSITIVE_INFINITY;
     for (const item of this.#urgent) due = Math.min(due, item.waitUntilMs);
     for (const item of this.#background) due = Math.min(due, item.waitUntilMs);
-    // These all wait equally long, so the first one is due first.
+    // Ordinary items all wait equally long, so the first of them is due first.
     return Math.min(due, this.#others[0]?.waitUntilMs ?? Number.POSITIVE_INFINITY);
   }
 
-  /** The items that have waited too long; they are taken out one by one, since each may let the next one through. */
+  /** Takes out items that have waited too long, one by one, since each may let the next one through. */
   *expired(now: number): Generator<T> {
     for (const item of [this.#head, ...this.#urgent, ...this.#others, ...this.#background]) {
       if (item !== undefined && item.waitUntilMs <= now) yield item;
     }
   }
 
-  /** Takes out all, in order. */
+  /** Takes out all items, in order. */
   takeAll(): readonly T[] {
     const head = this.#takeHead();
     const waiting = [this.#urgent, this.#others, this.#background].flatMap((list) => list.splice(0));

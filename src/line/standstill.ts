@@ -3,13 +3,13 @@ import { everythingRead } from "../core/loop-turns.ts";
 import { standstillBeatMs, standstillLateMs } from "./limits.ts";
 
 /**
- * Tells how old what is read now may be. Where the process stood still (stopped, frozen, waiting for its disk), bytes lay in the kernel
- * meanwhile, and nothing of them says for how long. A heartbeat that is overdue does: they came after the one before.
+ * Tells how old bytes that are read now may be. If the process stood still (stopped, frozen, waiting for its disk), bytes lay in the kernel
+ * meanwhile, and nothing of them says for how long. An overdue heartbeat does: they came after the one before.
  *
- * What stops the monotonic clock as well, a paused virtual machine or a box asleep, isn't seen.
+ * A stop of the monotonic clock as well, of a paused virtual machine or a box asleep, isn't seen.
  */
 export class Standstill {
-  /** When all that had come was read, the last time that this was known. */
+  /** The last moment at which everything that had come was known to be read. */
   #aliveMs = nowMs();
   readonly #next = new Deadline(() => this.#beat());
   #isOver = false;
@@ -23,13 +23,13 @@ export class Standstill {
     this.#next.dispose();
   }
 
-  /** When bytes that are read now came, at the earliest. */
+  /** The earliest moment at which bytes that are read now can have come. */
   earliestMs(now: number): number {
     return this.#isLate(now) ? this.#aliveMs : now;
   }
 
   #beat(): void {
-    // A timer may come ahead of what lies in the kernel.
+    // A timer may fire before bytes that lie in the kernel are read.
     if (this.#isLate(nowMs())) void everythingRead().then(() => this.#alive());
     else this.#alive();
   }

@@ -17,7 +17,7 @@ export type LineState = (typeof lineStates)[number];
 export const stateEvents = ["up", "send", "frame", "stray", "fail", "clean", "down", "close"] as const;
 export type StateEvent = (typeof stateEvents)[number];
 
-/** What each event makes of each state; a pair that isn't here can't happen, and is a bug if it does. */
+/** The next state, by state and event. A pair that isn't here can't happen; if it does, that is a bug. */
 export const transitions: Readonly<Record<LineState, Readonly<Partial<Record<StateEvent, LineState>>>>> = {
   down: { up: "recovering", close: "closed" },
   recovering: { frame: "recovering", stray: "recovering", clean: "idle", down: "down", close: "closed" },

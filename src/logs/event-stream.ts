@@ -3,11 +3,11 @@ import { parseBounded } from "../envelope/bounded-json.ts";
 import { LineSplitter } from "./line-splitter.ts";
 
 /**
- * The events of a running posline (`GET /events`) as the lines that its log has of them: what comes by either way is shown alike. What
- * the log has no line of, such as the steps of an exchange before its end and posline's own questions, is left out.
+ * Makes the events of a running posline (`GET /events`) into the lines that its log has of them, so that both are shown alike. Events
+ * without a line in the log, such as the steps of an exchange before its end and posline's own questions, are left out.
  */
 
-/** One event as it came. */
+/** An event as it came. */
 export interface StreamEvent {
   readonly id: string | undefined;
   readonly event: string;
@@ -46,13 +46,13 @@ export class EventStreamReader {
   }
 }
 
-/** Within bounds: what is nested more deeply could be read, but not written again as a line. */
+/** Parsed within bounds: a deeper object could be read, but not written again as a line. */
 function parsedObject(text: string): JsonObject | undefined {
   const parsed = parseBounded(Buffer.from(text));
   return typeof parsed === "string" ? undefined : parsed.json;
 }
 
-/** An event as its line in the log, without a line end; undefined for one of which the log has none. */
+/** An event as its line in the log, without a line end; undefined if the log has none of it. */
 export function logLineOf({ event, data }: StreamEvent): string | undefined {
   const { time, ...fields } = data;
   const line = (level: "info" | "warn", more: object, msg: string) => JSON.stringify({ level, time, ...more, msg });

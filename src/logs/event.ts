@@ -4,12 +4,12 @@ import type { ExchangeRecord } from "../core/log-fields.ts";
 /**
  * The log's lines, and how a technician reads them. This room does no I/O and has no clock: bytes in, text out.
  *
- * What a line of it is gets decided once, here: an exchange, an event of a line or of the process, or text that posline didn't
- * write as a record (a crash's trace, the service manager's words in the same journal). A log is read on the bad days, from
- * boxes whose card is dying, and by people whose terminal obeys escape sequences: any bytes are shown, and none are trusted.
+ * The kind of a line is decided once, here: an exchange, an event of a line or of the process, or text that posline didn't write as a
+ * record (a crash's trace, the service manager's words in the same journal). A log is read on the bad days, from boxes whose card is dying,
+ * and by people whose terminal obeys escape sequences: any bytes are shown, and none are trusted.
  */
 
-/** One request and what became of it. */
+/** A request and its ending. */
 export interface ExchangeLogEvent extends Stamped, Omit<ExchangeRecord, "requestBytes" | "replyBytes"> {
   readonly kind: "exchange";
 }
@@ -25,7 +25,7 @@ export interface LineLogEvent extends Stamped {
   readonly bytes: number | undefined;
   /** The first bytes of a discard, as hex. */
   readonly head: string | undefined;
-  /** The checksum that came, and what each reading of it gives. */
+  /** The checksum that came, and the one that each reading of it gives. */
   readonly crc: { readonly got: string; readonly arc?: string; readonly umts?: string; readonly crc32?: string } | undefined;
 }
 
@@ -40,13 +40,13 @@ export interface ProcessLogEvent extends Stamped {
 interface Stamped {
   readonly timeMs: number;
   readonly level: string;
-  /** How many of its kind before it were left out of the log. */
+  /** How many of its kind before were left out of the log. */
   readonly leftOut: number;
-  /** What else is on the line, by name. */
+  /** The line's other fields, by name. */
   readonly rest: readonly (readonly [name: string, value: string])[];
 }
 
-/** What posline didn't write as a record. */
+/** Text that posline didn't write as a record. */
 export interface TextLogEvent {
   readonly kind: "text";
   readonly text: string;
@@ -77,7 +77,7 @@ function objectIn(text: string): JsonObject | undefined {
   }
 }
 
-/** Takes fields out of a record by name and type; what wasn't taken is the rest. */
+/** Takes fields out of a record by name and type; the others are the rest. */
 class Fields {
   readonly #remaining: Map<string, unknown>;
 
@@ -99,7 +99,7 @@ class Fields {
     return value;
   }
 
-  /** Whether it is there and true. */
+  /** True if the field is there and true. */
   flag(name: string): boolean {
     return this.#remaining.get(name) === true && this.#remaining.delete(name);
   }

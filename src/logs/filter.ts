@@ -2,7 +2,7 @@ import type { Outcome } from "../core/fault.ts";
 import { logged } from "../core/log-text.ts";
 import type { LogEvent } from "./event.ts";
 
-/** The criteria of the lines that are shown. All that are given must hold. */
+/** The criteria of shown lines. All that are given must hold. */
 export interface LogCriteria {
   /** Milliseconds of the Unix clock. */
   readonly sinceMs?: number | undefined;
@@ -10,11 +10,11 @@ export interface LogCriteria {
   /** pay_id or documentExtID. */
   readonly key?: string | undefined;
   readonly outcome?: Outcome | undefined;
-  /** A text within the line, in capitals or not. */
+  /** A text within the line, in any case. */
   readonly grep?: string | undefined;
 }
 
-/** Whether these criteria leave out nothing. */
+/** True if these criteria leave out nothing. */
 export function matchesAll(criteria: LogCriteria): boolean {
   return Object.values(criteria).every((value) => value === undefined);
 }
@@ -23,21 +23,21 @@ export class LogFilter {
   readonly #criteria: LogCriteria;
   readonly #key: string | undefined;
   readonly #grep: string | undefined;
-  /** When the last line with a time was written: a crash's trace has none, and belongs to what stands before it. */
+  /** When the last line with a time was written: a crash's trace has none, and belongs to the line before it. */
   #timeMs: number | undefined;
 
   /** @param timeMs The time assumed for text that no line with a time precedes. */
   constructor(criteria: LogCriteria, timeMs?: number) {
     this.#criteria = criteria;
-    // As it stands in the log: cut where it is too long, and a card number masked.
+    // The key as the log has it: cut if it is too long, and a card number masked.
     this.#key = criteria.key === undefined ? undefined : logged(criteria.key);
     this.#grep = criteria.grep?.toLowerCase();
     this.#timeMs = timeMs;
   }
 
   /**
-   * Whether a line matches.
-   * @param rendered The line as people see it: what they look for is what they have seen.
+   * True if a line matches.
+   * @param rendered The line as people see it: they look for text that they have seen.
    */
   matches(event: LogEvent, raw: string, rendered: () => string): boolean {
     if (event.kind !== "text") this.#timeMs = event.timeMs;

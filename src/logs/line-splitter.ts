@@ -1,20 +1,23 @@
 /**
- * Bytes of one line that are kept. journald splits lines at 48 kB and posline writes none that long, so what is longer is no
- * line of a log (a binary file), and the rest of it is only counted.
+ * Bytes of one line that are kept. journald splits lines at 48 kB and posline writes none that long, so a longer one is no line of a log (a
+ * binary file), and the rest of it is only counted.
  */
 export const lineKeptBytesMax = 64 * 1024;
 
-/** A sector of zeros. A power cut leaves them in a file in place of what was written last, often many, and what is written next follows. */
+/** A sector of zeros. A power cut leaves them in a file in place of the bytes written last, often many, and later bytes follow. */
 const hole = Buffer.alloc(512);
 
-/** One line, without its line end. */
+/** A line, without its line end. */
 export interface RawLine {
   readonly bytes: Buffer;
-  /** Bytes of it that were left out. */
+  /** Count of its bytes that were left out. */
   readonly omittedBytes: number;
 }
 
-/** Turns bytes as they come into lines, in bounded memory whatever comes. Zeros that a line begins with are none of it, and a hole ends it. */
+/**
+ * Turns bytes as they come into lines, in bounded memory whatever comes. Zeros that a line begins with are no part of it, and a hole ends
+ * it.
+ */
 export class LineSplitter {
   #pieces: Buffer[] = [];
   #keptBytes = 0;
@@ -28,11 +31,11 @@ export class LineSplitter {
       this.end(each, true);
       start = end + 1;
     }
-    // Whoever reads may write the next bytes over these.
+    // A copy, since the reader may write the next bytes over these.
     if (start < chunk.length) this.#take(Buffer.from(chunk.subarray(start)), each);
   }
 
-  /** What is pending is a line of its own: its source ended, or began anew. */
+  /** Ends the pending line: its source ended, or began anew. */
   end(each: (line: RawLine) => void, empty = false): void {
     if (!empty && this.#keptBytes === 0) return;
     const [only] = this.#pieces;

@@ -5,15 +5,15 @@ import { urlHost } from "../core/url-host.ts";
 import type { ExchangeLogEvent, LineLogEvent, LogEvent, ProcessLogEvent } from "./event.ts";
 import { type Colourer, type Tone, terminalSafe } from "./terminal-text.ts";
 
-/** How events are shown: one line each, its columns aligned, the time that of the box. */
+/** Shows events: one line each, its columns aligned, the time that of the box. */
 
 export interface LogRendererOptions {
   readonly colour: Colourer;
-  /** Whether the date stands on each line, for text that is searched and sorted, or above the first line of a day. */
+  /** Whether the date is on each line, for text that is searched and sorted, or above the first line of a day. */
   readonly dates: "each" | "change";
 }
 
-/** Characters up to which a column grows with what stands in it; what is longer moves the rest of its line. */
+/** Characters up to which a column grows with its texts; a longer text moves the rest of its line. */
 const widthsMax = { route: 21, key: 36, outcome: 24 } as const;
 
 type Column = keyof typeof widthsMax;
@@ -29,7 +29,7 @@ export class LogRenderer {
     this.#dates = dates;
   }
 
-  /** An event as its line, with the day above it when that is another than the last one's. */
+  /** An event as its line, with the day above it if that is another than the last one's. */
   next(event: LogEvent): string {
     if (event.kind === "exchange") this.#fit(event);
     const line = `${this.line(event)}\n`;
@@ -96,17 +96,17 @@ function toneOf({ outcome, status, service, route }: ExchangeLogEvent): Tone {
   return onlyReads(service, route) ? "bad" : "loud";
 }
 
-/** Whether nothing can have been changed by asking. */
+/** True if asking can't have changed anything. */
 function onlyReads(service: string, route: string): boolean {
   const name = contractNames.find((each) => each === service);
-  // A name of the configuration's own: whatever its contract is.
+  // A name of the configuration's own may have any contract.
   const effects = (name === undefined ? contractNames : [name]).flatMap(
     (each) => routeOf(contracts[each], route)?.effect ?? [],
   );
   return effects.length > 0 && effects.every((effect) => effect === "none");
 }
 
-/** Tenths where they mean something. */
+/** Milliseconds as text, with tenths if they mean something. */
 function msOf(ms: number): string {
   return ms < 100 ? String(Math.round(ms * 10) / 10) : String(Math.round(ms));
 }
@@ -132,7 +132,7 @@ function lineText(event: LineLogEvent, colour: Colourer): string {
       .filter((part) => part !== undefined)
       .join(" frame, ");
     return joinColumns([
-      // What is refused has a reason.
+      // A late frame has no reason; a refused one has.
       framing === undefined || reason !== undefined ? "" : colour("odd", "LATE"),
       text,
       terminalSafe(reason ?? ""),
@@ -176,7 +176,7 @@ function crcText({ got, arc, umts, crc32 }: NonNullable<LineLogEvent["crc"]>): s
   return [`checksum ${got} received`, ...readings.filter((reading) => reading !== undefined && reading !== "")].join(", ");
 }
 
-/** The bytes one by one, and as text where they are some. */
+/** The bytes one by one, and as text if they are some. */
 function headText(head: string): string {
   const bytes = head.match(/[0-9a-f]{2}/gi);
   if (bytes === null || bytes.join("") !== head) return head;
@@ -189,7 +189,7 @@ function headText(head: string): string {
 function hintOf({ reason, crc, head = "", line }: LineLogEvent): string | undefined {
   if (reason === "checksum" && crc !== undefined) {
     const other = (["arc", "umts"] as const).find((reading) => crc[reading]?.toLowerCase() === crc.got.toLowerCase());
-    // A frame that fits the configured reading isn't discarded, so it is always the other one.
+    // A frame that fits the configured reading isn't discarded, so a reading that fits is always the other one.
     if (other !== undefined)
       return `the terminal uses the checksum CRC-16/${other.toUpperCase()}: set "crc16": "${other}" for line ${line}`;
     return "no known checksum fits: check speed, parity and cable";
@@ -228,7 +228,7 @@ function headingOf(level: string, colour: Colourer): string {
   return level === "warn" ? colour("odd", "WARNING") : "";
 }
 
-/** The first column after the time: who it is about. */
+/** The first column after the time: the service, line or process. */
 function subjectColumn(name: string): string {
   return terminalSafe(name).padEnd(7);
 }
@@ -238,7 +238,7 @@ function restColumn(rest: readonly (readonly [string, string])[]): string {
   return rest.map(([name, value]) => `${terminalSafe(name)}=${terminalSafe(value)}`).join(" ");
 }
 
-/** The parts of a line that are there. */
+/** The parts of a line that aren't empty. */
 function joinColumns(parts: readonly string[]): string {
   return parts.filter((part) => part !== "").join("  ");
 }

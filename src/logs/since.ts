@@ -7,12 +7,12 @@ const span = /^-?((?:\d+(?:\.\d+)?\s*(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?
 const clock = /^(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d{1,3})\d*)?)?$/;
 const date = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?)\s*(Z|[+-]\d\d:?\d\d)?)?$/i;
 
-/** What `readSince` takes, for a message. */
+/** Examples of times that `readSince` takes, for a message. */
 export const sinceExamples = "10m, 2h, 1d, 10:30, today, yesterday, 2026-11-20 or 2026-11-20T10:30";
 
 /**
- * The moment that a text means, in milliseconds of the Unix clock; undefined for a text that means none. A time of day is the last
- * one that was: at nine in the morning, `21:00` is yesterday's.
+ * The moment that a text means, in milliseconds of the Unix clock; undefined if it means none. A time of day is the last one that was: at
+ * nine in the morning, `21:00` is yesterday's.
  */
 export function readSince(text: string, nowMs: number): number | undefined {
   const typed = text.trim();
@@ -44,13 +44,13 @@ function midnight(ms: number, days: number): number {
   return new Date(day.getFullYear(), day.getMonth(), day.getDate() + days).getTime();
 }
 
-/** A time of day on the day that begins there; undefined for one that no day has. */
+/** A time of day on the day that begins there; undefined if no day has it. */
 function atClock(midnightMs: number, text: string): number | undefined {
   const clockMs = msOfClock(text);
   return clockMs === undefined ? undefined : new Date(midnightMs).setHours(0, 0, 0, clockMs);
 }
 
-/** Milliseconds that a clock has counted at a time of day; undefined for one that no day has. */
+/** Milliseconds that a clock has counted at a time of day; undefined if no day has it. */
 function msOfClock(text: string): number | undefined {
   const [, hours, minutes, seconds = "0", fraction = "0"] = clock.exec(text) ?? [];
   const [h, m, s] = [Number(hours), Number(minutes), Number(seconds)];

@@ -26,7 +26,7 @@ export function withoutColours(text: string): string {
   return text.replace(/\u001b\[[\d;]*m/g, "");
 }
 
-/** Text from outside as it may be shown: nothing in it commands a terminal. A key or a crash's trace could forge what stands beside it. */
+/** Text from outside as it may be shown: nothing in it commands a terminal. A key or a crash's trace could forge the text beside it. */
 export function terminalSafe(text: string): string {
   return printable(text.replaceAll("\t", "    "));
 }

@@ -4,20 +4,20 @@ import { LineSplitter, type RawLine } from "./line-splitter.ts";
 import { LogRenderer } from "./render.ts";
 import { coloured, terminalSafeJson, uncoloured, withoutColours } from "./terminal-text.ts";
 
-/** A view of a log: bytes of it in, as they come; what is to be shown of them out. */
+/** A view of a log: takes bytes as they come, and gives the text to show. */
 
 export interface LogViewOptions {
   readonly criteria: LogCriteria;
-  /** Only so many of the last lines of what is there already; all when undefined. */
+  /** Count of the last lines to show of those that are there already; all if undefined. */
   readonly last: number | undefined;
-  /** Gives posline's own lines as they are, in place of what people read. */
+  /** True to give posline's own lines as they are, in place of the form for people. */
   readonly json: boolean;
   readonly colour: boolean;
-  /** True when what is shown goes straight to a terminal, to which it must not send commands. */
+  /** True if the text goes straight to a terminal, to which it must not send commands. */
   readonly terminal: boolean;
   /** The time assumed for text that no line with a time precedes. */
   readonly timeMs?: number | undefined;
-  /** Whether a text is the source's own, and not a line of the log. */
+  /** True if a text is the source's own, and not a line of the log. */
   readonly skips?: (text: string) => boolean;
   readonly out: (bytes: Buffer) => void;
 }
@@ -25,9 +25,9 @@ export interface LogViewOptions {
 /** Takes the bytes of a source. */
 export interface LogSink {
   push(chunk: Buffer): void;
-  /** The source ended or was replaced: a part of a line that is pending is a line of its own. */
+  /** The source ended or was replaced: a pending part of a line is a line of its own. */
   endLine(): void;
-  /** All that was there already has come; what comes now is shown as it comes. */
+  /** All lines that were there already have come; later ones are shown as they come. */
   caughtUp(): void;
 }
 
@@ -44,7 +44,7 @@ export class LogView implements LogSink {
   /** The last lines so far, while more may come that are there already. */
   #last: HeldLine[] | undefined;
   #pending: (string | Buffer)[] = [];
-  /** True until a line came that is wanted. */
+  /** True until a wanted line came. */
   isEmpty = true;
 
   constructor(options: LogViewOptions) {
@@ -87,7 +87,7 @@ export class LogView implements LogSink {
     if (!this.#filter.matches(event, raw, () => withoutColours(this.#renderer.line(event)))) return;
     this.isEmpty = false;
     if (this.#last === undefined) this.#show({ event, raw: bytes });
-    // A line of a chunk that was read would keep all of the chunk.
+    // Copied, since a line of a chunk that was read would keep all of the chunk.
     else this.#hold(this.#last, { event, raw: this.#options.json ? Buffer.from(bytes) : empty });
   }
 
@@ -119,8 +119,8 @@ export class LogView implements LogSink {
 const empty = Buffer.alloc(0);
 
 /**
- * How posline's records begin, and nothing within them does, where it would be escaped. A power cut, or a process that is killed, leaves
- * half a line, and the next record follows it without a line end.
+ * The beginning of posline's records, which can't be within one, where it would be escaped. A power cut, or a process that is killed,
+ * leaves half a line, and the next record follows it without a line end.
  */
 const recordStart = '{"level":"';
 

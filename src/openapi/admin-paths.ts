@@ -2,14 +2,14 @@ import { contractNames } from "../core/call.ts";
 import { faultReasons } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 
-/** What the admin port answers, by method and path: one row for each. Fields that stand here are always there unless said otherwise. */
+/** The admin port's answers, by method and path: a row for each. Fields are always there unless said otherwise. */
 
 export interface AdminOperation {
   readonly summary: string;
   readonly description?: string;
   readonly parameters?: readonly JsonObject[];
   readonly requestBody?: JsonObject;
-  /** By HTTP status; what is refused is described once, for all. */
+  /** Answers by HTTP status; refusals are described once, for all. */
   readonly responses: Readonly<Record<string, JsonObject>>;
 }
 

@@ -11,7 +11,7 @@ import { camelCase, reachableHost, serverOf } from "./parts.ts";
 export interface DescribedAdmin {
   readonly host: string;
   readonly port: number;
-  /** What the port answers, as `GET /status`; undefined for all that any of posline's admin ports may answer. */
+  /** The port's routes, as `GET /status`; undefined for all that any of posline's admin ports may answer. */
   readonly routes: readonly string[] | undefined;
 }
 
@@ -49,7 +49,7 @@ export function adminDocument({ host, port, routes }: DescribedAdmin): JsonObjec
         "well. Answers may have more fields than stand here.",
       license: { name: "MIT", identifier: "MIT" },
     },
-    // Relative to where the document is served, so that it holds below a proxy's path as well.
+    // The server's URL is relative to the document's, so that it holds below a proxy's path as well.
     servers: routes === undefined ? [server] : [{ url: "..", description: "Where this document came from" }, server],
     security: [{}, { token: [] }],
     paths,
@@ -78,7 +78,7 @@ export function adminDocument({ host, port, routes }: DescribedAdmin): JsonObjec
   };
 }
 
-/** Whether a route is the one of a row, whose path may have a parameter. */
+/** True if a route is the one of a row, whose path may have a parameter. */
 export function isAt(name: string, route: string): boolean {
   const [before = "", after] = name.split(/\{\w+\}/);
   return after === undefined ? route === name : route.startsWith(before) && route.endsWith(after);

@@ -7,8 +7,8 @@ import { type FaultBody, faultBody, faultHttpStatus } from "../envelope/fault.ts
 import { type Components, headers } from "./parts.ts";
 
 /**
- * The faults that a route may answer, by HTTP status: which outcome and reasons they have, and which bodies. Asked of what writes faults,
- * kind by kind, so that the document says what comes.
+ * The faults that a route may answer, by HTTP status: their outcomes, reasons and bodies. Made by the code that writes faults, kind by
+ * kind, so that the document can't differ.
  */
 
 /**
@@ -45,7 +45,7 @@ export const reasonsOf = {
     "internal-error",
   ],
   timeout: ["no-reply"],
-  // Of a followed call that was sent before, no answer about it was had.
+  // No answer about a followed call that was sent before.
   broken: [
     "no-reply",
     "sent-before",
@@ -58,7 +58,7 @@ export const reasonsOf = {
   ],
 } as const satisfies Record<FaultKind, readonly FaultReason[]>;
 
-/** Kinds of which nothing may be known of the request but that it came: no route could be read. */
+/** Kinds that know nothing of the request but that it came: no route could be read. */
 const unread: readonly FaultKind[] = ["http", "slow", "headers"];
 
 /** All faults of one HTTP status. */
@@ -68,7 +68,7 @@ export interface FaultAnswer {
   readonly reasons: readonly FaultReason[];
   /** References to the schemas of their bodies. */
   readonly bodies: readonly JsonObject[];
-  /** A name for all this, by which it is there once. */
+  /** A name for all this, by which the document has it once. */
   readonly name: string;
 }
 
@@ -79,7 +79,7 @@ export function faultAnswers(
   faultStatus: 200 | undefined,
   components: Components,
 ): readonly FaultAnswer[] {
-  // Its keys are the kinds.
+  // The keys of `faultClasses` are the kinds.
   const kinds = (Object.keys(faultClasses) as FaultKind[]).filter((kind) => occurs(contract, route, kind));
   const written = kinds.flatMap((kind) => {
     const paths = unread.includes(kind) ? [route.path, undefined] : [route.path];
@@ -104,8 +104,8 @@ export function faultAnswers(
 }
 
 /**
- * Only bank has an API key, only a form a sign, and only what can be followed a key that is looked up. A path and a method of the
- * contract are never refused with 404 or 405.
+ * True if a kind of fault can occur on a route: only bank has an API key, only a form a sign, and only an operation that can be followed a
+ * key that is looked up. A path and a method of the contract are never refused with 404 or 405.
  */
 function occurs(contract: Contract, route: Route, kind: FaultKind): boolean {
   if (kind === "route" || kind === "method") return false;
@@ -134,7 +134,7 @@ function schemaOf({ word, status, code }: FaultBody): JsonObject {
     required: [...(status === undefined ? [] : ["status"]), ...(code === undefined ? [] : ["code"]), "message"],
     properties: {
       ...(status === undefined ? {} : { status: { const: status } }),
-      // Not `const`: generators of TypeScript write it as a literal, and oazapfts can't write one below 0.
+      // A range and not `const`: generators of TypeScript write that as a literal, and oazapfts can't write one below 0.
       ...(code === undefined ? {} : { code: { type: "integer", minimum: code, maximum: code } }),
       message: { type: "string", description: "For people: what happened and what to do. Its wording may change" },
     },
@@ -180,7 +180,7 @@ export function answerHeaders(
 
 /**
  * The headers of the answer to a call that is followed.
- * @param learns The answer to the call gives a name of its own (`SettlingRules.learns`).
+ * @param learns True if the answer gives a name of its own (`SettlingRules.learns`).
  */
 export function followedHeaders(components: Components, learns: boolean): JsonObject {
   return {

@@ -1,13 +1,13 @@
 import { operationResults } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 
-/** What several places of a document share: its components, each there once, and headers that every answer has. */
+/** The parts that several places of a document share: its components, each there once, and headers that every answer has. */
 
 /** The components of one document, which other parts refer to by name. */
 export class Components {
   readonly #byKind = new Map<string, Map<string, JsonObject>>();
 
-  /** Refers to a component, made when it is first referred to: whatever has its name is the same. */
+  /** Refers to a component, made when it is first referred to: all components of one name are the same. */
   ref(kind: "schemas" | "responses" | "headers" | "parameters", name: string, make: () => JsonObject): JsonObject {
     const named = this.#byKind.get(kind) ?? new Map<string, JsonObject>();
     this.#byKind.set(kind, named);
@@ -114,8 +114,8 @@ export const parameters = {
 } as const;
 
 /**
- * Where a port is reached, for tools that fill in a place of their own. The variables have no description: swagger-parser refuses one,
- * since its schema of OpenAPI 3.1 misspells that word.
+ * The server of a port, for tools that fill in a place of their own. The variables have no description: swagger-parser refuses one, since
+ * its schema of OpenAPI 3.1 misspells that word.
  */
 export function serverOf(host: string, port: number, what: string): JsonObject {
   return {
@@ -125,7 +125,7 @@ export function serverOf(host: string, port: number, what: string): JsonObject {
   };
 }
 
-/** An address on which all interfaces are meant is none that a client could use. */
+/** An address that a client can use, for one that means all interfaces. */
 export function reachableHost(host: string): string {
   return host === "0.0.0.0" || host === "::" ? "localhost" : host;
 }

@@ -4,17 +4,17 @@ import { Fault, type FaultKind, type FaultOutcome, type FaultReason, faultClasse
 import { faultBody, faultHttpStatus } from "../envelope/fault.ts";
 import { reasonsOf } from "./fault-answers.ts";
 
-/** What a till does about each reason, as a table for people: status and outcome are asked of what writes faults. */
+/** A till's steps after each reason, as a table for people: the code that writes faults gives status and outcome. */
 
-/** Reasons that one answer fits. */
+/** Reasons that share one answer. */
 export interface ReasonRow {
   readonly outcome: FaultOutcome;
   readonly reasons: readonly FaultReason[];
   /** `X-Posline-Result` of a call with `Prefer: wait`. */
   readonly result: "none" | "`failed`" | "`unknown`";
-  /** What a till's screen says. */
+  /** The words on a till's screen. */
   readonly cashier: string;
-  /** What the till's program does next. */
+  /** The next step of the till's program. */
   readonly code: string;
 }
 
@@ -87,10 +87,10 @@ export const reasonRows: readonly ReasonRow[] = [
   },
 ];
 
-// Its keys are the kinds.
+// The keys of `faultClasses` are the kinds.
 const kinds = Object.keys(faultClasses) as FaultKind[];
 
-/** Whether a kind of fault has that outcome, and may have that reason. */
+/** True if a kind of fault has that outcome, and may have that reason. */
 export const mayHave = (kind: FaultKind, outcome: FaultOutcome, reason: FaultReason): boolean =>
   faultClasses[kind].outcome === outcome && reasonsOf[kind].some((each) => each === reason);
 
@@ -113,7 +113,7 @@ function afterOf(reason: FaultReason): string {
   return seconds === undefined ? "" : ` (${seconds} s)`;
 }
 
-/** Their HTTP statuses, and the services that have another one than the others. */
+/** The HTTP statuses of a row, and the services that have another one than the others. */
 function statusesOf({ outcome, reasons }: ReasonRow): string {
   const services = new Map<number, Set<string>>();
   for (const kind of kinds.filter((each) => reasons.some((reason) => mayHave(each, outcome, reason)))) {

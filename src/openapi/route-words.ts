@@ -1,6 +1,6 @@
 import type { ContractName } from "../core/call.ts";
 
-/** What each route is for, in a line: the contracts' own words where they have some (bank and qr: Endpoints; fiscal: Endpoints, States). */
+/** The purpose of each route, in a line: the contracts' own words if they have some (bank and qr: Endpoints; fiscal: Endpoints, States). */
 export const routeWords: Readonly<Record<ContractName, Readonly<Record<string, string>>>> = {
   fiscal: {
     "/supported_operations": "List the routes that the terminal offers",

@@ -5,7 +5,7 @@ import { checkFirst } from "../core/fault.ts";
 
 /** A service's document in words: above all what an unknown outcome means, and what to do then. */
 
-/** What a contract is about, as a title. */
+/** A contract's subject, as a title. */
 export const titles: Readonly<Record<ContractName, string>> = {
   fiscal: "Fiscal service",
   bank: "Bank terminal",
@@ -64,7 +64,7 @@ export const effectTags: Readonly<Record<Effect, { readonly name: string; readon
   none: { name: "only reads", description: "Changes nothing, and may be sent again after any outcome" },
 };
 
-/** What a route means, as Markdown. */
+/** A route's meaning, as Markdown. */
 export function routeDescription(contract: Contract, route: Route): string {
   const { effect, polling, urgent, replyTimeoutMs, body } = route;
   const paragraphs = [
@@ -83,7 +83,7 @@ export function routeDescription(contract: Contract, route: Route): string {
   return paragraphs.filter((text) => text !== "").join("\n\n");
 }
 
-/** What to do after each outcome of a route that does something. */
+/** Advice after each outcome of a route that does something. */
 function moneyRule({ service }: Contract, { key }: Route): string {
   const notSent = `After \`not-sent\` it may be sent again${key === undefined ? "" : `, with the same \`${key}\``}.`;
   if (key === undefined) {

@@ -17,19 +17,19 @@ import { routeWords } from "./route-words.ts";
 import { effectTags, introduction, routeDescription, titles } from "./service-words.ts";
 
 /**
- * A service as an OpenAPI 3.1 document, for those who write a till: made of the contract's table, its schemas and what writes faults,
- * so that it says what comes. It runs nothing, and refuses to know a route by heart; its own are the words about each (`route-words`)
- * and the examples, which an emulated terminal answered.
+ * A service as an OpenAPI 3.1 document, for those who write a till: made of the contract's table, its schemas and the code that writes
+ * faults, so that it can't differ. No route is known by heart here; of its own are only the words about each (`route-words`) and the
+ * examples, which an emulated terminal answered.
  */
 
-/** A service to describe, where not as its contract's own on this box. */
+/** A service to describe, if not as its contract's own on this box. */
 export interface DescribedService {
   readonly contract: Contract;
-  /** Its name in the configuration. */
+  /** The service's name in the configuration. */
   readonly service: ServiceName;
   readonly host: string;
   readonly port: number;
-  /** Whether requests need the API key; undefined where that isn't known. */
+  /** Whether requests need the API key; undefined if that isn't known. */
   readonly hasApiKey: boolean | undefined;
   readonly faultStatus: 200 | undefined;
 }
@@ -69,7 +69,7 @@ export function serviceDocument(described: DescribedService): JsonObject {
     },
     servers: [serverOf(urlHost(reachableHost(host)), port, `The service ${service}`)],
     tags: effects,
-    // With an empty requirement beside it the key is optional: it is asked for where `apiKey` is configured.
+    // The key is optional by an empty requirement beside it: it is asked for if `apiKey` is configured.
     ...(keyed ? { security: hasApiKey === true ? [{ apiKey: [] }] : [{}, { apiKey: [] }] } : {}),
     paths,
     components: {
@@ -100,7 +100,7 @@ function schemaNames(contract: Contract): ReadonlyMap<TSchema, string> {
   return names;
 }
 
-/** What the routes of a document share. */
+/** The parts that the routes of a document share. */
 interface Shared {
   readonly described: DescribedService;
   readonly components: Components;
@@ -136,7 +136,7 @@ class RouteWriter {
     };
   }
 
-  /** Whether it can be followed to its end. */
+  /** True if the route can be followed to its end. */
   get #isFollowed(): boolean {
     return this.#rulesOf(this.#route) !== undefined;
   }
@@ -145,7 +145,7 @@ class RouteWriter {
     return settlingRulesOf(this.#described.contract.service, path);
   }
 
-  /** The headers of a followed call's answer, of whichever of these routes; none where none of them can be followed. */
+  /** The headers of a followed call's answer, of whichever of these routes; none if none of them can be followed. */
   #followedHeaders(routes: readonly Route[]): JsonObject {
     const rules = routes.flatMap((route) => this.#rulesOf(route) ?? []);
     if (rules.length === 0) return {};
@@ -231,7 +231,7 @@ class RouteWriter {
         description: `${STATUS_CODES[httpStatus]}: ${outcomes.map((outcome) => faultWords[outcome]).join("; ")}`,
         headers: {
           ...answerHeaders(outcomes, reasons, this.#components),
-          // What is refused before it is looked up has none.
+          // A request that is refused before it is looked up has none of these headers.
           ...(httpStatus >= 500 ? this.#followedHeaders(sharing.map(([route]) => route)) : {}),
         },
         content: {

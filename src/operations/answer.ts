@@ -11,31 +11,33 @@ import type { EndedQuestion } from "./asking.ts";
 import type { Known } from "./known.ts";
 import { answeredOf } from "./question.ts";
 
-/** What a caller that waited for an operation's end is given: the word, and the terminal's bytes that prove it, or else why there are none. */
+/**
+ * The answer to a caller that waited for an operation's end: the word, and the terminal's bytes that prove it, or else why there are none.
+ */
 
 export interface Told {
   readonly asked: AskedCall;
   readonly known: Known;
   readonly state: SettleState;
-  /** What its sending was answered; undefined where it was sent before. */
+  /** The answer to the operation's own sending; undefined if it was sent before. */
   readonly start: Reply | Fault | undefined;
-  /** How its sending ended, for who came later, or the last question about it. */
+  /** How its sending ended, for a caller who came later, or how the last question about it did. */
   readonly last: EndedQuestion | undefined;
   readonly polls: number;
-  /** Why no answer to a question counts for it, in words; undefined where it does. */
+  /** Why no answer to a question counts for the operation, in words; undefined if answers do. */
   readonly whyNot: string | undefined;
-  /** Why it isn't asked about, in words; undefined where it is. */
+  /** Why the operation isn't asked about, in words; undefined if it is. */
   readonly cannotAsk: string | undefined;
   readonly isGuarded: boolean;
 }
 
-/** @throws Fault where its sending, or all that was asked, failed. */
+/** @throws Fault if its sending, or every question, failed. */
 export function toldOf(told: Told): Reply {
   const { asked, known, state, start, last, polls, whyNot, isGuarded } = told;
   const { end, isAccepted } = known;
   const isOpen = end === undefined;
   const result: OperationResult = end ?? (isAccepted && whyNot === undefined ? "pending" : "unknown");
-  // Until a question has found it paid under its name, another sending may have shown another code.
+  // Until a question has found the payment under its name, another sending may have shown another code.
   const trans = known.standing.length > 1 && !state.learnedProven ? undefined : provenName(state);
   const followed: Followed = { result, answerOf: undefined, polls, isGuarded, trans };
   const reply = last === undefined || last.ending instanceof Fault ? undefined : last.ending;
@@ -56,11 +58,11 @@ function shown(start: Reply | Fault, followed: Followed): Reply {
   return { ...start, followed };
 }
 
-/** A good end stays, though its own answer was an error: that isn't shown beside it. */
+/** True if the operation ended well though its own answer was an error: that answer isn't shown beside the good end. */
 const isDenied = (result: OperationResult, start: Reply | Fault) =>
   isGoodEnd(result) && !(start instanceof Fault) && start.status !== "success";
 
-/** Whether an answer to a question says that an operation ended so. */
+/** True if an answer to a question says that an operation ended so. */
 function proves(
   { finals }: Contract,
   result: OperationResult,
@@ -78,13 +80,16 @@ function endIn({ contract, rules }: AskedCall, reply: Reply): OperationResult | 
   return json === undefined ? undefined : verdictIn({ contract, rules }, json, reply.status === "success");
 }
 
-/** Whether a till that reads an answer alone would take it for an end. */
+/** True if a till that reads this answer alone would take it for an end. */
 function statesSome(asked: AskedCall, route: string, reply: Reply): boolean {
   const answered = answeredOf(textOf(reply.payload));
   return answered !== undefined && statesEnd(asked, route, answered);
 }
 
-/** A question's fault speaks of itself alone: that it wasn't sent, or changed nothing, would be taken for the operation's. */
+/**
+ * The ending without a terminal's answer to show. A question's fault speaks of itself alone: that it wasn't sent, or changed nothing, would
+ * be taken for the operation's.
+ */
 function nothingToShow({ asked, last, whyNot, cannotAsk }: Told, followed: Followed, reply: Reply | undefined): Fault {
   const { result } = followed;
   const isOpen = result === "unknown" || result === "pending";

@@ -19,18 +19,18 @@ export interface AskedCall {
   readonly contract: Contract;
   readonly route: Route;
   readonly rules: SettlingRules;
-  /** As it is stored. */
+  /** The key as the journal stores it. */
   readonly key: string;
   readonly digest: string;
-  /** Where that names the operation beside its key. */
+  /** The amount, if it names the operation beside its key. */
   readonly amount: number | undefined;
-  /** The fields of its body that name it in a question, to the digit. */
+  /** The fields of the body that name the operation in a question, to the digit. */
   readonly names: JsonObject;
 }
 
 /**
- * Reads a call; undefined for a route without an end and without a question, which is answered as without.
- * @throws Fault where it can't be followed, and must not be sent as one that is.
+ * Reads a call; undefined for a route without an end and without a question, which is answered as if nobody waited.
+ * @throws Fault if the call can't be followed: then it must not be sent as one that is.
  */
 export function askedCall(call: Call, { contract, merchantId }: AskedService): AskedCall | undefined {
   const route = routeOf(contract, call.route);
@@ -49,7 +49,7 @@ export function askedCall(call: Call, { contract, merchantId }: AskedService): A
       "not-configured",
     );
   const bytes = bodyBytes(contract, call.body);
-  // Asked about by other characters or by another key than it was sent by, it would not be found, and be reported as failed.
+  // An operation asked about by other characters or another key than it was sent by would not be found, and be reported as failed.
   if (!isUtf8(bytes)) throw refused("malformed", "its JSON is not UTF-8: encode it as UTF-8, or send it without Prefer: wait");
   const text = bytes.toString("utf8");
   const json = parseExactObject(text);
@@ -69,28 +69,31 @@ export function askedCall(call: Call, { contract, merchantId }: AskedService): A
   return { call, contract, route, rules, key: storedKey(key), digest: bodyDigest(call.body), amount, names };
 }
 
-/** Whether something was sent by the same route, and of the same amount where that names it. */
+/** True if the sending has the same route, and the same amount if that names the operation. */
 export function isOfRoute({ route, amount }: AskedCall, { sent }: Sending): boolean {
   const other = amountOf(sent.amount);
   return sent.route === route.path && (amount === undefined || other === undefined || other === amount);
 }
 
-/** Whether an operation may come under a key that another one has: one that refers to a sale, or gives a payment back. */
+/** True if an operation may come under a key that another one has: it refers to a sale, or gives a payment back. */
 export const isFollowUp = ({ rules: { baseline, ownKey } }: Pick<AskedCall, "rules">) => baseline || !ownKey;
 
-/** A reload gave its service another line or contract while it waited. */
+/** The fault of a call whose service got another line or contract by a reload while it waited. */
 export function configurationChanged(path: string): Fault {
   const message = `Cannot send ${path}: its service's configuration has changed. ${nothingSent}`;
   return new Fault("unavailable", message, { reason: "stopping" });
 }
 
-/** Its key isn't its own. It has no word: "failed" would let a till that reads the word alone sell once more, while the first one may go on. */
+/**
+ * The fault of a call whose key belongs to another operation. Its answer has no word: "failed" would let a till that reads the word alone
+ * sell once more, while the first operation may go on.
+ */
 export function keyReused({ route, rules, key, amount }: AskedCall, other: Sending): Fault {
   const { sent } = other;
   const same = `the ${route.key} ${JSON.stringify(key)}${amount === undefined ? "" : " and this amount"}`;
   const which = sent.route === route.path ? "another body" : `another operation (${sent.route})`;
   const by = `by service ${sent.service} at ${new Date(sent.timeMs).toISOString()}`;
-  // Under another key it would be about another payment.
+  // A call with another key would be about another payment.
   const advice = rules.ownKey
     ? `ask how that one ended, and use a new ${route.key} for another operation`
     : `its ${route.key} is the payment's: make sure how that one ended, and send another operation without Prefer: wait`;

@@ -11,25 +11,25 @@ import type { Sending } from "./sending.ts";
 import { Turns } from "./turns.ts";
 
 /**
- * Asks about operations without an end, one question at a time on a line, behind every call: at the contract's pace while a caller waits, and
- * ever more rarely when none does. It only asks: what an answer proves is judged in `hearing.ts`, as of any other.
+ * Asks about operations without an end, one question at a time on a line, after every call: at the contract's pace while a caller waits,
+ * and ever more rarely if none does. Asking proves nothing by itself: `hearing.ts` judges each answer, as it does anybody's.
  */
 
-/** Milliseconds from one question about an operation to the next while nobody waits: it is asked 2, 5, 15 and 60 s after, then rarely. */
+/** Milliseconds from one question about an operation to the next while nobody waits: 2, 5, 15 and 60 s after its sending, then rarely. */
 const gapsMs = [2_000, 3_000, 10_000, 45_000] as const;
 const laterGapMs = 300_000;
 
-/** Milliseconds until a line that isn't free, or a question that was refused, is looked at again. */
+/** Milliseconds until a busy line, or a question that was refused, is looked at again. */
 const retryMs = 1_000;
 
-/** Characters of a call's id that its questions' ids begin with: with a number behind them they are no longer than an id may be. */
+/** Characters of a call's id that its questions' ids begin with: with a number added they are no longer than an id may be. */
 const idCharsMax = 48;
 
-/** A line, as far as it is needed. */
+/** A line, as far as asking needs it. */
 export interface AskedLine {
   readonly name: string;
   readonly state: string;
-  /** How many calls wait. */
+  /** Count of calls that wait. */
   readonly waiting: number;
 }
 
@@ -39,7 +39,7 @@ export interface AskingService extends AskedService {
   readonly line: AskedLine;
 }
 
-/** How a question ended. */
+/** A question's ending. */
 export interface EndedQuestion {
   readonly route: string;
   readonly ending: Reply | Fault;
@@ -47,7 +47,7 @@ export interface EndedQuestion {
 
 /** An operation that callers wait for. */
 export interface Watch {
-  /** Settles when it has ended, or can't be asked about any more. */
+  /** Settles once the operation has ended, or can't be asked about any more. */
   readonly over: Promise<void>;
   readonly end: () => void;
   readonly pauses: Pauses;
@@ -55,7 +55,7 @@ export interface Watch {
   readonly requestId: string;
   callers: number;
   polls: number;
-  /** How its sending ended, or the last question about it. */
+  /** How the operation's sending ended, or the last question about it. */
   last: EndedQuestion | undefined;
 }
 
@@ -65,7 +65,7 @@ interface Plan {
   readonly step: number;
 }
 
-/** Numbers the questions of the process. */
+/** Count of the questions of this process, for their ids. */
 let numbered = 0;
 
 export class Asking {
@@ -76,12 +76,12 @@ export class Asking {
   readonly #turns = new Map<string, Turns>();
   readonly #watches = new Map<Sending, Watch>();
   readonly #plans = new WeakMap<Sending, Plan>();
-  /** What is asked about at this moment, each in the name of somebody who may leave. */
+  /** Operations asked about at this moment, each in the name of somebody who may leave. */
   readonly #out = new Map<Sending, Presence>();
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  /** @param asksAll Whether also what no till has followed is asked about. */
+  /** @param asksAll True to ask also about operations that no till follows. */
   constructor(operations: Operations, hearing: Hearing, asksAll: boolean) {
     this.#operations = operations;
     this.#hearing = hearing;
@@ -113,8 +113,8 @@ export class Asking {
   }
 
   /**
-   * A caller waits for an operation's end: it is asked about at the contract's pace.
-   * @param start How its sending ended a moment ago: it is asked about after a pause then, and else at once.
+   * Asks about an operation at the contract's pace, since a caller waits for its end.
+   * @param start How its sending ended a moment ago: then the first question comes after a pause, otherwise at once.
    */
   watch(sending: Sending, requestId: string, start?: Reply | Fault): Watch {
     let watch = this.#watches.get(sending);
@@ -134,7 +134,7 @@ export class Asking {
     return watch;
   }
 
-  /** The caller waits no more. */
+  /** Notes that the caller waits no more. */
   unwatch(sending: Sending, watch: Watch): void {
     if (--watch.callers > 0) return;
     this.#watches.delete(sending);
@@ -142,17 +142,17 @@ export class Asking {
     this.#look();
   }
 
-  /** Why an operation can't be asked about, in a sentence; undefined where it can. */
+  /** Why an operation can't be asked about, in a sentence; undefined if it can. */
   cannotAsk(sending: Sending): string | undefined {
     return this.#hearing.cannotAsk(sending, this.#services.get(sending.sent.service));
   }
 
-  /** Whether more may be learned of it by asking. */
+  /** True if asking may teach more about the operation. */
   isOpen(sending: Sending): boolean {
     return this.#operations.knownOf(sending).end === undefined && this.cannotAsk(sending) === undefined;
   }
 
-  /** Asks once about an operation; undefined where it can't be asked about. */
+  /** Asks once about an operation; undefined if it can't be asked about. */
   ask(sending: Sending, requestId?: string, caller?: Presence): Promise<EndedQuestion | undefined> {
     const { service, requestId: id } = sending.sent;
     const subject = this.#subjectOf(sending);
@@ -164,7 +164,7 @@ export class Asking {
     });
   }
 
-  /** Asks a service, when nothing else is asked on its line. */
+  /** Asks a service, once no other question is on its line. */
   async question(
     name: ServiceName,
     route: string,
@@ -179,7 +179,8 @@ export class Asking {
       if (service === undefined || this.#isStopped) return notAsked(route);
       const { contract, merchantId = "", handler } = service;
       const body = contract.envelope === "form" ? await signedForm(text, merchantId) : text;
-      // Of its own, so that each exchange has one beginning and one end for those who watch; by its beginning it is found with the call.
+      // Each question has an id of its own, so that each exchange has one beginning and one end for those who watch; the id's beginning is
+      // the call's, by which it is found.
       const id = requestId === undefined ? `resolve-${++numbered}` : `${requestId.slice(0, idCharsMax)}.${++numbered}`;
       const call: Call = {
         service: name,
@@ -201,11 +202,11 @@ export class Asking {
     return service === undefined ? undefined : subjectOf(service.contract, sending);
   }
 
-  /** Ends the waits for what has ended, asks about what is due, and sets the timer to what is due next. */
+  /** Ends the waits for operations that have ended, asks about those that are due, and sets the timer to the next. */
   #look(): void {
     clearTimeout(this.#timer);
     if (this.#isStopped) return;
-    // Not before the answer that ended it is there to be shown.
+    // A wait ends only once the answer that ended its operation is there to be shown.
     for (const [sending, { end }] of this.#watches) if (!this.isOpen(sending) && !this.#out.has(sending)) end();
     const wanted = this.#operations.wanted().filter((each) => this.#asksAll || each.isFollowed);
     const asked = [...new Set([...this.#watches.keys(), ...wanted])].filter(
@@ -224,7 +225,7 @@ export class Asking {
     this.#timer.unref();
   }
 
-  /** Where nobody waits, the line must be clean and free, also of another such question. */
+  /** True if a question may go out. If nobody waits, the line must be clean and free, also of another such question. */
   #isFree({ sent }: Sending): boolean {
     const line = this.#services.get(sent.service)?.line;
     const isAsked = [...this.#out.keys()].some((each) => this.#services.get(each.sent.service)?.line.name === line?.name);
@@ -259,13 +260,13 @@ export class Asking {
     if (isUnsent) return { dueMs: now + retryMs, step };
     const subject = this.#subjectOf(sending);
     const absenceMs = subject === undefined ? undefined : this.#hearing.absenceDueMs(sending, subject);
-    // Where only time is missing to prove that it never arrived, the next question comes when that time is over.
+    // If only time is missing to prove that an operation never arrived, the next question comes when that time is over.
     const soonMs = Math.max(absenceMs ?? Number.POSITIVE_INFINITY, now + retryMs);
     return { dueMs: Math.min(now + (gapsMs[step] ?? laterGapMs), soonMs), step: step + 1 };
   }
 }
 
-/** The reply's bytes are copied: they are a view of a line's memory, of which a few would keep much. */
+/** Runs a call, and copies the reply's bytes: they are a view of a line's memory, of which a few would keep much. */
 export async function tried(handler: Handler, call: Call): Promise<Reply | Fault> {
   try {
     const reply = await handler(call);

@@ -14,15 +14,17 @@ import type { Operations } from "./operations.ts";
 import { answeredOf } from "./question.ts";
 import type { Waiting } from "./waiting.ts";
 
-/** What has to be known before a follow-up is sent: that all that stands under its key has ended, and what the terminal has there. */
+/** The conditions for sending a follow-up: everything under its key has ended, and it is known what the terminal has there. */
 
-/** Milliseconds for which a question's turn is waited for at least, behind what else is asked on its line: as for one answer (bank.md, 30 s). */
+/**
+ * Milliseconds for which a question's turn is waited for at least, since others are asked on its line: as for one answer (bank.md, 30 s).
+ */
 const turnMs = 30_000;
 
-/** Milliseconds beyond its caller's wait for two questions more, once what comes before a sending was answered by "there is none". */
+/** Milliseconds beyond its caller's wait for two questions more, once the question before a sending was answered by "there is none". */
 const countMs = 15_000;
 
-/** Until when its callers wait, and how often was asked for them. */
+/** Until when the callers wait, and how many questions were asked for them. */
 export interface Waited {
   readonly untilMs: number;
   polls: number;
@@ -39,12 +41,12 @@ export class Before {
     this.#waiting = waiting;
   }
 
-  /** @throws Fault where what stands under its key hasn't ended within its callers' wait. */
+  /** @throws Fault if an operation under the key hasn't ended within the callers' wait. */
   async ended(asked: AskedCall, waited: Waited): Promise<void> {
     const { call, key, route } = asked;
     const standing = () => standingOf(this.#operations.under(call.service, key));
     for (const former of standing()) {
-      // Its answer may prove more than any question.
+      // The answer to its own sending may prove more than any question.
       await this.#waiting.flightEnded(former, waited.untilMs);
       if (former.endedMs === undefined || !this.#asking.isOpen(former)) continue;
       const watch = this.#asking.watch(former, call.requestId);
@@ -57,9 +59,9 @@ export class Before {
   }
 
   /**
-   * What the terminal has under its key: "" for nothing.
-   * @returns the terminal's refusal where it refuses to say that.
-   * @throws Fault where that isn't known within its callers' wait.
+   * Asks what the terminal has under the key.
+   * @returns "" for nothing; the terminal's refusal if it refuses to say.
+   * @throws Fault if that isn't known within the callers' wait.
    */
   async known(asked: AskedCall, waited: Waited): Promise<string | Reply> {
     const { contract, rules, route, names } = asked;

@@ -5,8 +5,9 @@ import { checkFirst, Fault } from "../core/fault.ts";
 import type { SentRecord } from "../journal/record.ts";
 
 /**
- * What was on the line when the process before ended: for a minute it isn't sent once more by a call that isn't followed. Browsers, libcurl and
- * Java repeat a POST by themselves when a kept connection ends without an answer; a person takes longer, and has looked.
+ * Requests that were on the line when the process before ended: for a minute a call that isn't followed doesn't send them once more.
+ * Browsers, libcurl and Java repeat a POST by themselves when a kept connection ends without an answer; a person takes longer, and has
+ * looked.
  */
 export class Copies {
   readonly #sinceMs = nowMs();
@@ -23,7 +24,7 @@ export class Copies {
     return this.#cutOff.some((each) => isSameRequest(each, record));
   }
 
-  /** It is proven to have failed: it may be sent again at once. */
+  /** Lets an operation be sent again at once: it is proven to have failed. */
   failed(sent: SentRecord): void {
     this.#cutOff = this.#cutOff.filter((each) => !isSameRequest(each, sent));
   }
@@ -34,7 +35,7 @@ const resentMs = 60_000;
 const isSameRequest = (one: SentRecord, other: SentRecord) =>
   one.service === other.service && one.route === other.route && one.digest === other.digest;
 
-/** What such a copy is answered. */
+/** The fault that answers such a copy. */
 export function resent({ route, contract }: Call): Fault {
   const state = "the same request was on the line when posline stopped a moment ago, and its answer is lost";
   return new Fault("broken", `Cannot send ${route} once more: ${state}. ${checkFirst[contract]}`, { reason: "sent-before" });

@@ -15,15 +15,15 @@ import { isRecorded, recorded, type Sending } from "./sending.ts";
 import { Waiting } from "./waiting.ts";
 
 /**
- * Calls that say how long they wait for the operation's end (`Prefer: wait`): each is sent once, as without, and waited for while posline asks.
- * The same call again isn't sent again: it is asked about, and ends as the first. This room knows no line and no HTTP: calls come in as to any
- * handler, and leave by one.
+ * Calls that say how long they wait for the operation's end (`Prefer: wait`): each is sent once, as without the header, and waited for
+ * while posline asks. The same call again isn't sent again: it is asked about, and ends as the first. This room knows no line and no HTTP:
+ * calls come in as to any handler, and leave by one.
  */
 
-/** Operations of one service that are followed at a time: a till has one or two, and each asks every second or two. */
+/** Operations of one service that are followed at a time: a till has one or two, and each is asked about every second or two. */
 const followedMax = 64;
 
-/** Where a service's calls leave for the terminal, and over which device. */
+/** The handler by which a service's calls leave for the terminal, and the device they go over. */
 export interface Way {
   readonly handler: Handler;
   readonly device: string | undefined;
@@ -37,7 +37,7 @@ interface Start {
   readonly caller: Presence;
   untilMs: number;
   polls: number;
-  /** Else it ended before its turn to be sent came. */
+  /** True once sent; false if the start ended before its turn came. */
   isSent: boolean;
   readonly ended: Promise<Reply | Fault>;
 }
@@ -49,7 +49,7 @@ export class Following {
   readonly #waiting = new Waiting();
   readonly #before: Before;
   readonly #wayOf: WayOf;
-  /** By service, route, key and amount. */
+  /** Starts by service, route, key and amount. */
   readonly #starts = new Map<string, Start>();
 
   constructor(operations: Operations, hearing: Hearing, asking: Asking, wayOf: WayOf) {
@@ -60,14 +60,14 @@ export class Following {
     this.#before = new Before(operations, asking, this.#waiting);
   }
 
-  /** Follows nothing any more: each caller that waits is answered what is known. */
+  /** Stops following: each caller that waits is answered what is known. */
   stop(): void {
     this.#waiting.stop();
   }
 
   /**
-   * Sends a call and follows it, or asks about it where it was sent before.
-   * @param handler Where a call goes that can't be followed.
+   * Sends a call and follows it, or asks about it if it was sent before.
+   * @param handler Takes calls that can't be followed.
    * @throws Fault, which says how the operation stands.
    */
   async follow(call: Call, handler: Handler): Promise<Reply> {
@@ -93,18 +93,18 @@ export class Following {
     const ended = Promise.resolve().then(() => this.#start(asked, start));
     const start: Start = { digest: asked.digest, caller, untilMs, polls: 0, isSent: false, ended };
     this.#starts.set(name, start);
-    // Once all of them have left, it isn't sent any more.
+    // A start isn't sent any more once all of its callers have left.
     caller.leave();
     void start.ended.finally(() => this.#starts.delete(name));
     return this.#ends(start, asked, untilMs);
   }
 
-  /** What was sent of it before, unless that is proven to have come to nothing. */
+  /** Earlier sendings of the operation, unless all are proven to have come to nothing. */
   #formerOf(asked: AskedCall): readonly Sending[] {
     return standingOf(this.#operations.under(asked.call.service, asked.key)).filter((each) => isOfRoute(asked, each));
   }
 
-  /** A second caller waits for what the first one sends. */
+  /** Lets a second caller wait for what the first one sends. */
   #joins(start: Start, asked: AskedCall, untilMs: number): Promise<Reply> {
     if (start.digest !== asked.digest) {
       const state = `another body with its ${asked.route.key} is being followed: ask how that one ended, and use a new ${asked.route.key}`;
@@ -127,7 +127,10 @@ export class Following {
     return this.#waitFor(sending, asked, untilMs, ending, start.polls);
   }
 
-  /** It wasn't sent, or was refused at once: that proves nothing of an earlier one, where there was one or nobody could look for one. */
+  /**
+   * The ending of a call that wasn't sent, or was refused at once. That proves nothing of an earlier sending, if there was one or nobody
+   * could look for one.
+   */
   #unsent(ending: Reply | Fault, asked: AskedCall, { polls, isSent }: Start): Reply {
     const { rules, route } = asked;
     const isGuarded = this.#operations.isWhole;
@@ -143,7 +146,7 @@ export class Following {
     return { ...ending, followed: { result: result(rules.refused), answerOf, polls, isGuarded } };
   }
 
-  /** Waits for an operation's end until then, while it is asked about. */
+  /** Waits for an operation's end until `untilMs`, while it is asked about. */
   async #waitFor(
     sending: Sending,
     asked: AskedCall,
@@ -155,7 +158,7 @@ export class Following {
     this.#operations.followed(sending);
     await this.#waiting.flightEnded(sending, untilMs);
     if (sending.endedMs === undefined) throw stillAwaited(asked, this.#operations.isWhole && isRecorded(sending));
-    // Its terminal's words for an end that is known already.
+    // The terminal's words for an end that is known already.
     let last: EndedQuestion | undefined;
     let asks = 0;
     if (start === undefined && this.#operations.knownOf(sending).end !== undefined) {
@@ -168,7 +171,7 @@ export class Following {
       this.#asking.unwatch(sending, watch);
       ({ last, polls: asks } = watch);
     }
-    // What is told must be so after a power cut as well.
+    // An end is told only once it is recorded, since it must be so after a power cut as well.
     await recorded(sending);
     const subject = subjectOf(asked.contract, sending);
     const known = this.#operations.knownOf(sending);
@@ -186,7 +189,7 @@ export class Following {
     });
   }
 
-  /** @throws Fault where something stands under its key, whose end would be taken for its own. */
+  /** @throws Fault if something stands under its key whose end would be taken for its own. */
   #refuseShared(asked: AskedCall, device: string | undefined): void {
     const { service } = asked.call;
     if (isFollowUp(asked)) return;
@@ -197,13 +200,13 @@ export class Following {
     if (other !== undefined) throw keyReused(asked, other);
   }
 
-  /** Sends it, behind what has to be known before. */
+  /** Sends the operation, once all that has to be known before is known. */
   async #start(asked: AskedCall, start: Start): Promise<Reply | Fault> {
     const { call, contract, rules, key, names } = asked;
     try {
       const device = this.#asking.serviceOf(call.service)?.device;
       if (rules.baseline) await this.#before.ended(asked, start);
-      // What is given back of a payment in parts stands beside the other parts.
+      // A refund of a payment in parts stands beside the other parts.
       const standing = () =>
         rules.ownKey || rules.baseline ? standingOf(this.#operations.under(call.service, key)) : this.#formerOf(asked);
       const under = standing();
@@ -225,7 +228,7 @@ export class Following {
 const isSame = (one: readonly Sending[], other: readonly Sending[]) =>
   one.length === other.length && one.every((each, at) => each === other[at]);
 
-/** The same without the header is out: what its answer says of it, no question would. */
+/** The fault of a call whose copy without the header is out: the answer to that one says of it what no question would. */
 function stillAwaited({ route: { path } }: AskedCall, isGuarded: boolean): Fault {
   const followed = { result: "unknown", answerOf: undefined, polls: 0, isGuarded } as const;
   const message = `Cannot show an answer to ${path}: it was sent before, and its answer is still awaited`;

@@ -19,7 +19,7 @@ import { type Whose, whose } from "./whose.ts";
 
 /**
  * Hears every answer to a question about operations, no matter who asked, and judges it once: whose it is, what it proves by the rules of
- * `settle`, and what the journal has of that. It sends nothing.
+ * `settle`, and what the journal records of that. Hearing sends nothing.
  */
 
 /** A service of the configuration. */
@@ -27,34 +27,34 @@ export interface AskedService {
   readonly contract: Contract;
   /** Signs the questions of a fiscal service. */
   readonly merchantId: string | undefined;
-  /** The mark of its line's device, where it is known. */
+  /** The mark of the line's device, if known. */
   readonly device?: string | undefined;
 }
 
-/** What was tried to learn how an operation ended, for people. */
+/** The attempts to learn how an operation ended, for people. */
 export interface Tried {
-  /** How often posline asked by itself. */
+  /** Count of posline's own questions. */
   readonly asked: number;
-  /** As ISO 8601. */
+  /** Time of the last one, as ISO 8601. */
   readonly lastAsked: string | undefined;
   /** The last answer to anybody's question. */
   readonly lastAnswer: string | undefined;
-  /** Why posline doesn't ask by itself, in a sentence. */
+  /** Why posline doesn't ask by itself, in a sentence; undefined if it does. */
   readonly cannotAsk: string | undefined;
 }
 
-/** What was heard of one operation. */
+/** The answers about one operation. */
 interface HeardOf {
   asked: number;
   lastAsked: string | undefined;
   lastAnswer: string | undefined;
-  /** Why the last answer doesn't count, in words; undefined where it does. */
+  /** Why the last answer doesn't count, in words; undefined if it does. */
   whyNot: string | undefined;
-  /** When the question was asked whose "there is none" was last counted, on `nowMs`'s scale; undefined where the last answer wasn't that. */
+  /** When the question was asked whose "there is none" was counted last, on `nowMs`'s scale; undefined if the last answer wasn't that. */
   absentMs: number | undefined;
 }
 
-/** When a question was asked, on `nowMs`'s scale, and over which device, where its mark is known. */
+/** When a question was asked, on `nowMs`'s scale, and over which device, if its mark is known. */
 interface AskedWay {
   readonly askedMs: number;
   readonly device: string | undefined;
@@ -69,8 +69,8 @@ export class Hearing {
   readonly #heard = new WeakMap<Sending, HeardOf>();
 
   /**
-   * @param settlesAll Whether also what nobody follows is settled by the answers to questions.
-   * @param error Something failed that should not: a bug, which must not cost the caller its answer.
+   * @param settlesAll True if answers also settle operations that nobody follows.
+   * @param error Told of a bug, which must not cost the caller its answer.
    */
   constructor(operations: Operations, settlesAll: boolean, error: (error: unknown) => void) {
     this.#operations = operations;
@@ -78,7 +78,7 @@ export class Hearing {
     this.#error = error;
   }
 
-  /** A service's handler, whose answers are heard. Other calls pass as they are. */
+  /** Wraps a service's handler so that its answers are heard. Calls that are no question pass as they are. */
   observed(handler: Handler, { contract, device }: Omit<AskedService, "merchantId">): Handler {
     return (call) => {
       if (!isQuestion(contract, call.route)) return handler(call);
@@ -111,7 +111,7 @@ export class Hearing {
     }
   }
 
-  /** Why an operation can't be asked about, in a sentence; undefined where it can. */
+  /** Why an operation can't be asked about, in a sentence; undefined if it can. */
   cannotAsk(sending: Sending, service: AskedService | undefined): string | undefined {
     const { sent, names } = sending;
     if (service === undefined) return `the configuration has no service ${sent.service} any more`;
@@ -126,7 +126,7 @@ export class Hearing {
     return "why" in answer ? answer.why : undefined;
   }
 
-  /** Whose an answer about its key is that comes over a device. */
+  /** The operation that an answer about a key belongs to, if it comes over this device. */
   whoseIs(sending: Sending, subject: Subject, device: string | undefined): Whose {
     const { service, key } = sending.sent;
     return whose({
@@ -144,13 +144,13 @@ export class Hearing {
     return stateOf(sending, rules, this.#operations.knownOf(sending).standing.length > 1);
   }
 
-  /** Why answers that come over a device don't count, or the last one didn't, in words. */
+  /** Why answers over a device don't count, or the last one didn't, in words. */
   whyNot(sending: Sending, subject: Subject, device: string | undefined): string | undefined {
     const answer = this.whoseIs(sending, subject, device);
     return "why" in answer ? answer.why : this.#of(sending).whyNot;
   }
 
-  /** posline asks by itself. @param failure Why there was no answer. */
+  /** Notes that posline asks by itself. @param failure Why there was no answer. */
   asks(sending: Sending, failure?: string): void {
     const heard = this.#of(sending);
     heard.asked++;
@@ -163,7 +163,7 @@ export class Hearing {
     return { asked, lastAsked, lastAnswer, cannotAsk: this.cannotAsk(sending, service) };
   }
 
-  /** When "there is none", which was the last answer, would count once more, on `nowMs`'s scale; undefined where it proves nothing. */
+  /** When "there is none" would count once more, on `nowMs`'s scale; undefined if the last answer wasn't that, or proves nothing. */
   absenceDueMs(sending: Sending, subject: Subject): number | undefined {
     const { rules, polling } = subject;
     const { absentMs } = this.#of(sending);
@@ -185,12 +185,13 @@ export class Hearing {
     const isBefore = askedMs < (sending.endedMs ?? Number.POSITIVE_INFINITY);
     if ("why" in answered || heard.whyNot !== undefined || isBefore) return;
     const isAgain = heard.absentMs !== undefined && askedMs < heard.absentMs + subject.polling.intervalMs.min;
-    // "There is none" counts once an interval, of a question that could find it: a terminal may tell a number from its digits.
+    // "There is none" counts once an interval, and only for a question that could find the operation: a terminal may tell a number from its
+    // digits.
     if (isAbsent && (isAgain || typeof asked[followed.keyField] !== typeof followed.key)) return;
     heard.absentMs = isAbsent ? askedMs : undefined;
     const state = this.stateOf(sending, subject);
     const learned = rules.learns === undefined ? undefined : scalarText(asked[rules.learns]);
-    // What was proven of one name is not proven of another.
+    // A proof under one name is not a proof under another.
     const isOwnName = learned === state.learned;
     const step = nextStep(
       followed,
@@ -222,7 +223,7 @@ export class Hearing {
       return;
     }
     const result = verdictOf(step, isAbsent, rules);
-    // A good end stays; so does any other, but "failed", which the terminal's own word takes back.
+    // A good end stays; so does any other except "failed", which the terminal's own word takes back.
     if (result === undefined || (end !== undefined && (end !== "failed" || result === "failed"))) return;
     if (counts === "good" && !isGoodEnd(result)) return;
     void this.#operations.settle(sending, { result, by: "answer" });
@@ -238,7 +239,7 @@ export class Hearing {
   }
 }
 
-/** What the terminal doesn't know wasn't carried out; what it refused, it knows. */
+/** The journal's verdict on a step: an operation that the terminal doesn't know wasn't carried out; one that it refused, it knows. */
 function verdictOf(step: NextStep, isAbsent: boolean, { refused }: Subject["rules"]) {
   if (!("verdict" in step) || step.verdict === "unknown") return undefined;
   return isAbsent && step.verdict === refused ? "failed" : step.verdict;

@@ -5,28 +5,28 @@ import { Fault } from "../core/fault.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { wholeOf } from "../envelope/json.ts";
 
-/** So many lists are walked a little instead of one that holds all: with 512 calls a look-up costs no more than with eight. */
+/** With so many short lists a look-up costs no more for 512 calls than for eight. */
 const listsCount = 256;
 
 /**
  * Calls that wait or are out, with their replies, in lists by a hash of their keys, each in the order in which its calls came: a call is
  * joined to the first one like it.
  *
- * They are lists, and no Map. A Map whose entries go as fast as others come is copied again and again, with all that it holds; and what
- * names the fields of an object, V8 keeps in one table for the whole process, which takes longer than to walk.
+ * Lists instead of a Map: V8 copies a Map whose entries come and go again and again, with all that it holds, and an object's field names go
+ * into one table of the process, which is slower than to walk.
  */
 export class InFlight {
   readonly #lists: readonly OutCall[][] = Array.from({ length: listsCount }, () => []);
 
-  /** The identical call that waits or is out; undefined where there is none. */
+  /** The identical call that waits or is out; undefined if there is none. */
   find(call: Call): OutCall | undefined {
     for (const each of this.#listOf(call)) if (isSame(each.call, call)) return each;
     return undefined;
   }
 
   /**
-   * Whether one may be identical to a call of which only its route and its body's length are known; of a form only its two values stay.
-   * @param bodyBytes undefined where that isn't known either.
+   * True if a call may be identical to one of which only the route and the body's length are known; of a form only its two values stay.
+   * @param bodyBytes undefined if that isn't known either.
    */
   mayHave(route: string, bodyBytes: number | undefined): boolean {
     const isShort = ({ body }: Call) => bodyBytes === undefined || bytesOf(body) <= bodyBytes;
@@ -48,7 +48,7 @@ export class InFlight {
   }
 }
 
-/** FNV-1a of all of it: keys may differ in their beginning, their middle or their end. */
+/** FNV-1a of the whole key: keys may differ in their beginning, their middle or their end. */
 function hashOf(key: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
@@ -61,10 +61,10 @@ interface OutCall {
 }
 
 /**
- * A handler for which identical calls that come while the first waits or is out are one: same route, same bytes, one exchange, and
- * each caller gets its answer. A double click at a till is then one sale. What has an effect is joined only where it carries a key: two
- * sales without one may be two sales.
- * @param inFlight Of the handler whose place it takes, so that a call is joined to one that came before.
+ * Makes a handler that joins identical calls: those that come while the first waits or is out get its answer, by one exchange (same route,
+ * same bytes). A double click at a till is then one sale. A call with an effect is joined only if it carries a key: two sales without one
+ * may be two sales.
+ * @param inFlight Calls of the handler that this one replaces, so that a call is joined to one that came before.
  */
 export function joined(contract: Contract, handler: Handler, inFlight = new InFlight()): Handler {
   return (call) => {

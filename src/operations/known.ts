@@ -4,13 +4,13 @@ import { scalarText } from "../settle/exact-json.ts";
 import { freshState, type SettleState } from "../settle/state.ts";
 import { endOfOne, isOld, type Sending } from "./sending.ts";
 
-/** What the facts of one operation say of it: of all its sendings, of the same service, route, key and body. */
+/** Facts about one operation: all its sendings of the same service, route, key and body. */
 export interface Known {
-  /** How it is proven to have ended; undefined where nothing is proven. */
+  /** The proven end; undefined if nothing is proven. */
   readonly end: OperationEnd | undefined;
-  /** An answer said that the terminal has it. */
+  /** True if an answer said that the terminal has the operation. */
   readonly isAccepted: boolean;
-  /** The sendings that may have come to something: what failed is as if it had never been. */
+  /** Sendings that may have come to something: a failed one is as if it had never been. */
   readonly standing: readonly Sending[];
 }
 
@@ -19,7 +19,7 @@ export function knownOf(sendings: readonly Sending[]): Known {
   const standing = standingOf(sendings);
   const isAccepted = standing.some(({ said, isFound }) => said.begun === true || isFound);
   const ends = standing.map(endOfOne);
-  // Of several sendings the bad end of one says nothing of the others.
+  // If there are several sendings, the bad end of one says nothing of the others.
   const only = standing.length === 1 ? ends[0] : undefined;
   const nothingLeft = standing.length === 0 && sendings.length > 0 ? "failed" : undefined;
   return { end: ends.find(isGoodEnd) ?? only ?? nothingLeft, isAccepted, standing };
@@ -28,8 +28,8 @@ export function knownOf(sendings: readonly Sending[]): Known {
 export const standingOf = (sendings: readonly Sending[]) => sendings.filter((each) => endOfOne(each) !== "failed");
 
 /**
- * Where an operation stands for the settle machine, which only asks about it. Nothing is printed because of it.
- * @param isRepeated It was sent several times, and may have been given several names.
+ * The operation's state for the settle machine, which only asks: nothing is printed because of it.
+ * @param isRepeated True if it was sent several times, and may have been given several names.
  */
 export function stateOf(sending: Sending, rules: SettlingRules, isRepeated: boolean): SettleState {
   const { said, isFound, isStopped, sent } = sending;
@@ -51,12 +51,12 @@ export function stateOf(sending: Sending, rules: SettlingRules, isRepeated: bool
   };
 }
 
-/** Where it stands when it goes out. */
+/** The operation's state when it goes out. */
 export function startOf(sending: Sending, rules: SettlingRules): SettleState {
   return { ...freshState, copied: true, isSentOnce: true, learned: nameOf(sending, rules) };
 }
 
-/** The name under which it is asked about until an answer gives one. */
+/** The name under which the operation is asked about until an answer gives one. */
 function nameOf({ sent, names }: Sending, { learns }: SettlingRules): string | undefined {
   if (learns === undefined) return undefined;
   return scalarText((names ?? sent.ask)?.[learns]) ?? sent.key;

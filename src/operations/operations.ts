@@ -21,46 +21,47 @@ import { UnderKey } from "./under-key.ts";
 import { Unknowns } from "./unknowns.ts";
 
 /**
- * The operations of a box: the facts of each, as its journal has them. Before the first byte of a request that moves money, prints or changes
- * state its record is on the disk, and so is its outcome before its caller learns it; what has none after a crash is unknown. Nothing is ever
- * sent again. What an answer proves is judged in `hearing.ts`.
+ * The operations of a box: the facts of each, as its journal has them. Before the first byte of a request that moves money, prints or
+ * changes state its record is on the disk, and so is its outcome before its caller learns it; an operation without an outcome after a crash
+ * is unknown. Nothing is ever sent again. `hearing.ts` judges what an answer proves.
  *
- * A disk that fails or hangs must not stop a shop: within `recordMs` each request goes on without a record, or is refused, as `onFailure` says.
+ * A disk that fails or hangs must not stop a shop: within `recordMs` each request goes on without a record, or is refused, as `onFailure`
+ * says.
  */
 
 export interface JournalOptions {
-  /** Where its file is. */
+  /** Folder of the journal's file. */
   readonly folder: string;
-  /** Bytes of its file. */
+  /** Bytes of the journal's file. */
   readonly bytes: number;
-  /** Whether requests that can't be recorded are refused, or sent without a record. */
+  /** Whether a request that can't be recorded is refused, or sent without a record. */
   readonly onFailure: "refuse" | "relay";
   readonly report: JournalReport;
-  /** Called with each operation whose outcome a caller learns to be unknown. */
+  /** Called with each operation whose caller learns that its outcome is unknown. */
   readonly onUnknown?: ((operation: UnknownOperation) => void) | undefined;
-  /** The box's own unless a test has another. */
+  /** The box's own disk, unless a test gives another. */
   readonly disk?: Disk | undefined;
 }
 
-/** How an operation is proven to have ended. */
+/** The proven end of an operation. */
 export type SettledEnd = Pick<SettledRecord, "result" | "by" | "note">;
 
 export class Operations implements OperationLog {
   readonly #options: JournalOptions | undefined;
-  /** undefined where no journal is kept. */
+  /** undefined if no journal is kept. */
   readonly #recorder: Recorder | undefined;
   readonly #memory: UnderKey;
   readonly #unknowns = new Unknowns();
   readonly #followed = new Set<Sending>();
-  /** What is being recorded, and is sent then. */
+  /** Records being written, whose requests are sent next. */
   readonly #recording = new Set<SentRecord>();
   /** undefined until the journal was first read. */
   #copies: Copies | undefined;
-  /** It was reported that less than a day of operations is known. */
+  /** True once it was reported that less than a day of operations is known. */
   #isTooMuch = false;
   readonly #listeners = new Set<() => void>();
 
-  /** @param options undefined where no journal is kept: then what this process sent is known as long as it runs. */
+  /** @param options undefined if no journal is kept: then this process knows its own sendings as long as it runs. */
   constructor(options?: JournalOptions) {
     this.#options = options;
     this.#memory = new UnderKey(rememberedOf(options?.bytes));
@@ -82,32 +83,32 @@ export class Operations implements OperationLog {
     return this.#recorder?.failure ?? "ok";
   }
 
-  /** False until it was first read: a disk may be away at the start. */
+  /** False until the journal was first read: a disk may be away at the start. */
   get isReadable(): boolean {
     return this.#copies !== undefined;
   }
 
-  /** All of the last day is known: what isn't found was not sent. */
+  /** True if all of the last day is known: an operation that isn't found was not sent. */
   get isWhole(): boolean {
     return this.isReadable && this.#memory.isWhole;
   }
 
-  /** How many operations of unknown outcome there are, also those too old for `unknown`. */
+  /** Count of operations of unknown outcome, also those too old for `unknown`. */
   get unknownTotal(): number {
     return this.#unknowns.total;
   }
 
-  /** The operations of unknown outcome that can still be settled, the last one last. */
+  /** The operations of unknown outcome that can still be settled, in order of sending. */
   get listed(): readonly Sending[] {
     return this.#unknowns.kept;
   }
 
-  /** The newest of them, for people. */
+  /** The newest unknown operations, for people. */
   unknown(): readonly UnknownOperation[] {
     return this.#unknowns.listed();
   }
 
-  /** Its till has it followed, and sends it again to learn how it ended. */
+  /** Notes that a till follows the sending, and sends it again to learn how it ended. */
   followed(sending: Sending): void {
     sending.isFollowed = true;
     this.#followed.add(sending);
@@ -122,19 +123,22 @@ export class Operations implements OperationLog {
     return [...new Set([...this.#followed, ...this.#unknowns.kept])];
   }
 
-  /** The marks of the devices over which something went out within so many milliseconds that nobody knows the end of. */
+  /** The marks of devices over which, within so many milliseconds, something went out without a known end. */
   owing(withinMs: number): ReadonlySet<string | undefined> {
     const sinceMs = nowMs() - withinMs;
     return new Set(this.listed.filter(({ atMs }) => atMs >= sinceMs).map(({ sent }) => sent.device));
   }
 
-  /** What must not be forgotten by a new configuration: the same, and what is in flight or about to be. */
+  /** Records that a new configuration must not forget: those without an end, in flight, or about to be. */
   unended(): readonly SentRecord[] {
     const inFlight = this.#memory.all.filter(({ endedMs }) => endedMs === undefined);
     return [...[...inFlight, ...this.wanted()].map(({ sent }) => sent), ...this.#recording];
   }
 
-  /** Called when one becomes unknown, or an answer or a person says something of one. @returns takes that back. */
+  /**
+   * Calls `listener` when an operation becomes unknown, or an answer or a person says something of one. @returns a function that stops
+   * that.
+   */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -149,28 +153,28 @@ export class Operations implements OperationLog {
     await this.#recorder?.add({ kind: "start", timeMs: Date.now(), version }).recorded;
   }
 
-  /** Writes what waits, as far as the disk takes it, and gives the folder to the next one. */
+  /** Writes waiting records, as far as the disk takes them, and frees the folder for the next process. */
   async close(): Promise<void> {
     await this.#recorder?.close();
   }
 
-  /** All that a service sent under a key within a day, in its order. */
+  /** All sendings of a service under a key within a day, in order. */
   under(service: string, key: string | undefined): readonly Sending[] {
     return this.#memory.of({ service, key });
   }
 
-  /** The same of other services, over a device. */
+  /** Sendings of other services under a key, over a device. */
   underByOthers({ service, key }: Pick<SentRecord, "service" | "key">, device: string | undefined): readonly Sending[] {
     return device === undefined ? [] : standingOf(this.#memory.ofOthers({ service, key }, device));
   }
 
-  /** All sendings of one's operation, in their order. */
+  /** All sendings of the operation of one sending, in order. */
   sendingsOf(sending: Sending): readonly Sending[] {
     const same = this.#memory.of(sending.sent).filter(({ sent }) => isSameOperation(sent, sending.sent));
     return same.includes(sending) ? same : [sending];
   }
 
-  /** The one of them that is asked about: the last that may have come to something, else the last. */
+  /** The sending of the operation that is asked about: the last that may have come to something, otherwise the last. */
   lastOf(sending: Sending): Sending {
     const all = this.sendingsOf(sending);
     return standingOf(all).at(-1) ?? all.at(-1) ?? sending;
@@ -212,7 +216,8 @@ export class Operations implements OperationLog {
         isResent = this.#copies?.has(call, route, () => record) === true;
         if (isResent) throw resent(call);
         if (call.decided?.stands() === false) throw notSent(route.path, sentMeanwhile);
-        // Only now: an answer that came until here is about what was sent before. What was refused meanwhile doesn't go out any more.
+        // The start is taken only now: an answer that came until here is about earlier sendings. A call that was refused meanwhile doesn't
+        // go out any more.
         if (!isOver) {
           const order = this.#memory.nextOrder();
           sending = newSending(record, { place, order, atMs: nowMs(), endedMs: undefined, names: call.decided?.names });
@@ -222,13 +227,13 @@ export class Operations implements OperationLog {
           this.#noteForgotten();
         }
         if (isRecorded || this.#options?.onFailure !== "refuse") return;
-        // A record that was never begun to be written says nothing, and must not take the place of one that does.
+        // A record of which nothing was written yet says nothing, and must not take the place of one that does.
         if (place !== undefined && this.#recorder?.withdraw(place) === true) place = undefined;
         throw notSent(route.path, `it can't be recorded in the journal (${this.state})`);
       },
       ended: async (answer) => {
         isOver = true;
-        // What its caller is answered is about the one before.
+        // The answer to a resent copy is about the sending before.
         const { payload, ...told } = isResent ? { ...answer, outcome: "not-sent" as const } : answer;
         const { said, state, fields } = ownAnswer(call, { ...told, payload }, sending && this.#startOf(call, sending));
         const provesNothing = call.followMs !== undefined && state !== undefined && state.phase !== "accepted";
@@ -263,7 +268,7 @@ export class Operations implements OperationLog {
     isNotClosed();
   }
 
-  /** Where it stood when it went out: by what was asked before, or by that nothing else stands under its key. */
+  /** The operation's state when it went out: by earlier questions, or because nothing else stands under its key. */
   #startOf(call: Call, sending: Sending): ReturnType<typeof startOf> | undefined {
     const rules = settlingRulesOf(call.contract, call.route);
     if (rules === undefined) return undefined;
@@ -272,12 +277,12 @@ export class Operations implements OperationLog {
     const isRepeated = own.length > 1;
     const alone = rules.baseline || standing.length > own.length ? undefined : "";
     const baseline = call.decided === undefined ? alone : call.decided.before;
-    // An earlier one that isn't known of may have been sent: then a refusal of this one doesn't end that.
+    // An unknown earlier sending may exist: then a refusal of this one doesn't end that.
     const doubt = isRepeated || (this.#recorder !== undefined && !this.isWhole);
     return { ...startOf(sending, rules), baseline, doubt, hasOtherNames: isRepeated };
   }
 
-  /** An answer to a question said that the terminal has it. That it failed is taken back by that. */
+  /** Notes that an answer to a question said that the terminal has the operation, which takes back that it failed. */
   begun(sending: Sending): void {
     const { place, sent, settled, said, isFound } = sending;
     if ((isFound || said.begun === true) && endOfOne(sending) !== "failed") return;
@@ -293,8 +298,8 @@ export class Operations implements OperationLog {
   }
 
   /**
-   * An operation is proven to have ended. Of several sendings of one a good end is said of all that are unknown; so is what a person says.
-   * @returns true once that is on the disk; false when that isn't possible in time. Never rejects.
+   * Ends an operation by proof. If it has several sendings, a good end is said of all that are unknown; so is a person's word.
+   * @returns true once that is on the disk; false if that isn't possible in time. Never rejects.
    */
   async settle(sending: Sending, end: SettledEnd): Promise<boolean> {
     const isOfAll = isGoodEnd(end.result) || end.by === "operator";
@@ -304,7 +309,7 @@ export class Operations implements OperationLog {
     return (await Promise.all(recorded)).every((each) => each);
   }
 
-  /** One of whose sending there is no record has nothing that could be settled on the disk. */
+  /** Writes the end of one sending. A sending without a record has nothing that could be settled on the disk. */
   #close(sending: Sending, { result, by, note }: SettledEnd): Promise<boolean> {
     const { place, sent } = sending;
     const { service, route, key, requestId, digest } = sent;
@@ -324,14 +329,14 @@ export class Operations implements OperationLog {
     this.#options?.onUnknown?.(asUnknown(sending.sent, sending.cause));
   }
 
-  /** What was there at the first opening: what had no outcome will never get one. */
+  /** Takes over the records of the first opening: a sending without an outcome there will never get one. */
   #found(found: FoundRecords, report: JournalReport): void {
     const { copies, listed, recent, lacks, forgets } = recall(found, this.#memory);
     this.#copies = copies;
     if (lacks !== undefined) report.noticed(lacks);
     this.#noteForgotten(forgets);
     if (listed.length > 0) report.found(recent, listed.length - recent.length);
-    // Since posline began, others may have come: the disk may have been away at first.
+    // Sendings of this process may be listed already: the disk may have been away at first.
     this.#unknowns.addOlder(listed);
     this.#changed();
   }
@@ -344,14 +349,16 @@ export class Operations implements OperationLog {
   }
 }
 
-/** Opens the operations of a journal's folder. It doesn't fail: a journal that can't be written says so, and tries again at each request. */
+/** Opens the operations of a journal's folder. Never fails: a journal that can't be written says so, and tries again at each request. */
 export async function openOperations(options?: JournalOptions): Promise<Operations> {
   const operations = new Operations(options);
   await operations.start();
   return operations;
 }
 
-/** What was learned of a sending is being written; a sending is kept for a day, and what was written isn't. */
+/**
+ * Keeps a record of what was learned of a sending while it is being written. Written ones are dropped, since a sending is kept for a day.
+ */
 function noteOn(sending: Sending, record: PendingRecord): void {
   sending.notes = [...sending.notes, record];
   void record.recorded.then(() => {
@@ -361,7 +368,7 @@ function noteOn(sending: Sending, record: PendingRecord): void {
 
 const sentMeanwhile = "another operation was sent under its key meanwhile: send the same call again, and that is asked about";
 
-/** Nothing goes out because of the journal; `state` says why. */
+/** The fault of a call that isn't sent because of the journal; `state` says why. */
 function notSent(path: string, state: string): Fault {
   return new Fault("unavailable", `Cannot send ${path}: ${state}. ${nothingSent}`, { reason: "not-recorded" });
 }

@@ -5,23 +5,23 @@ import { JournalError } from "../journal/errors.ts";
 import { isSameOperation, type SentRecord, storedKey } from "../journal/record.ts";
 
 /**
- * The settling of an operation by the person who looked at the terminal: which operation is meant, and what is recorded. It is the
- * same whether posline runs and does it, or the command itself.
+ * The settling of an operation by the person who looked at the terminal: which operation is meant, and what is recorded. The running
+ * posline and the command itself both use it.
  */
 
-/** What that person said. */
+/** A person's word on an operation. */
 export interface OperatorSettle {
-  /** pay_id or documentExtID; for an operation without one, or one of several under one key, the id of its request. */
+  /** pay_id or documentExtID; if the operation has none, or is one of several under one key, the id of its request. */
   readonly key: string;
   readonly as: "done" | "not-done";
   readonly note: string;
-  /** Which operation, where several have the key. */
+  /** The service, if several have the key. */
   readonly service?: string | undefined;
   readonly route?: string | undefined;
 }
 
 /**
- * Reads it from JSON.
+ * Reads a person's word from JSON.
  * @throws JournalError naming what is wrong with it.
  */
 export function readOperatorSettle(text: string): OperatorSettle & { readonly folder: string | undefined } {
@@ -43,14 +43,14 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(text);
     if (isObject(value)) return value;
   } catch {
-    // Said below.
+    // A text that isn't JSON is refused below.
   }
   throw new JournalError('Cannot settle: the body must be a JSON object such as {"key":"A-77","as":"done","note":"..."}');
 }
 
 /**
- * The sendings of unknown outcome of the operation that is meant, the last one last.
- * @throws JournalError when there is none, or when there are several to choose from.
+ * The sendings of unknown outcome of the operation that is meant, in order.
+ * @throws JournalError if there is none, or if there are several to choose from.
  */
 export function chosenBy<T extends { readonly sent: SentRecord }>(open: readonly T[], wanted: OperatorSettle): readonly T[] {
   const { key, service, route } = wanted;
@@ -60,7 +60,7 @@ export function chosenBy<T extends { readonly sent: SentRecord }>(open: readonly
   const names = new Set(chosen.map(({ sent }) => `${sent.service} ${sent.route}`));
   if (names.size === 1) {
     const [first] = chosen;
-    // Which of two refunds of one payment was carried out, or of two sales by mistake under one key, isn't said by their key.
+    // A key doesn't say which of two refunds of one payment was carried out, or of two sales by mistake under one key.
     if (first === undefined || chosen.every(({ sent }) => isOneOperation(sent, first.sent))) return chosen;
     throw new JournalError(
       `Cannot settle "${stored}": it names several operations (${waysToName(chosen, open)}): name one by that, in place of the key`,
@@ -81,7 +81,7 @@ export function chosenBy<T extends { readonly sent: SentRecord }>(open: readonly
   );
 }
 
-/** By their key, else by what names one of several under one key: of that operation all sendings. */
+/** Sendings with that key, or else with an id that names one of several operations under one key: of that operation all sendings. */
 function namedBy<T extends { readonly sent: SentRecord }>(open: readonly T[], key: string): readonly T[] {
   const byKey = open.filter(({ sent }) => (sent.key ?? sent.requestId) === storedKey(key));
   if (byKey.length > 0) return byKey;
@@ -89,7 +89,7 @@ function namedBy<T extends { readonly sent: SentRecord }>(open: readonly T[], ke
   return open.filter(({ sent }) => byOther.some((each) => isOneOperation(each.sent, sent)));
 }
 
-/** The ids of requests come from tills, and may be all the same, or another operation's key. */
+/** Ways to name an operation. The ids of requests come from tills, and may be all the same, or another operation's key. */
 function waysToName(
   operations: readonly { readonly sent: SentRecord }[],
   open: readonly { readonly sent: SentRecord }[],
@@ -104,13 +104,13 @@ function waysToName(
   return `${areUnique ? "requests" : "digests"} ${[...new Set(named)].join(", ")}`;
 }
 
-/** One without a key is known by its request alone. */
+/** True if both are one operation. A sending without a key is known by its request alone. */
 function isOneOperation(one: SentRecord, other: SentRecord): boolean {
   if (one.key !== undefined || other.key !== undefined) return isSameOperation(one, other);
   return one.service === other.service && one.route === other.route && one.requestId === other.requestId;
 }
 
-/** The result that is recorded: the contract's good end, or that nothing was carried out. */
+/** The result to record: the contract's good end, or that nothing was carried out. */
 export function endBy(as: OperatorSettle["as"], contract: ContractName | undefined): OperationEnd {
   if (as === "not-done") return "failed";
   return contract === "fiscal" ? "closed" : "approved";

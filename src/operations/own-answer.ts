@@ -13,16 +13,16 @@ import type { SettleState } from "../settle/state.ts";
 import { answeredOf } from "./question.ts";
 import { nothingSaid, type Said } from "./sending.ts";
 
-/** What the answer to an operation's sending says of it. */
+/** Facts from the answer to an operation's own sending. */
 export interface OwnAnswer {
   readonly said: Said;
-  /** Where it stands behind it; undefined where it has ended, or isn't asked about. */
+  /** The operation's state after the answer; undefined if it has ended, or isn't asked about. */
   readonly state: SettleState | undefined;
-  /** The same as its record has it. */
+  /** Facts of the answer, as the record has them. */
   readonly fields: Pick<OutcomeRecord, "begun" | "learned" | "end">;
 }
 
-/** @param start Where it stood when it went out; undefined where it has no rules. */
+/** @param start The state when it went out; undefined if it has no rules. */
 export function ownAnswer(
   call: Call,
   { outcome, status, code, payload = [] }: OperationLogEnding,
@@ -40,13 +40,13 @@ export function ownAnswer(
     summary: { ...emptySummary, code },
   } as const;
   if (outcome !== "answered") return { said: nothingSaid, state: lost, fields: {} };
-  // Of one that is followed its till is told so by a word, which stays.
+  // A till that follows its operation is told so by a word, which stays.
   if (call.followMs === undefined && !answered.success && refusesStart(rules, code)) {
     return { said: { ...nothingSaid, begun: false }, state: undefined, fields: { begun: false } };
   }
   const { key: keyField = "", polling } = routeOf(contract, call.route) ?? {};
   const operation = { contract, rules, keyField, key: call.key, asks: polling !== undefined };
-  // A call's key is cut, a terminal's isn't.
+  // A call's key is cut, a terminal's isn't, so this one is cut before they are compared.
   const reply = { ...answered.reply, [keyField]: keyOf(scalarText(answered.reply[keyField])) };
   const result = { ...answered, reply };
   if (saysNothing(operation, result)) return { said: nothingSaid, state: lost, fields: {} };
@@ -61,7 +61,7 @@ export function ownAnswer(
   return { said: { begun, end, learned, isUnprinted }, state, fields: { begun, end, ...stored } };
 }
 
-/** The name that an answer gives (qr.md, Endpoints: data.trans must be saved and used); a success that gives none means the till's own. */
+/** The name that an answer gives (qr.md, Endpoints: data.trans must be saved and used); a success without one means the till's own. */
 function nameIn({ data }: JsonObject, learns: string, own: string | undefined): string | undefined {
   return (isObject(data) ? scalarText(data[learns]) : undefined) ?? own;
 }

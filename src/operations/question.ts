@@ -8,7 +8,7 @@ import { parseExactObject, scalarText, writeExactObject } from "../settle/exact-
 import type { AnsweredCall, FollowedOperation } from "../settle/proof.ts";
 import type { Sending } from "./sending.ts";
 
-/** The contract's question about an operation, and what is answered to it. */
+/** The contract's question about an operation, and the meaning of its answers. */
 
 /** An operation that its contract has a question about, under its rules. */
 export interface Subject {
@@ -31,13 +31,13 @@ function fieldOf({ sent, names }: Sending, { key }: Pick<Route, "key">, name: st
   return (names ?? sent.ask)?.[name] ?? (name === key ? sent.key : undefined);
 }
 
-/** Its body, as JSON. @param learned The name that its own answer gave. */
+/** The question's body, as JSON. @param learned The name that the operation's own answer gave. */
 export function questionText(sending: Sending, { route, polling, rules }: Subject, learned: string | undefined): string {
   const fields = polling.keys.map((name) => [name, name === rules.learns ? learned : fieldOf(sending, route, name)]);
   return writeExactObject(Object.fromEntries(fields));
 }
 
-/** Whether a question names this operation: by its key, by all its other fields but the one that is learned, and by no number of another. */
+/** True if a question names this operation: by its key, by all its other fields except the learned one, and by no number of another. */
 export function asksAbout(sending: Sending, { route, polling, rules, followed }: Subject, asked: JsonObject): boolean {
   if (scalarText(asked[followed.keyField]) !== scalarText(followed.key)) return false;
   if (polling.ownNumber !== undefined && asked[polling.ownNumber] !== undefined) return false;
@@ -45,7 +45,7 @@ export function asksAbout(sending: Sending, { route, polling, rules, followed }:
   return others.every((name) => scalarText(asked[name]) === scalarText(fieldOf(sending, route, name)));
 }
 
-/** An answer as the settle machine takes it; undefined where it is none of the contract's. */
+/** An answer as the settle machine takes it; undefined if the contract has no such answer. */
 export function answeredOf(text: string): AnsweredCall | undefined {
   const reply = parseExactObject(text) ?? parseObject(text);
   const status = reply?.["status"];
@@ -59,7 +59,7 @@ export function answeredOf(text: string): AnsweredCall | undefined {
   };
 }
 
-/** For people. */
+/** An answer in words, for people. */
 export function answerText({ success, summary: { code } }: AnsweredCall): string {
   const status = success ? "success" : "error";
   return code === undefined ? status : `${status}, code ${code}`;

@@ -8,30 +8,30 @@ import { Copies } from "./copies.ts";
 import { newSending, nothingSaid, type Sending, saidInRecord } from "./sending.ts";
 import type { UnderKey } from "./under-key.ts";
 
-/** What the journal has of earlier processes, as this one remembers it. */
+/** The journal's records of earlier processes, as this one remembers them. */
 
-/** Records of an operation: its sending and its outcome. */
+/** An operation has two records: its sending and its outcome. */
 const recordsOfOne = 2;
 
 /** How many sendings are remembered at most, however large the journal is: one every 5 s all day, 21 MB. */
 export const rememberedMax = 16_384;
 
-/** The same of a journal of so many bytes: no more than its ring has operations. */
+/** How many sendings are remembered of a journal of so many bytes: no more than its ring has operations. */
 export const rememberedOf = (bytes = Number.POSITIVE_INFINITY) =>
   Math.min(Math.floor(bytes / slotBytes / recordsOfOne), rememberedMax);
 
 export interface Recalled {
   readonly copies: Copies;
-  /** Operations of unknown outcome, and those of them that the process before never learnt the outcome of. */
+  /** Operations of unknown outcome; and those among them of which the last process never learnt the outcome. */
   readonly listed: readonly Sending[];
   readonly recent: readonly UnknownOperation[];
-  /** That records of the last day are missing, where they are. */
+  /** Which records of the last day are missing; undefined if none are. */
   readonly lacks: string | undefined;
-  /** Why less than a day is remembered, where that is for what the ring has overwritten. */
+  /** Why less than a day is remembered, if the ring has overwritten the rest; undefined otherwise. */
   readonly forgets: string | undefined;
 }
 
-/** Gives the memory what earlier processes sent. */
+/** Gives the memory the sendings of earlier processes. */
 export function recall(found: FoundRecords, memory: UnderKey): Recalled {
   const now = nowMs();
   const { operations, cutOff, missingBefore, missingMs, overwrittenMs, isRound } = replay(found);
@@ -39,7 +39,7 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
   const recent: UnknownOperation[] = [];
   let ageMs = Number.POSITIVE_INFINITY;
   for (const { sequence, sent, ending, lost, settled, isFound } of operations) {
-    // What was sent later is no older, whatever the box's clock was then; of one that was ahead it says nothing.
+    // A later sending is no older, whatever the box's clock was then. A clock that was ahead says nothing.
     const behindMs = Date.now() - sent.timeMs;
     if (behindMs >= 0) ageMs = Math.min(ageMs, behindMs);
     const said = ending === undefined ? nothingSaid : saidInRecord(sent, ending);
@@ -54,7 +54,7 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
     if (ending === undefined) sending.cause = "no outcome recorded";
     else if (ending.outcome === "unknown") sending.cause = "reported as unknown";
     if (sending.cause === undefined || settled !== undefined) continue;
-    // What was lost before the last start was reported at that start.
+    // An outcome lost before the last start was reported at that start.
     if (ending === undefined && !lost) recent.push(asUnknown(sent, sending.cause));
     listed.push(sending);
   }
@@ -67,7 +67,7 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
   return { copies: new Copies(cutOff), listed, recent, lacks, forgets };
 }
 
-/** Whether it took back what stands under its key: /abort bears the key of the operation that it ends. */
+/** True if an abort took back what stands under its key: /abort bears the key of the operation that it ends. */
 export const isAbort = ({ route, key }: SentRecord, { outcome, status }: Pick<OperationLogEnding, "outcome" | "status">) =>
   route === "/abort" && key !== undefined && outcome === "answered" && status === "success";
 
@@ -87,7 +87,7 @@ export const tooMany = forgetting(
   "No setting raises that: give some of the terminals to another box",
 );
 
-/** Zeros in place of the first records look like what was never written in a file that was made larger. */
+/** Zeros in place of the first records look like the unwritten part of a file that was made larger. */
 const lostBefore =
   "more operations were sent within a day than the journal held before it was made larger, or its first records are lost, as where a disk " +
   "fails: for a day a repetition of one that isn't there any more isn't recognised, and answers say X-Posline-Repeat-Guard: off. Where " +

@@ -8,57 +8,59 @@ import type { OutcomeRecord, SentRecord, UnknownOperation } from "../journal/rec
 import type { PendingRecord } from "../journal/write-queue.ts";
 import type { SettleState } from "../settle/state.ts";
 
-/** One sending of an operation, with the facts about it: what its own answer said, what was answered about it, how it is proven to have ended. */
+/** A sending of an operation, with the facts about it: what its own answer said, what was answered about it, and its proven end. */
 export interface Sending {
   readonly sent: SentRecord;
-  /** Where its record stands: to be written by this process, or written by an earlier one under this number; undefined where there is none. */
+  /**
+   * The place of its record: to be written by this process, or the number that an earlier one wrote it under; undefined if there is none.
+   */
   place: PendingRecord | number | undefined;
-  /** Greater than of all that was sent before: what earlier processes sent has its record's number, whatever the box's clock was. */
+  /** Greater than that of all earlier sendings. A sending of an earlier process has its record's number, whatever the box's clock was. */
   readonly order: number;
-  /** When it was sent, on `nowMs`'s scale, as far as the box's clock can be believed for what an earlier process sent. */
+  /** When it was sent, on `nowMs`'s scale. If an earlier process sent it, as far as the box's clock can be believed. */
   readonly atMs: number;
   /** When it came to an end, or was found in the journal, on `nowMs`'s scale; undefined while it is in flight. */
   endedMs: number | undefined;
-  /** What its own answer said. */
+  /** Facts from its own answer. */
   said: Said;
-  /** An answer to a question said that the terminal has it. */
+  /** True if an answer to a question said that the terminal has it. */
   isFound: boolean;
-  /** How it is proven to have ended, by answers to questions or by the person who looked. */
+  /** The proven end, by answers to questions or by the person who looked. */
   settled: OperationEnd | undefined;
-  /** What stands under its key was aborted since. */
+  /** True if the operation under its key was aborted since. */
   isStopped: boolean;
-  /** Its till has it followed by this process, and sends it again to learn how it ended. */
+  /** True if a till of this process follows it, and sends it again to learn how it ended. */
   isFollowed: boolean;
-  /** Why it is listed as unknown; undefined where it isn't. */
+  /** Why it is listed as unknown; undefined if it isn't. */
   cause: UnknownOperation["cause"] | undefined;
-  /** The fields of its body that name it in a question, to the digit, where more of them is known than its record has. */
+  /** The body's fields that name it in a question, to the digit, if more of them is known than the record has. */
   names: JsonObject | undefined;
-  /** All that was answered about it, as the settle machine has it; undefined where that is no more than the facts above. */
+  /** All answers about it, as the settle machine has them; undefined if that is no more than the facts above. */
   state: SettleState | undefined;
-  /** Records of what was learned of it, as far as they may not be on the disk yet. */
+  /** Records of what was learned of it that may not be on the disk yet. */
   notes: readonly PendingRecord[];
 }
 
-/** What an operation's own answer said of it. */
+/** Facts from an operation's own answer. */
 export interface Said {
-  /** True: the terminal has it. False: it was refused before anything was begun. */
+  /** True: the terminal has it. False: it was refused before anything was begun. undefined: not known. */
   readonly begun: boolean | undefined;
   readonly end: OperationEnd | undefined;
   /** The name by which the contract asks about it (qr: `trans`). */
   readonly learned: string | undefined;
-  /** It was closed, and not printed. */
+  /** True if a receipt was closed, and not printed. */
   readonly isUnprinted: boolean;
 }
 
 export const nothingSaid: Said = { begun: undefined, end: undefined, learned: undefined, isUnprinted: false };
 
-/** For how long an operation is remembered, in milliseconds: a shop's day. */
+/** Milliseconds for which an operation is remembered: a shop's day. */
 export const dayMs = 24 * 60 * 60 * 1_000;
 
 type Sent = Pick<Sending, "place" | "order" | "atMs" | "endedMs"> &
   Partial<Pick<Sending, "said" | "isFound" | "settled" | "names">>;
 
-// Field by field: put together of others V8 makes it twice as large, and a full journal is read in twice the time.
+// Built field by field: a spread of other objects makes V8 use twice the memory, and a full journal is read in twice the time.
 export function newSending(sent: SentRecord, of: Sent): Sending {
   return {
     sent,
@@ -78,20 +80,20 @@ export function newSending(sent: SentRecord, of: Sent): Sending {
   };
 }
 
-/** How one sending is proven to have ended. That it failed is no end any more once the terminal says that it has it. */
+/** The proven end of one sending. A failure isn't one any more once the terminal says that it has the operation. */
 export function endOfOne({ settled, said, isFound }: Sending): OperationEnd | undefined {
   return settled ?? (isFound && said.end === "failed" ? undefined : said.end);
 }
 
 /**
- * After a day a terminal may have forgotten it, and "there is none" would prove nothing. The box's clock counts as well, for what an earlier
- * process sent; where that was ahead by a day, nobody knows how long ago it was.
+ * True after a day: a terminal may have forgotten the operation, and "there is none" would prove nothing. For a sending of an earlier
+ * process the box's clock counts as well; if that was ahead by a day, nobody knows how long ago it was.
  */
 export function isOld({ sent, place, atMs }: Sending): boolean {
   return nowMs() - atMs >= dayMs || (typeof place === "number" && Math.abs(Date.now() - sent.timeMs) >= dayMs);
 }
 
-/** What an earlier process recorded of its answer; an earlier version has no `begun`, so status and code say it. */
+/** Facts that an earlier process recorded of an answer. In a record without `begun`, status and code say it. */
 export function saidInRecord(
   { route }: Pick<SentRecord, "route">,
   {
@@ -117,13 +119,13 @@ const rulesOfRoute = (
 ): readonly { readonly name: (typeof contractNames)[number]; readonly rules: SettlingRules }[] =>
   contractNames.flatMap((name) => settlingRules[name].filter((each) => each.route === route).map((rules) => ({ name, rules })));
 
-/** Whether the process after this one will know of it: not without a journal that can be written. */
+/** True if the next process will know of the sending: only a journal that can be written tells it. */
 export function isRecorded(sending: Sending | undefined): boolean {
   const { place, notes = [] } = sending ?? {};
   return (typeof place === "number" || place?.isWritten === true) && notes.every(({ isWritten }) => isWritten);
 }
 
-/** Waits until what is known of it is on the disk, or that isn't possible in time. Never fails. */
+/** Waits until all known of the sending is on the disk, or that isn't possible in time. Never fails. */
 export async function recorded({ notes }: Sending): Promise<void> {
   await Promise.all(notes.map((note) => note.recorded));
 }

@@ -1,11 +1,11 @@
 /**
- * One question at a time on a line. What posline asks by itself waits behind every caller; were two such questions in the queue, a
- * caller that comes between them would wait for both.
+ * Turns for posline's own questions: one at a time on a line. They wait for every caller; if two were in the queue, a caller that comes
+ * between them would wait for both.
  */
 export class Turns {
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Does something when all that came before has been done, whatever became of that. */
+  /** Does the work once all earlier work has been done, successfully or not. */
   take<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#last.then(work, work);
     this.#last = done.catch(() => {});

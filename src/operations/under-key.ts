@@ -3,20 +3,20 @@ import { nowMs } from "../core/clock.ts";
 import type { SentRecord } from "../journal/record.ts";
 import { dayMs, type Sending } from "./sending.ts";
 
-/** The sendings of the last day by service and key, in memory, and since when what is remembered lacks nothing. */
+/** The sendings of the last day by service and key, in memory, and since when that memory is complete. */
 
 /** Paths of the operations that have an end of their own to ask for; /abort bears the key of another one. */
 const followable: ReadonlySet<string> = new Set(
   Object.values(settlingRules).flatMap((rules) => rules.map(({ route }) => route)),
 );
 
-/** Where the orders of what this process sends begin: above the number of any record. */
+/** First order of this process's sendings: above the number of any record. */
 const ownOrders = 2 ** 52;
 
-/** The key's words can hold anything but a control character (`record.ts`). */
+/** A newline separates the parts, since a key can hold anything but a control character (`record.ts`). */
 const nameOf = ({ service, key = "" }: Key) => `${service}\n${key}`;
 
-/** Its batch may be closed by a service of another name: a new configuration may give one. */
+/** A terminal's name. The device comes first: after a new configuration a service of another name may close its batch. */
 const terminalOf = ({ device, service }: SentRecord) => device ?? service;
 
 const lastOf = (sendings: readonly Sending[]) => sendings.at(-1)?.order ?? 0;
@@ -26,20 +26,20 @@ const none: readonly Sending[] = [];
 type Key = Pick<SentRecord, "service" | "key">;
 
 export class UnderKey {
-  /** By service and key; those sent last stand last. */
+  /** Sendings by service and key, in order. */
   readonly #keys = new Map<string, readonly Sending[]>();
-  /** The names of all services that have sent something. */
+  /** Names of all services that have sent something. */
   readonly #services = new Set<string>();
   readonly #max: number;
   #total = 0;
   #lastOrder = ownOrders;
   /** By terminal, the order of its last batch or shift close that may have been carried out. */
   readonly #closed = new Map<string, number>();
-  /** Records are missing from before this order: what was sent before may have come to more, and something else have followed it. */
+  /** Records are missing from before this order: earlier sendings may have come to more, and others may have followed them. */
   #missingOrder = 0;
-  /** From when on nothing that is missing is of the last day, on `nowMs`'s scale. */
+  /** From when on no missing record is of the last day, on `nowMs`'s scale. */
   #wholeFromMs = Number.NEGATIVE_INFINITY;
-  /** The same of what was forgotten, since more was sent than is remembered. */
+  /** From when on nothing was forgotten for lack of room, on `nowMs`'s scale. */
   #allFromMs = Number.NEGATIVE_INFINITY;
 
   /** @param max How many sendings are remembered: no more than the ring has operations. */
@@ -51,7 +51,7 @@ export class UnderKey {
     return this.#max;
   }
 
-  /** The place of what is sent now in the order of all. */
+  /** The order of the next sending. */
   nextOrder(): number {
     return ++this.#lastOrder;
   }
@@ -60,7 +60,7 @@ export class UnderKey {
     return this.#lastOrder;
   }
 
-  /** Takes a sending; one that has no key or no end of its own isn't remembered. What an earlier process sent comes in its order. */
+  /** Takes a sending; one without a key or an end of its own isn't remembered. Sendings of earlier processes come in their order. */
   add(sending: Sending): void {
     const { key, route, service } = sending.sent;
     const oldestMs = nowMs() - dayMs;
@@ -76,7 +76,7 @@ export class UnderKey {
     if (sending.order > ownOrders) this.#forget();
   }
 
-  /** Once what earlier processes sent is there: the oldest stand first again, and go first. */
+  /** Puts the oldest sendings first again, once those of earlier processes are there: the first are forgotten first. */
   sort(): void {
     const all = [...this.#keys].sort(([, one], [, other]) => lastOf(one) - lastOf(other));
     this.#keys.clear();
@@ -84,7 +84,7 @@ export class UnderKey {
     this.#forget();
   }
 
-  /** It wasn't sent after all, or was refused before anything was begun. */
+  /** Takes a sending out that wasn't sent after all, or was refused before anything was begun. */
   remove(sending: Sending): void {
     const before = this.#keys.get(nameOf(sending.sent));
     const left = before?.filter((each) => each !== sending);
@@ -94,7 +94,7 @@ export class UnderKey {
     else this.#keys.set(nameOf(sending.sent), left);
   }
 
-  /** All of a key within a day, in the order of the sending. The list is another one once anything was sent under the key. */
+  /** All sendings of a key within a day, in order. The list is another one once anything was sent under the key. */
   of(key: Key): readonly Sending[] {
     const sendings = this.#keys.get(nameOf(key)) ?? none;
     const oldestMs = nowMs() - dayMs;
@@ -105,19 +105,19 @@ export class UnderKey {
     return [...this.#keys.values()].flat();
   }
 
-  /** What was sent under a key until this order was aborted. */
+  /** Notes that sendings under a key until this order were aborted. */
   stopped(key: Key, order: number): void {
     for (const each of this.of(key)) if (each.order <= order) each.isStopped = true;
   }
 
-  /** What other services sent under a key over a device. */
+  /** Sendings of other services under a key over a device. */
   ofOthers({ service, key }: Key, device: string): readonly Sending[] {
     return [...this.#services].flatMap((other) =>
       other === service ? none : this.of({ service: other, key }).filter(({ sent }) => sent.device === device),
     );
   }
 
-  /** A batch or shift is closed, if that is the route's doing. @returns takes it back, for one that was not closed after all. */
+  /** Notes a batch or shift close, if the route is one. @returns a function that takes it back, if nothing was closed after all. */
   closes(sent: SentRecord, order: number): () => void {
     const terminal = terminalOf(sent);
     const before = this.#closed.get(terminal) ?? 0;
@@ -132,23 +132,23 @@ export class UnderKey {
     return order < (this.#closed.get(terminalOf(sent)) ?? 0);
   }
 
-  /** Records are missing from before this one's number, of a time until then, on `nowMs`'s scale. */
+  /** Notes that records are missing from before this number, sent until a moment on `nowMs`'s scale. */
   missing(before: number, untilMs: number): void {
     this.#missingOrder = Math.max(this.#missingOrder, Math.min(before, ownOrders));
     this.#wholeFromMs = Math.max(this.#wholeFromMs, untilMs + dayMs);
   }
 
-  /** Whether records of what was sent or learned since a sending are missing. */
+  /** True if records that may concern a sending are missing since it. */
   lacksSince({ order }: Sending): boolean {
     return order < this.#missingOrder;
   }
 
-  /** What was sent until then may be forgotten. */
+  /** Notes that sendings until this moment may be forgotten. */
   forgotten(atMs: number): void {
     this.#allFromMs = Math.max(this.#allFromMs, atMs + dayMs);
   }
 
-  /** Whether all of the last day is remembered that wasn't missing. */
+  /** True if all of the last day is remembered, except what was missing. */
   get isAll(): boolean {
     return nowMs() >= this.#allFromMs;
   }
@@ -157,7 +157,7 @@ export class UnderKey {
     return this.isAll && nowMs() >= this.#wholeFromMs;
   }
 
-  /** The oldest go: each time one comes at most a few are too old. */
+  /** Forgets the oldest sendings: as each comes, at most a few are too old. */
   #forget(): void {
     const oldestMs = nowMs() - dayMs;
     for (const [name, sendings] of this.#keys) {

@@ -1,11 +1,11 @@
 import { asUnknown, isSameOperation, type UnknownOperation } from "../journal/record.ts";
 import type { Sending } from "./sending.ts";
 
-/** How many operations of unknown outcome are listed, and how many are kept so that they can be settled: the newest. */
+/** How many operations of unknown outcome are listed, and how many of the newest are kept so that they can be settled. */
 const listedMax = 100;
 const keptMax = 1_000;
 
-/** The sendings of unknown outcome, the last one last, and how many there are with those too old to be kept. */
+/** The sendings of unknown outcome, in order, and their count with those too old to be kept. */
 export class Unknowns {
   #kept: readonly Sending[] = [];
   #total = 0;
@@ -28,7 +28,7 @@ export class Unknowns {
     this.#total += sendings.length;
   }
 
-  /** Those that an earlier process left come before those of this one. */
+  /** Adds sendings that an earlier process left, before those of this one. */
   addOlder(sendings: readonly Sending[]): void {
     this.#kept = [...sendings, ...this.#kept].slice(-keptMax);
     this.#total += sendings.length;
@@ -40,7 +40,7 @@ export class Unknowns {
     this.#total--;
   }
 
-  /** Those of one's operation. */
+  /** The unknown sendings of the same operation. */
   like({ sent }: Sending): readonly Sending[] {
     return this.#kept.filter((each) => isSameOperation(each.sent, sent));
   }

@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { type Clock, monotonicClock, sleepUnless } from "../settle/clock.ts";
 import type { Sending } from "./sending.ts";
 
-/** The waits of callers: each for so long at most, and not once all is stopped. */
+/** The waits of callers: each for so long at most, and none once all is stopped. */
 
 /** Milliseconds between two looks whether a sending has ended. */
 const flightLookMs = 250;
@@ -12,7 +12,7 @@ export class Waiting {
   readonly #stop = new AbortController();
 
   constructor() {
-    // Each caller listens to it, and Node takes more than ten for a leak.
+    // Each caller listens to this signal, and Node warns of a leak from the eleventh on.
     setMaxListeners(0, this.#stop.signal);
   }
 

@@ -4,28 +4,26 @@ import { isSameOperation } from "../journal/record.ts";
 import { knownOf, standingOf } from "./known.ts";
 import { endOfOne, type Sending } from "./sending.ts";
 
-/**
- * Whose an answer is that names a key: an operation's own, or why not. docs/settling.md has the three cases: alone, follow-up, shared.
- */
+/** Whose an answer is that names a key: an operation's own, or why not. docs/settling.md has the three cases: alone, follow-up, shared. */
 
-/** What stands under the key of an operation. */
+/** All that stands under the key of an operation. */
 export interface WhoseOptions {
   /** The operation's last sending. */
   readonly sending: Sending;
-  /** All that its service sent under the key within a day, in its order. */
+  /** All sendings of its service under the key within a day, in order. */
   readonly under: readonly Sending[];
   readonly rules: SettlingRules;
-  /** What the terminal had under its key right before it was sent: "" for nothing, undefined where that isn't known. */
+  /** What the terminal had under the key right before the sending: "" for nothing, undefined if not known. */
   readonly before: string | undefined;
-  /** The mark of the device that the answer came over, where it is known. */
+  /** The mark of the device that the answer came over, if known. */
   readonly device: string | undefined;
-  /** Another service sent something under the key over that device within a day. */
+  /** True if another service sent something under the key over that device within a day. */
   readonly hasOthers: boolean;
-  /** Records are lost since: what they were about may stand under the key as well. */
+  /** True if records are lost since: their operations may stand under the key as well. */
   readonly lacks: boolean;
 }
 
-/** `all`: whatever the answer proves. `good`: only a good end, and that the terminal has it. Else why nothing counts, in words. */
+/** `all`: whatever the answer proves. `good`: only a good end, and that the terminal has it. Otherwise why nothing counts, in words. */
 export type Whose = { readonly counts: "all" | "good" } | { readonly why: string };
 
 export function whose({ sending, under, rules, before, device, hasOthers, lacks }: WhoseOptions): Whose {
@@ -48,7 +46,7 @@ export function whose({ sending, under, rules, before, device, hasOthers, lacks 
   return because("another operation was sent under its key, and an answer would not say which one it is about");
 }
 
-/** Whether it had ended before a later one was sent, which only one that was sent once surely has. */
+/** True if a sending had ended before the later one was sent, which is certain only of an operation that was sent once. */
 function hadEnded(each: Sending, others: readonly Sending[], { order }: Sending): boolean {
   const same = others.filter(({ sent }) => isSameOperation(sent, each.sent));
   return each.order < order && same.length === 1 && knownOf(same).end !== undefined;

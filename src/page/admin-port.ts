@@ -1,11 +1,11 @@
 import { addressOf } from "./dom.ts";
 
 /**
- * What the page asks of the port that it came from: answers, and the stream of events. All addresses are relative, so that it works
- * below any path of a proxy. Where the port wants a token, the person is asked for it once; it is kept for this tab alone.
+ * The page's requests to the port that it came from: answers, and the stream of events. All addresses are relative, so that it works below
+ * any path of a proxy. If the port wants a token, the person is asked for it once; it is kept for this tab alone.
  *
- * The stream is read by `fetch`, and not by the browser's EventSource: that one can't send a token, and hides the heartbeat, which is
- * the only sign that a quiet connection is alive.
+ * The stream is read by `fetch`, and not by the browser's EventSource: that one can't send a token, and hides the heartbeat, which is the
+ * only sign that a quiet connection is alive.
  */
 
 const tokenKey = "posline-token";
@@ -34,7 +34,7 @@ export interface StreamEvent {
 export class AdminPort {
   readonly #askToken: AskToken;
   #token = keptToken();
-  /** While the person is being asked: every answer that needs the token waits for the same one. */
+  /** Set while the person is being asked: every answer that needs the token waits for the same one. */
   #asking: Promise<void> | undefined;
 
   constructor(askToken: AskToken) {
@@ -42,20 +42,20 @@ export class AdminPort {
   }
 
   /**
-   * A JSON answer.
-   * @throws Error when nothing, or something else, is answered in time.
+   * Fetches a JSON answer.
+   * @throws Error if nothing, or something else, is answered in time.
    */
   async json<T>(path: string, body?: object): Promise<T> {
     const request = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
     const response = await this.#fetch(path, request, () => AbortSignal.timeout(answerMs));
     const text = await response.text();
     if (!response.ok) throw new Error(errorIn(text) ?? `HTTP ${response.status}`);
-    // Its shape is that of this posline's answers: page and port are of one version.
+    // The answer has this shape: page and port are of one version.
     return JSON.parse(text) as T;
   }
 
   /**
-   * Follows the stream for ever: each event, `alive` with each sign of life, and `lost` when there is none, where `isFull` says that
+   * Follows the stream for ever: `event` with each event, `alive` with each sign of life, and `lost` if there is none. `isFull` says that
    * posline answers, but has as many watchers as it takes.
    */
   async follow(seen: { event(event: StreamEvent): void; alive(): void; lost(isFull: boolean): void }): Promise<never> {
@@ -82,7 +82,7 @@ export class AdminPort {
           await response.body?.cancel();
         }
       } catch {
-        // Whatever it was, the stream is lost and opened again.
+        // After any error the stream is lost and opened again.
       } finally {
         clearTimeout(silence);
       }
@@ -95,7 +95,7 @@ export class AdminPort {
     for (;;) {
       const token = this.#token;
       const headers = { ...request.headers, ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }) };
-      // With credentials, the browser would ask for a password by itself.
+      // With credentials allowed, the browser itself would ask the person for a password.
       const response = await fetch(addressOf(path), { ...request, headers, credentials: "omit", signal: signal() });
       if (response.status !== 401) return response;
       await response.body?.cancel();
@@ -114,12 +114,12 @@ export class AdminPort {
     try {
       sessionStorage.setItem(tokenKey, this.#token);
     } catch {
-      // The browser keeps nothing for this page: the token is asked for again when it is loaded again.
+      // A browser that stores nothing for this page: the token is asked for again at the next load.
     }
   }
 }
 
-/** Whether it may be the right one: no token has other characters, and most of those can't be sent in a header. */
+/** True if it may be a token: no token has other characters, and most of those can't be sent in a header. */
 const isToken = (given: string) => /^[\x21-\x7e]+$/.test(given);
 
 function keptToken(): string | undefined {

@@ -1,4 +1,4 @@
-/** What the page reads of the admin port's answers. Fields that it doesn't show are left out; any may be missing in an older posline. */
+/** The admin port's answers, as far as the page reads them. */
 
 export interface Status {
   readonly version: string;
@@ -6,7 +6,7 @@ export interface Status {
   readonly state: string;
   /** Why the next request would not be sent at once; none when all is well. */
   readonly reasons: readonly NotReady[];
-  /** What posline can't know by itself. */
+  /** Facts that keep no till waiting, and should be known. */
   readonly notes: readonly string[];
   readonly lines: Readonly<Record<string, LineStatus>>;
   readonly services: Readonly<Record<string, ServiceStatus>>;
@@ -28,7 +28,7 @@ export interface LineStatus {
 export interface ServiceStatus {
   readonly line: string;
   readonly contract?: string;
-  /** Absent where no terminal is at the other end, as in a gateway. */
+  /** Absent if no terminal is at the other end, as in a gateway. */
   readonly heard?: {
     readonly state: string;
     readonly agoMs?: number;
@@ -39,9 +39,9 @@ export interface ServiceStatus {
 }
 
 export interface JournalStatus {
-  /** `off`, `ok`, or why it can't be written. */
+  /** `off`, `ok`, or why the journal can't be written. */
   readonly state: string;
-  /** False while it has not been read: what was in doubt before the start is not known. */
+  /** False if the journal has not been read: then older operations in doubt are not known. */
   readonly readable?: boolean;
   readonly unknown?: { readonly total: number; readonly newest: readonly UnknownOperation[] };
 }
@@ -68,12 +68,12 @@ export interface NotReady {
 /** An event `exchange`: one phase of one request. */
 export interface ExchangeEvent {
   readonly time: string;
-  /** Another one for each call; a request id may come twice. */
+  /** An id of its own for each call; a request id may come twice. */
   readonly callId: string;
   readonly service: string;
   readonly route: string;
   readonly phase: "waiting" | "sent" | "written" | "replying" | "ended";
-  // Of `ended` alone.
+  // The key, of `ended` alone.
   readonly key?: string;
   readonly outcome?: "answered" | "not-sent" | "unknown";
   readonly reason?: string;
@@ -87,7 +87,7 @@ export interface ExchangeEvent {
   readonly message?: string;
 }
 
-/** `GET /emulator`, where an emulator runs. */
+/** `GET /emulator`, if an emulator runs. */
 export interface EmulatorView {
   readonly now: string;
   readonly forced: readonly {

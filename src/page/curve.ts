@@ -1,7 +1,7 @@
 import { byId, setText } from "./dom.ts";
 import { durationOf, text } from "./texts.ts";
 
-/** The curve of line times: one SVG path, and in words what can be read from it. */
+/** The curve of line times: one SVG path, and its meaning in words. */
 
 const width = 300;
 const height = 60;

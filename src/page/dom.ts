@@ -1,6 +1,6 @@
-/** The few things that the page does with its document. Text gets into it as text alone: nothing here takes HTML. */
+/** The page's few operations on its document. Text gets into it as text alone: nothing here takes HTML. */
 
-/** The element with this id, of a class. @throws Error when the page has none: page and script are not of one version. */
+/** The element with this id, of a class. @throws Error if the page has none: page and script are not of one version. */
 export function byId(id: string): HTMLElement;
 export function byId<T extends Element>(id: string, kind: new () => T): T;
 export function byId(id: string, kind: new () => Element = HTMLElement): Element {
@@ -9,7 +9,7 @@ export function byId(id: string, kind: new () => Element = HTMLElement): Element
   throw new Error(`Cannot show the page: it has no ${kind.name} with the id ${id}: load it again`);
 }
 
-/** A path below the page's own, as `fetch` takes it: relative ones it refuses where a user and a password stand in the address bar. */
+/** The URL of a path below the page's own, for `fetch`, which refuses relative ones if a user and a password stand in the address bar. */
 export const addressOf = (path: string): string => new URL(path, location.origin + location.pathname).href;
 
 export function make<K extends keyof HTMLElementTagNameMap>(
@@ -23,14 +23,14 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** An element whose text is posline's own, or a terminal's: that is English, whatever the page's language is. */
+/** Makes an element with posline's own text, or a terminal's: that is English, whatever the page's language is. */
 export function makeEnglish(tag: "p" | "code", className: string, text: string): HTMLElement {
   const made = make(tag, className, text);
   made.lang = "en";
   return made;
 }
 
-/** Sets an element's text if it is another one: what doesn't change costs nothing and isn't read out again. */
+/** Sets an element's text if it is another one: an unchanged text costs nothing and isn't read out again. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }

@@ -2,9 +2,9 @@ import type { NotReady, Status, UnknownOperation } from "./answers.ts";
 import { make, makeEnglish } from "./dom.ts";
 import { dayAndTime, optionalText, type TextKey, text } from "./texts.ts";
 
-/** What is in doubt, and what posline finds wrong by itself: two lists that change rarely, and are then made anew. */
+/** Operations in doubt, and problems that posline finds by itself: two lists that change rarely, and are then made anew. */
 
-/** Operations of unknown outcome, each with what its contract says to do. */
+/** Operations of unknown outcome, each with the contract's advice. */
 export function doubtsOf({ journal, services }: Status): readonly HTMLElement[] {
   const { unknown, readable } = journal;
   if (unknown === undefined) return [saying("journalOff")];

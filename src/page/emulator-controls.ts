@@ -3,9 +3,9 @@ import type { EmulatorView } from "./answers.ts";
 import { byId, make, setText } from "./dom.ts";
 import { dayAndTime, optionalText, text } from "./texts.ts";
 
-/** The emulator's controls, where one runs: what the next operation or answer is to be, a day later, and a fresh start. */
+/** The emulator's controls, if one runs: the outcome of the next operation or answer, a day later, and a fresh start. */
 
-/** What is offered, as the control API names it; it takes more (docs/emulator.md), with numbers of one's own. */
+/** Outcomes that are offered, as the control API names them; it takes more (docs/emulator.md), with numbers of one's own. */
 const outcomes = ["declined", "cancelled", "in-doubt", "internal-error", "slow:3"];
 const faults = ["no-answer", "late:5000", "corrupt", "truncated", "noise", "twice:0", "unplug:2000"];
 
@@ -34,7 +34,7 @@ export class EmulatorControls {
     });
   }
 
-  /** @param services Those that this posline serves. */
+  /** @param services The services of this posline. */
   show(view: EmulatorView | undefined, services: readonly string[]): void {
     this.#section.hidden = view === undefined;
     if (view === undefined) return;
@@ -57,7 +57,7 @@ export class EmulatorControls {
     setText(byId("emulator-clock"), dayAndTime(new Date(view.now)));
   }
 
-  /** The names of what is offered, in the page's language. */
+  /** Writes the names of the offered outcomes in the page's language. */
   useLanguage(): void {
     const chosen = this.#effect.selectedIndex;
     this.#effect.replaceChildren(group("outcome", outcomes), group("fault", faults));

@@ -3,8 +3,8 @@ import { make, setText } from "./dom.ts";
 import { durationOf, optionalText, text, timeOfDay } from "./texts.ts";
 
 /**
- * The live list: the newest exchange first, each with a bar of where its time went. A row of the page is made once and used again
- * for what stands in that place now, so that a day of exchanges takes no more memory than the first hundred.
+ * The live list: the newest exchange first, each with a bar of where its time went. A row of the page is made once and used again for the
+ * exchange that stands in that place now, so that a day of exchanges takes no more memory than the first hundred.
  */
 
 /** Rows in the list, and line times in the curve. */
@@ -12,18 +12,18 @@ const exchangesMax = 100;
 
 const parts = ["queue", "request", "terminal", "reply"] as const;
 
-/** In which part of its bar an exchange is, by its phase. */
+/** The part of an exchange's bar, by its phase. */
 const partOf = { waiting: 0, sent: 1, written: 2, replying: 3 } as const;
 
 interface Exchange {
-  /** The last that was said of it. */
+  /** The exchange's last event. */
   event: ExchangeEvent;
-  /** By `performance.now()`: when it began, as far as the page knows, and when it reached its present part. */
+  /** By `performance.now()`: when the exchange began, as far as the page knows, and when it reached its present part. */
   readonly beganMs: number;
   partMs: number;
   /** Milliseconds in each part, as far as is known. */
   readonly spent: [number, number, number, number];
-  /** It was under way when the page lost sight of it. */
+  /** True if the exchange was under way when the page lost sight of it. */
   isLost: boolean;
 }
 
@@ -42,16 +42,16 @@ interface Row {
 export class Exchanges {
   readonly #list: HTMLElement;
   readonly #rows: Row[] = [];
-  /** By call, the newest last. */
+  /** Exchanges by call, the newest last. */
   readonly #all = new Map<string, Exchange>();
-  /** Milliseconds on the line of those that ended last, the newest last. */
+  /** Milliseconds on the line of the exchanges that ended last, the newest last. */
   readonly lineTimes: number[] = [];
 
   constructor(list: HTMLElement) {
     this.#list = list;
   }
 
-  /** Whether an exchange of this service is on the line. */
+  /** True if an exchange of this service is on the line. */
   isBusy(service: string): boolean {
     for (const each of this.#all.values()) {
       const { phase } = each.event;
@@ -64,7 +64,7 @@ export class Exchanges {
     return this.#all.size === 0;
   }
 
-  /** @param agoMs How long ago it happened: what was before the page came is told to it all the same. */
+  /** @param agoMs How long ago the event happened: the page is also told events from before it came. */
   take(event: ExchangeEvent, agoMs: number): void {
     const now = performance.now() - agoMs;
     let exchange = this.#all.get(event.callId);
@@ -84,19 +84,19 @@ export class Exchanges {
     }
     if (event.phase !== "ended") return;
     const { queueMs = 0, lineMs = 0, requestMs, terminalMs, replyMs } = event;
-    // Without its parts, an exchange's time on the line is the terminal's: the wire's share isn't known.
+    // Without its parts, an exchange's whole time on the line is the terminal's: the wire's share isn't known.
     const rest = Math.max(0, lineMs - (requestMs ?? 0) - (replyMs ?? 0));
     exchange.spent.splice(0, 4, queueMs, requestMs ?? 0, terminalMs ?? rest, replyMs ?? 0);
     if (lineMs > 0) this.lineTimes.push(lineMs);
     if (this.lineTimes.length > exchangesMax) this.lineTimes.shift();
   }
 
-  /** The end of what is under way may have been missed: posline has begun anew, or the page was away for too long. */
+  /** Marks exchanges under way as lost: their end may have been missed, since posline has begun anew, or the page was away for too long. */
   loseSight(): void {
     for (const each of this.#all.values()) if (isRunning(each)) each.isLost = true;
   }
 
-  /** Writes the list. @param isOld Nothing is heard of posline: what is under way can't be said to be. */
+  /** Writes the list. @param isOld True if nothing is heard of posline: then no exchange is shown as under way. */
   show(isOld: boolean): void {
     const now = performance.now();
     let at = 0;
@@ -171,10 +171,10 @@ const partTimes = ([queue, request, terminal, reply]: Exchange["spent"]) => ({
   reply: durationOf(reply),
 });
 
-/** How long a bar is: by the logarithm, so that both 5 ms and a timeout of 30 s can be seen. */
+/** The length of a bar: by the logarithm, so that both 5 ms and a timeout of 30 s can be seen. */
 const barShare = (ms: number) => (ms <= 0 ? 0 : Math.min(1, Math.log10(1 + ms) / Math.log10(120_000)));
 
-/** Level, sign and words for how an exchange does. */
+/** Level, sign and words for the state of an exchange. */
 function verdictOf({ event, isLost }: Exchange, isOld: boolean): readonly [string, string, string] {
   const { phase, outcome, reason, status, code } = event;
   if (phase !== "ended") {

@@ -9,17 +9,17 @@ import { Terminals } from "./terminals.ts";
 import { type Language, languages, preferredLanguage, rememberLanguage, text, timeOfDay, useLanguage } from "./texts.ts";
 
 /**
- * The status page of a running posline, for the person at the counter, the technician, and who writes the till: is each terminal
- * there, what is happening, what is in doubt and what to do. It reads the admin port as any program does, and knows nothing else.
+ * The status page of a running posline, for the person at the counter, the technician, and the till's developer: is each terminal there,
+ * what is happening, what is in doubt and what to do. The page reads the admin port as any program does, and knows nothing else.
  *
- * What happens comes by the stream of events and is on the screen with the next frame. What is so is asked for when the stream says
- * that it has changed, and now and then. When posline isn't heard, the page says so at once, and shows nothing as if it were so now.
+ * Events come by the stream and are on the screen with the next frame. The present state is asked for when the stream says that it has
+ * changed, and now and then. If posline isn't heard, the page says so at once, and shows nothing as if it were so now.
  */
 
-/** Milliseconds from an event to the question what is so now: those that come together are answered by one. */
+/** Milliseconds from an event to the question for the present state: events that come together are answered by one. */
 const askSoonMs = 200;
 
-/** The same after an exchange, of which the list has everything but the counters. */
+/** Milliseconds to that question after an exchange, of which the list has everything but the counters. */
 const askLaterMs = 2_000;
 
 /** Milliseconds between two questions while nothing happens. */
@@ -32,7 +32,7 @@ const statusMsMax = askIdleMs + answerMs + 1_000;
 interface Greeting {
   readonly version: string;
   readonly time: string;
-  /** Events that follow and are from before. */
+  /** Count of the events that follow and are from before. */
   readonly missed: number;
 }
 
@@ -42,7 +42,7 @@ class Page {
   readonly #terminals = new Terminals(byId("terminals"));
   readonly #curve = new Curve();
   readonly #emulator = new EmulatorControls(this.#port);
-  /** What this port has: a bridge has status and events, `posline emulate` an emulator alone. */
+  /** The paths of this port: a bridge has status and events, `posline emulate` an emulator alone. */
   #paths: readonly string[] = [];
   /** Another posline may have the port by now, which has other paths. */
   #arePathsOld = true;
@@ -53,21 +53,21 @@ class Page {
   #statusMs = 0;
   readonly #repliedMs = new Map<string, number>();
   #lastNews: Date | undefined;
-  /** The stream has ended, and has not begun anew. */
+  /** True if the stream has ended, and has not begun anew. */
   #isStreamLost = false;
-  /** It is refused, as others watch: what is so can be asked all the same. */
+  /** True if the stream is refused, as others watch: the state can be asked for all the same. */
   #isStreamFull = false;
-  /** The last question was not answered. */
+  /** True if the last question was not answered. */
   #isUnanswered = false;
   #lastId = "";
-  /** What the stream still sends of what was before its greeting, and when that was by the box's clock. */
+  /** Count of old events that the stream still sends after its greeting, and when the greeting was by the box's clock. */
   #missed = 0;
   #greetedMs = 0;
   #isDrawn = true;
   #askTimer: ReturnType<typeof setTimeout> | undefined;
   #askDueMs = Number.POSITIVE_INFINITY;
   #isAsking = false;
-  /** Something changed while it was being asked: the answer may be from before. */
+  /** True if something changed while a question was out: the answer may be from before. */
   #isAskedAgain = false;
 
   async run(): Promise<void> {
@@ -79,7 +79,7 @@ class Page {
     this.#askIn(0);
   }
 
-  /** Learns what this port has, and follows its events from the first time that it has any. */
+  /** Learns the paths of this port, and follows its events from the first time that it has any. */
   async #learnPaths(): Promise<void> {
     this.#arePathsOld = false;
     const { paths } = await this.#port.json<{ paths: readonly string[] }>("page/paths.json");
@@ -99,7 +99,7 @@ class Page {
     });
   }
 
-  /** Whether what is on the page may be over: nothing is heard, or no answer came for longer than one takes. */
+  /** True if the shown state may be over: nothing is heard, or no answer came for longer than one takes. */
   get #isLost(): boolean {
     const isStreamLost = this.#isStreamLost && !this.#isStreamFull && this.#paths.includes("/events");
     return isStreamLost || this.#isUnanswered || performance.now() - this.#statusMs > statusMsMax;
@@ -110,7 +110,7 @@ class Page {
     chooser.append(...Object.entries(languages).map(([name, words]) => new Option(words, name)));
     chooser.value = document.documentElement.lang;
     chooser.addEventListener("change", () => {
-      // Its values are the languages' own names.
+      // The chooser's values are the languages' own names.
       const language = chooser.value as Language;
       rememberLanguage(language);
       void this.#useLanguage(language);
@@ -138,7 +138,7 @@ class Page {
       this.#isStreamLost = false;
       this.#isStreamFull = false;
       this.#arePathsOld = true;
-      // What is on the page may be from before it was lost: only an answer shows what is so.
+      // The shown state may be from before the loss: only an answer shows the present one.
       this.#isUnanswered = this.#status !== undefined;
       this.#askIn(0);
       return;
@@ -161,7 +161,7 @@ class Page {
     requestAnimationFrame(() => this.#draw());
   }
 
-  /** Asks what is so now, in this many milliseconds at the latest. */
+  /** Asks for the present state, in this many milliseconds at the latest. */
   #askIn(ms: number): void {
     const dueMs = performance.now() + ms;
     if (dueMs >= this.#askDueMs) return;
@@ -199,7 +199,7 @@ class Page {
     return this.#paths.includes(path) ? this.#port.json<T>(path.slice(1)) : undefined;
   }
 
-  /** Writes what only an answer changes. */
+  /** Writes the parts that only an answer changes. */
   #showAnswers(): void {
     const status = this.#status;
     this.#emulator.show(this.#emulatorView, Object.keys(status?.services ?? {}));
@@ -213,7 +213,7 @@ class Page {
     showList("counters", countersOf(status));
   }
 
-  /** Writes what changes by itself or by the stream. */
+  /** Writes the parts that change by themselves or by the stream. */
   #draw(): void {
     this.#isDrawn = true;
     const main = byId("main");
@@ -246,7 +246,7 @@ class Page {
   }
 }
 
-/** Whether events were missed between these two, by their ids: `<process>-<count>`. */
+/** True if events were missed between these two, by their ids: `<process>-<count>`. */
 function isGap(before: string, id: string, step: 0 | 1): boolean {
   const [process, count] = id.split("-");
   const [processBefore, countBefore] = before.split("-");
@@ -294,7 +294,7 @@ function countersOf({ services, lines }: Status): readonly HTMLElement[] {
   );
 }
 
-/** Puts these into a list, if they say anything else than what stands there: a reader's place in it isn't lost each time. */
+/** Puts elements into a list, if their text differs from the shown: a reader's place in it isn't lost each time. */
 function showList(id: string, items: readonly HTMLElement[]): void {
   const list = byId(id);
   const made = make("ul", "", ...items);

@@ -2,9 +2,9 @@ import type { ServiceStatus, Status } from "./answers.ts";
 import { make, makeEnglish, setText } from "./dom.ts";
 import { agoText, text, timeOfDay } from "./texts.ts";
 
-/** Whether each terminal is there: a card for each service, in words that can be read across a counter. */
+/** The state of each terminal: a card for each service, in words that can be read across a counter. */
 
-/** What a card says, from good to bad. Of `old`, nothing was heard for a while: what was known may be over. */
+/** A card's level, from good to bad. `old`: nothing was heard for a while, and the last state may be over. */
 type Level = "good" | "now" | "wait" | "bad" | "old";
 
 /** Each state of a terminal with its level and sign; its words are in the files of texts. */
@@ -33,14 +33,14 @@ interface Card {
   detailsText: string;
 }
 
-/** What the cards are made of. */
+/** The data that the cards are made of. */
 export interface TerminalsNow {
   readonly status: Status;
   /** When the status came, by `performance.now()`. */
   readonly askedMs: number;
-  /** Set while nothing is heard of posline: since when. */
+  /** Since when nothing is heard of posline; undefined if it is. */
   readonly lostSince: Date | undefined;
-  /** By `performance.now()`: when a service replied last, as the stream had it. */
+  /** When each service replied last by the stream, by `performance.now()`. */
   readonly repliedMs: ReadonlyMap<string, number>;
   readonly isBusy: (service: string) => boolean;
 }
@@ -136,7 +136,7 @@ function heardText(name: string, { heard }: ServiceStatus, { askedMs, repliedMs 
   return lastMs === Number.NEGATIVE_INFINITY ? text("heardNever") : text("heard", { ago: agoText(performance.now() - lastMs) });
 }
 
-/** Why it is so and what to do, in posline's words, where something is wrong. */
+/** Posline's reason and cure, if something is wrong. */
 function detailsOf(known: TerminalState, name: string, service: ServiceStatus, { status }: TerminalsNow) {
   if (known === "ready" || known === "busy" || known === "unproven") return {};
   const found = status.reasons.find(

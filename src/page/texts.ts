@@ -46,7 +46,7 @@ export async function useLanguage(language: Language): Promise<void> {
   if (!response.ok) throw new Error(`Cannot show the page in ${languages[language]}: HTTP ${response.status}`);
   // The file has the keys of en.json: a test compares them.
   texts = (await response.json()) as typeof english;
-  // Times as the browser has them, where it has this language.
+  // Times in the browser's own form, if it has this language.
   const locale = navigator.languages.find((name) => name.startsWith(language)) ?? language;
   clock = new Intl.DateTimeFormat(locale, { timeStyle: "medium" });
   dateAndTime = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" });
@@ -85,6 +85,6 @@ export function durationOf(ms: number): string {
   return text("h", { n: Math.round(ms / 3_600_000) });
 }
 
-/** How long ago, in whole seconds: it is written anew each second. */
+/** Words for how long ago something was, in whole seconds: they are written anew each second. */
 export const agoText = (ms: number): string =>
   ms < 1_500 ? text("justNow") : text("ago", { time: durationOf(Math.round(ms / 1_000) * 1_000) });

@@ -1,6 +1,6 @@
 /**
- * What bytes look like that are not an answer. Each fault of a serial line has a look of its own; this is what an experienced
- * eye sees in a hex dump.
+ * The look of bytes that are not an answer. Each fault of a serial line has a look of its own; an experienced eye sees the same in a hex
+ * dump.
  */
 export type BytePattern =
   | "echo"
@@ -12,7 +12,7 @@ export type BytePattern =
   | "break"
   | "unknown";
 
-/** Bytes of what was sent that must come back to be called an echo: fewer may come by chance. */
+/** Bytes of a sent frame that must come back to be called an echo: fewer may come by chance. */
 const echoBytes = 6;
 
 /**
@@ -31,13 +31,13 @@ export function bytePatternOf(bytes: Buffer, sent: readonly Buffer[]): BytePatte
   return looksSampled(bytes) ? "other baud rate" : "unknown";
 }
 
-/** Whether a line of text in them is what a computer's console begins with: its system's name, a prompt for a login, or a shell's. */
+/** True if a line of text in the bytes begins as a computer's console does: its system's name, a prompt for a login, or a shell's. */
 export function isConsole(bytes: Buffer): boolean {
   const text = bytes.toString("latin1");
   return /(?:^|[\r\n])(?:Debian|Raspbian|Ubuntu|[\w.-]+ login:|Password:|\[?[\w-]+@[\w.-]+[: ].*[#$] $)/.test(text);
 }
 
-/** The line gives back what is sent into it: whole, or the beginning of it where its other end swallows some bytes. */
+/** True if the line gives back what is sent into it: the whole frame, or its beginning if the other end swallows some bytes. */
 function isEcho(bytes: Buffer, frame: Buffer): boolean {
   if (bytes.includes(frame)) return true;
   const payload = frame.subarray(frame[0] === 2 ? 1 : 4, -echoBytes);
@@ -51,8 +51,8 @@ function mostlyText(bytes: Buffer): boolean {
 }
 
 /**
- * Bytes sampled at another rate: runs of ones and zeros instead of letters. Slower bits read fast give few bits that change,
- * faster bits read slowly leave mostly set ones, for the stop bits and the idle line are ones.
+ * True if the bytes look sampled at another rate: runs of ones and zeros instead of letters. Slower bits read fast give few changes; faster
+ * bits read slowly leave mostly set ones, since the stop bits and the idle line are ones.
  */
 function looksSampled(bytes: Buffer): boolean {
   if (bytes.length < 2) return false;

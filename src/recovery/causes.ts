@@ -1,17 +1,123 @@
+import type { LineConfig } from "../config/config.ts";
 import type { ServiceName } from "../core/call.ts";
 import { quoted } from "../core/shell-text.ts";
 import type { Cause } from "../device/open-errors.ts";
+import { otherReading } from "../wire/crc16.ts";
 import type { Framing } from "../wire/decoded.ts";
+import type { BytePattern } from "./byte-patterns.ts";
 
 /**
- * The likeliest causes of a service that does not answer, or not as its contract says, in words, and what to do: the one place for these
- * words, so that log, status, answer 503 and `posline doctor` say the same of the same trouble. Where they know of different steps to find
- * out more, they name those.
+ * The likeliest causes of a service that does not answer, or not as its contract says, and what to do: the one list of these words, so that
+ * log, status, answer 503 and `posline doctor` say the same of the same trouble.
  */
+
+/** What comes in place of an answer. The doctor knows bytes by their look; a running line knows frames and what is wrong with them. */
+export type Symptom = BytePattern | "other crc16" | "checksum" | "noise" | "babble" | "late";
+
+/** The line in trouble. */
+export interface TroubledLine {
+  readonly name: string;
+  readonly config: Pick<LineConfig, "path" | "baudRate" | "crc16">;
+  /** The doctor has tried all usual speeds and both readings of CRC16, so no cure advises to. */
+  readonly scanned?: boolean;
+}
 
 const cause = (what: string, cure: string): Cause => ({ cause: what, cure });
 
-/** It had nothing to answer yet. */
+const numbered = (steps: readonly string[]) => steps.map((step, index) => `${index + 1}. ${step}`).join("; ");
+
+/** The command that finds out more. While posline has the device, the doctor also says how to stop it for a test of the terminal. */
+export const doctorFor = (line: string) => `posline doctor --line ${quoted(line)}`;
+
+/** The command that shows the bytes of a line which posline can make nothing of. */
+export const rawTap = ({ config }: TroubledLine) => `posline tap --raw --line ${quoted(config.path)}`;
+
+const compareBits = "compare parity, dataBits and stopBits with the terminal's menu";
+
+/** The cause that a symptom stands for. */
+export function likelyCause(symptom: Symptom, line: TroubledLine): Cause {
+  const { name, config, scanned = false } = line;
+  switch (symptom) {
+    case "login prompt":
+      return cause(
+        "a login prompt comes: the other end is a computer's console, not a terminal",
+        "plug the cable into the terminal's port for a till (ECR), or switch the console off there",
+      );
+    case "echo":
+      return cause(
+        "what was sent comes back: no terminal answers",
+        "check the plug and the cable (RX and TX are joined), and that a terminal is at the other end, not a computer's console",
+      );
+    case "at commands":
+      return cause(
+        "AT commands come: ModemManager, here or at the other end, takes the line for a modem",
+        "sudo systemctl disable --now ModemManager, on each computer of this line",
+      );
+    case "text":
+      return cause(
+        "text comes that is not an answer: a scanner, scale or modem, or a terminal set to another protocol",
+        numbered([`${rawTap(line)} shows what it sends`, ecrProtocol]),
+      );
+    case "break":
+      return cause(
+        "only zeros come: the line is held down (a break)",
+        numbered(["switch the terminal on", "check the cable: its RX wire may be grounded"]),
+      );
+    case "other crc16": {
+      const other = otherReading(config.crc16);
+      const cure = `set "crc16": "${other}" for line ${name} in the configuration, then sudo systemctl reload posline`;
+      return cause(`the terminal uses the CRC-16/${other.toUpperCase()} checksum`, cure);
+    }
+    case "damaged answer":
+    case "checksum":
+      return cause(
+        "answers come damaged, or with a wrong checksum: bytes are lost or changed on the way",
+        "try another cable and adapter, away from mains wires; compare parity and dataBits with the terminal's",
+      );
+    case "other baud rate":
+      return cause(`bytes come that were sent at another speed than ${config.baudRate} baud`, findSpeed(name, scanned));
+    case "late":
+      return cause("answers come too late", "look at the terminal's screen: it may be busy or starting");
+    default:
+      return cause(
+        "bytes come that are not an answer: wrong speed, or another device?",
+        numbered([findSpeed(name, scanned), compareBits, `${rawTap(line)} shows what comes`]),
+      );
+  }
+}
+
+const ecrProtocol = "choose the till (ECR) protocol for this port in the terminal's menu";
+
+const findSpeed = (line: string, scanned: boolean) =>
+  scanned
+    ? "look the speed up in the terminal's menu, and set it as baudRate"
+    : `${doctorFor(line)} --scan finds the speed to set as baudRate`;
+
+/**
+ * The cause of a line on which not one byte comes back.
+ * @param hasCrc16 True if a silent service has a CRC16, of which there are two readings.
+ * @param otherLines Lines whose terminal may be at this cable: a terminal hears nothing in what is meant for another kind.
+ */
+export function silent(
+  { name, config, scanned = false }: TroubledLine,
+  hasCrc16: boolean,
+  otherLines: readonly string[] = [],
+): Cause {
+  const swap = "follow the cable to its terminal, and swap the cables, or the lines' paths in the configuration";
+  const scan = `${doctorFor(name)} --scan tries the usual speeds beside ${config.baudRate} baud${hasCrc16 ? ", and both CRC16" : ""}`;
+  const steps = [
+    "switch the terminal on and wait for its idle screen",
+    "check the cable, and try the other kind (straight or null modem)",
+    ...(otherLines.length === 0
+      ? []
+      : [`see whether the terminal of line ${otherLines.join(" or ")} is at this cable: ${swap}`]),
+    scanned ? compareBits : scan,
+    ecrProtocol,
+  ];
+  return cause("the terminal does not answer, and not one byte comes back", numbered(steps));
+}
+
+/** The cause while nothing was asked yet, so that a silence means nothing. */
 export function notAsked(service: string): Cause {
   return cause(
     `${service} has not answered since the line opened`,
@@ -19,27 +125,13 @@ export function notAsked(service: string): Cause {
   );
 }
 
-/** What finds out more. It says too how to stop the posline that has the device, which has to let go of it for a test of the terminal. */
-export const doctorFor = (line: string) => `posline doctor --line ${quoted(line)}`;
-
-/** Not one byte comes back. @param steps What to do once the terminal is on and the cable is right. */
-export function silent(steps: readonly string[]): Cause {
-  const first = [
-    "switch the terminal on and wait for its idle screen",
-    "check the cable, and try the other kind (straight or null modem)",
-  ];
-  return cause("the terminal does not answer, and not one byte comes back", numbered([...first, ...steps]));
-}
-
-const numbered = (steps: readonly string[]) => steps.map((step, index) => `${index + 1}. ${step}`).join("; ");
-
-/** What stands for an answer that is neither an error nor of the shape that the contract gives it. */
+/** Words for an answer that is neither an error nor of the shape that the contract gives it. */
 export const otherThanContract = "something that its contract doesn't have";
 
-/** What stands for an error. @param code Its own, where it has one. */
+/** Words for an error. @param code The error's own, if it has one. */
 export const refusalWords = (code: number | undefined) => (code === undefined ? "an error" : `code ${code}`);
 
-/** It answers, wrongly. Of an error to what fiscal is asked the sign is the reason as a rule (fiscal.md, Errors, code 1). */
+/** The cause of a wrong answer to posline's own question. An error of fiscal mostly means a wrong sign (fiscal.md, Errors, code 1). */
 export function refused(
   { name, framing }: { readonly name: ServiceName; readonly framing: Framing },
   withWhat: string,
@@ -54,13 +146,12 @@ export function refused(
   return cause(what, cure);
 }
 
-/** It speaks, and not as the contract says. */
 function otherVersion(line: string): string {
   const tap = `posline tap --line ${quoted(line)}`;
   return `ask the terminal's vendor whether its firmware is of the contract's version; ${tap} shows what it answers`;
 }
 
-/** Other services of the line answer, and this one does not. */
+/** The cause if other services of the line answer, and this one does not. */
 export function notServed(service: string): Cause {
   return cause(
     `${service} does not answer, though another service on this line does`,
@@ -68,7 +159,7 @@ export function notServed(service: string): Cause {
   );
 }
 
-/** Another service answered right before: either this one is off, or the terminal since then. */
+/** The cause if another service answered right before: either this one is off, or the terminal since then. */
 export function maybeNotServed(service: string): Cause {
   return cause(
     `${service} does not answer, though another service on this line did right before`,
@@ -76,68 +167,10 @@ export function maybeNotServed(service: string): Cause {
   );
 }
 
-/** A computer asks for a name. */
-export function asksToLogIn(): Cause {
-  const cure = "plug the cable into the terminal's port for a till (ECR), or switch the console off there";
-  return cause("a login prompt comes: the other end is a computer's console, not a terminal", cure);
-}
-
-/** What is sent comes back, whatever else does. */
+/** The cause if what is sent comes back, and answers come too. */
 export function echoes(): Cause {
   const cure =
     "nothing is to be done while calls are answered: a two-wire adapter (RS-485) hears itself, unless its echo is switched off; " +
     "if none is, check the plug and the cable (RX and TX are joined)";
   return cause("what is sent comes back, and is ignored", cure);
-}
-
-/** What is sent comes back, and no answer. */
-export function onlyEchoes(): Cause {
-  const cure =
-    "check the plug and the cable (RX and TX are joined), and that a terminal is at the other end, and no computer's console";
-  return cause("what was sent comes back: no terminal answers", cure);
-}
-
-/** Answers come, by the other reading of CRC16. */
-export function otherCrc16(line: string, reading: "arc" | "umts"): Cause {
-  const cure = `set "crc16": "${reading}" for line ${line} in the configuration, then sudo systemctl reload posline`;
-  return cause(`the terminal uses the CRC-16/${reading.toUpperCase()} checksum`, cure);
-}
-
-/** Answers come whose checksum is wrong by any reading, or pieces of them. */
-export function damages(): Cause {
-  const cure = "try another cable and adapter, away from mains wires; compare parity and dataBits with the terminal's";
-  return cause("answers come damaged, or with a wrong checksum: bytes are lost or changed on the way", cure);
-}
-
-/** Bytes come, and they are not frames. @param steps How to find out more. */
-export function garbles(steps: readonly string[]): Cause {
-  return cause("bytes come that are not an answer: wrong speed, or another device?", steps.join("; "));
-}
-
-/** What comes was sent at another speed. @param cure How to find it. */
-export function otherSpeed(baudRate: number, cure: string): Cause {
-  return cause(`bytes come that were sent at another speed than ${baudRate} baud`, cure);
-}
-
-/** A modem's language comes. */
-export function commandsModem(): Cause {
-  const cure = "sudo systemctl disable --now ModemManager, on each computer of this line";
-  return cause("AT commands come: ModemManager, here or at the other end, takes the line for a modem", cure);
-}
-
-/** Text comes. @param tap The command that shows it. */
-export function speaksText(tap: string): Cause {
-  const cure = `1. ${tap} shows what it sends; 2. choose the till (ECR) protocol for this port in the terminal's menu`;
-  return cause("text comes that is not an answer: a scanner, scale or modem, or a terminal set to another protocol", cure);
-}
-
-/** Only zeros come. */
-export function holdsDown(): Cause {
-  const cure = "1. switch the terminal on; 2. check the cable: its RX wire may be grounded";
-  return cause("only zeros come: the line is held down (a break)", cure);
-}
-
-/** Whole answers come, to nothing that is asked now. */
-export function late(): Cause {
-  return cause("answers come too late", "look at the terminal's screen: it may be busy or starting");
 }

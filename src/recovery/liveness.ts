@@ -1,4 +1,3 @@
-import type { LineConfig } from "../config/config.ts";
 import type { ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import type { JsonObject } from "../core/json-object.ts";
@@ -7,35 +6,32 @@ import { otherReading } from "../wire/crc16.ts";
 import type { Discard, Framing } from "../wire/decoded.ts";
 import { isConsole } from "./byte-patterns.ts";
 import {
-  asksToLogIn,
-  damages,
   doctorFor,
   echoes,
-  garbles,
-  late,
+  likelyCause,
   maybeNotServed,
   notAsked,
   notServed,
-  onlyEchoes,
-  otherCrc16,
   otherThanContract,
   refusalWords,
   refused,
+  type Symptom,
   silent,
+  type TroubledLine,
 } from "./causes.ts";
 import { evidenceMs, silentWarnMs } from "./limits.ts";
 import type { LineService } from "./standing.ts";
 
 /**
- * Whether the terminal behind a line is there. A clean line does not prove it: silence proves that no late answer comes, and no
- * terminal. The proof is a reply of the service itself, since the opening and since the last question that stayed unanswered.
+ * Whether the terminal behind a line is there. A clean line does not prove it: silence proves that no late answer comes, but not that a
+ * terminal is there. The proof is a reply of the service itself, since the opening and since the last question that stayed unanswered.
  *
- * It sends nothing, has no clock, and decides nothing about calls: those are sent on a clean line, since a terminal may answer them
+ * Liveness sends nothing, has no clock, and decides nothing about calls: those are sent on a clean line, since a terminal may answer them
  * and no probe. Readiness, log, status and doctor go by it.
  */
 
 /**
- * `heard`: it replied, and to all that was asked since. `unheard`: it did not reply since the opening, or to what was asked last.
+ * `heard`: the service replied, and to all that was asked since. `unheard`: it did not reply since the opening, or to what was asked last.
  * `unproven`: it did not reply yet, and posline asks it nothing by itself (`"recovery": "quiet"`, or fiscal without a merchantId).
  */
 export type LivenessState = "heard" | "unheard" | "unproven";
@@ -44,19 +40,27 @@ export type LivenessState = "heard" | "unheard" | "unproven";
 export interface ServiceLiveness {
   readonly service: ServiceName;
   readonly state: LivenessState;
-  /** When it replied last, on `nowMs`'s scale; undefined when it did not since the opening. */
+  /** When the service replied last, on `nowMs`'s scale; undefined if it did not since the opening. */
   readonly heardMs: number | undefined;
-  /** Why it is probably unheard, and what to do; undefined while it isn't. */
+  /** Why the service is probably unheard, and what to do; undefined unless it is. */
   readonly cause: Cause | undefined;
-  /** It answers posline's question, by which its line is proven clean, wrongly: what that is likely to mean, and what to do. */
+  /** The likely meaning of a wrong answer to the question that proves the line clean, and what to do; undefined unless there is one. */
   readonly refusal: Cause | undefined;
 }
 
 /**
- * What came in place of a reply, the most telling first. Bytes of a wrong speed now and then look like a frame with a wrong checksum, so
+ * Symptoms in place of a reply, the most telling first. Bytes of a wrong speed now and then look like a frame with a wrong checksum, so
  * noise beside those tells more than they do.
  */
-const evidences = ["login prompt", "echo", "other crc16", "noise", "checksum", "late", "babble"] as const;
+const evidences = [
+  "login prompt",
+  "echo",
+  "other crc16",
+  "noise",
+  "checksum",
+  "late",
+  "babble",
+] as const satisfies readonly Symptom[];
 
 export type Evidence = (typeof evidences)[number];
 
@@ -67,13 +71,13 @@ export interface LivenessSnapshot {
     readonly heardMs?: number | undefined;
     readonly silentSinceMs?: number | undefined;
     readonly isReported: boolean;
-    /** Absent where it wasn't, as in recordings made before it was noted. */
+    /** Absent if false. */
     readonly wasReported?: boolean | undefined;
     readonly refusedWith?: string | undefined;
   }[];
-  /** When each kind came last. */
+  /** When each symptom came last. */
   readonly evidence: readonly (readonly [Evidence, number])[];
-  /** Absent where it doesn't, as in recordings made before it was noted. */
+  /** Absent if false. */
   readonly echoes?: true | undefined;
 }
 
@@ -82,38 +86,33 @@ interface Service {
   readonly framing: Framing;
   readonly isProbed: boolean;
   heardMs: number | undefined;
-  /** Since when it owes the answer to a question of posline's, or to a call that timed out; undefined while it doesn't. */
+  /** Since when the service owes the answer to a question of posline's, or to a call that timed out; undefined if it doesn't. */
   silentSinceMs: number | undefined;
   isReported: boolean;
-  /** It was reported before the opening, and hasn't replied since. */
+  /** True if the service was reported before the opening, and hasn't replied since. */
   wasReported: boolean;
-  /** What came in place of the answer to posline's question, in words. */
+  /** Words for what came in place of the answer to posline's question. */
   refusedWith: string | undefined;
 }
 
-/** What is reported of a service that stops to reply, and that replies again. */
+/** Told when a service stops replying, and when it replies again. */
 export interface LivenessReport {
   unheard(service: ServiceName, cause: Cause): void;
   heardAgain(service: ServiceName): void;
-  /** The line gives back what is sent: said once an opening. */
+  /** Called once an opening, if the line gives back what is sent. */
   echoes(cause: Cause): void;
 }
 
-export interface LivenessLine {
-  readonly name: string;
-  readonly config: Pick<LineConfig, "baudRate" | "crc16">;
-}
-
 export class Liveness {
-  readonly #line: LivenessLine;
+  readonly #line: TroubledLine;
   readonly #services: readonly Service[];
   readonly #report: LivenessReport;
-  /** When each kind came last. */
+  /** When each symptom came last. */
   readonly #evidence = new Map<Evidence, number>();
-  /** It has given back what was sent on this opening. */
+  /** True if the line has given back what was sent on this opening. */
   #echoes = false;
 
-  constructor(line: LivenessLine, services: readonly LineService[], report: LivenessReport) {
+  constructor(line: TroubledLine, services: readonly LineService[], report: LivenessReport) {
     this.#line = line;
     this.#report = report;
     this.#services = services.map(({ service, framing, probe }) => ({
@@ -128,7 +127,7 @@ export class Liveness {
     }));
   }
 
-  /** All that it knows, as data from which another goes on: a recording begins with it. */
+  /** All that is known, as data from which another Liveness goes on: a recording begins with it. */
   get state(): LivenessSnapshot {
     return {
       services: this.#services.map(({ name, heardMs, silentSinceMs, isReported, wasReported, refusedWith }) => ({
@@ -154,7 +153,7 @@ export class Liveness {
     this.#echoes = echoes === true;
   }
 
-  /** Another device may be there now: nothing is known of it yet. */
+  /** Forgets all: another device may be there now. */
   opened(): void {
     this.#evidence.clear();
     this.#echoes = false;
@@ -167,7 +166,7 @@ export class Liveness {
     }
   }
 
-  /** A reply of this service came: its answer, an error too. */
+  /** Takes a reply of this service, an error too. */
   heard(name: ServiceName, now: number): void {
     const service = this.#serviceOf(name);
     if (service === undefined) return;
@@ -180,13 +179,16 @@ export class Liveness {
     this.#report.heardAgain(name);
   }
 
-  /** It answered the question by which it is proven in step. */
+  /** Takes a right answer to the question that proves the service in step. */
   probed(name: ServiceName): void {
     const service = this.#serviceOf(name);
     if (service !== undefined) service.refusedWith = undefined;
   }
 
-  /** The same with something else: an error, or what its contract doesn't have; `reply` is undefined when that is not a JSON object. */
+  /**
+   * Takes a wrong answer to the question that proves the service in step: an error, or what the contract doesn't have.
+   * @param reply undefined if the answer is not a JSON object.
+   */
   refused(name: ServiceName, reply: JsonObject | undefined): void {
     const service = this.#serviceOf(name);
     if (service === undefined) return;
@@ -195,7 +197,7 @@ export class Liveness {
     service.refusedWith = reply?.["status"] === "error" ? words() : otherThanContract;
   }
 
-  /** What the first of these services answers in place of what would prove its line clean; undefined where none does. */
+  /** The first wrong answer among these services to the question that proves a line clean; undefined if there is none. */
   refusal(names: readonly ServiceName[]): Cause | undefined {
     return this.#services.flatMap((each) => (names.includes(each.name) ? (this.#refusalOf(each) ?? []) : []))[0];
   }
@@ -217,7 +219,7 @@ export class Liveness {
     ];
   }
 
-  /** It was asked, and has not replied yet. What came long before says nothing of that. */
+  /** Notes that a service was asked and has not replied yet. Symptoms from long before say nothing of that. */
   unanswered(name: ServiceName, sinceMs: number): void {
     const service = this.#serviceOf(name);
     if (service !== undefined) service.silentSinceMs ??= sinceMs;
@@ -237,14 +239,14 @@ export class Liveness {
     this.#evidence.set(kind, now);
   }
 
-  /** What was sent came back. */
+  /** Notes that what was sent came back. */
   echoed(now: number): void {
     this.#evidence.set("echo", now);
     if (!this.#echoes) this.#report.echoes(echoes());
     this.#echoes = true;
   }
 
-  /** When something is to be reported; Infinity when nothing is. */
+  /** When something is to be reported; Infinity if nothing is. */
   get reportDueMs(): number {
     let due = Number.POSITIVE_INFINITY;
     for (const { isReported, silentSinceMs } of this.#services) {
@@ -259,11 +261,11 @@ export class Liveness {
       const { name, isReported, silentSinceMs } = service;
       if (isReported || silentSinceMs === undefined || now < silentSinceMs + silentWarnMs) continue;
       service.isReported = true;
-      this.#report.unheard(name, this.#causeOf(service));
+      this.#report.unheard(name, this.#likelyCause(service));
     }
   }
 
-  /** Since when a service that was reported answers nothing, and what says why; undefined of one that isn't known to be silent. */
+  /** Since when a reported service answers nothing, and which command says why; undefined of a service that isn't known to be silent. */
   silence(name: ServiceName, now: number): string | undefined {
     const { isReported = false, silentSinceMs } = this.#serviceOf(name) ?? {};
     if (!isReported || silentSinceMs === undefined) return undefined;
@@ -271,19 +273,19 @@ export class Liveness {
   }
 
   /**
-   * The cause that was reported of a service that is still silent, as it is now; undefined while there is none.
-   * @param among Only of these; of all where absent.
+   * The present cause of a service that was reported and is still silent; undefined if there is none.
+   * @param among Only these services; all if absent.
    */
   trouble(among?: readonly ServiceName[]): Cause | undefined {
     const service = this.#services.find(({ isReported, name }) => isReported && (among?.includes(name) ?? true));
-    return service === undefined ? undefined : this.#causeOf(service);
+    return service === undefined ? undefined : this.#likelyCause(service);
   }
 
-  /** How each service of the line does. */
+  /** The state of each service of the line. */
   view(): readonly ServiceLiveness[] {
     return this.#services.map((service) => {
       const state = stateOf(service);
-      const cause = state === "unheard" ? this.#causeOf(service) : undefined;
+      const cause = state === "unheard" ? this.#likelyCause(service) : undefined;
       const { name, heardMs } = service;
       return { service: name, state, heardMs, cause, refusal: this.#refusalOf(service) };
     });
@@ -293,42 +295,18 @@ export class Liveness {
     return this.#services.find((service) => service.name === name);
   }
 
-  /** What is likeliest, by what came in the last moments. */
-  #causeOf(service: Service): Cause {
-    const { name, config } = this.#line;
-    const { silentSinceMs } = service;
-    const speed = `baudRate ${config.baudRate}`;
-    if (silentSinceMs === undefined) return notAsked(service.name);
-    switch (evidences.find((kind) => this.#evidence.has(kind))) {
-      case "login prompt":
-        return asksToLogIn();
-      case "echo":
-        return onlyEchoes();
-      case "other crc16":
-        return otherCrc16(name, otherReading(config.crc16));
-      case "checksum":
-        return damages();
-      case "noise":
-      case "babble":
-        return garbles([
-          `compare baudRate ${config.baudRate}, parity and dataBits with the terminal's`,
-          `${doctorFor(name)} says how to see what comes`,
-        ]);
-      case "late":
-        return late();
-      default:
-        if (this.#services.some((other) => answersBeside(other, silentSinceMs))) return notServed(service.name);
-        if (this.#services.some((other) => answersBeside(other, silentSinceMs - evidenceMs)))
-          return maybeNotServed(service.name);
-        return silent([
-          `compare ${service.framing === "length" ? `${speed} and crc16 "${config.crc16}"` : speed} with the terminal's settings`,
-          `${doctorFor(name)} says how to test the terminal itself`,
-        ]);
-    }
+  /** The likeliest cause, by what came in the last moments. */
+  #likelyCause({ name, framing, silentSinceMs }: Service): Cause {
+    if (silentSinceMs === undefined) return notAsked(name);
+    const symptom = evidences.find((kind) => this.#evidence.has(kind));
+    if (symptom !== undefined) return likelyCause(symptom, this.#line);
+    if (this.#services.some((other) => answersBeside(other, silentSinceMs))) return notServed(name);
+    if (this.#services.some((other) => answersBeside(other, silentSinceMs - evidenceMs))) return maybeNotServed(name);
+    return silent(this.#line, framing === "length");
   }
 }
 
-/** Whether a service answers while another is silent. That it did before says nothing: the terminal may have been switched off since. */
+/** True if a service answers while another is silent. An answer from before says nothing: the terminal may have been switched off since. */
 function answersBeside(other: Service, silentSinceMs: number): boolean {
   return stateOf(other) === "heard" && other.heardMs !== undefined && other.heardMs >= silentSinceMs;
 }

@@ -4,27 +4,27 @@ import { asideMs } from "./limits.ts";
 import { type LineService, type Question, type RecoveryLimits, ServiceStanding, type ServiceState } from "./standing.ts";
 
 /**
- * Whether the services of a line are in step, whom to ask what, and what an answer proves. It sends nothing and has no clock; moments
- * come in as milliseconds.
+ * Whether the services of a line are in step, which one to ask what, and what an answer proves. Recovery sends nothing and has no clock;
+ * moments come in as milliseconds.
  *
  * A terminal answers in order; it may lose answers, delay them for hours and repeat them, and no answer says what was asked. So posline
- * asks questions that change nothing, one at a time, drawn between two whose answers differ. An answer to an older question can't know
- * what is drawn now. A service is in step after a row of right answers; only then it gets calls. Whatever may have left an answer puts
- * it out of step. Nothing is known or assumed of the time before a row.
+ * asks questions that change nothing, one at a time, drawn between two whose answers differ. An answer to an older question can't know what
+ * is drawn now. A service is in step after a row of right answers; only then it gets calls. Whatever may have left an answer puts it out of
+ * step. Nothing is known or assumed of the time before a row.
  *
- * A service that isn't asked, or whose answers can't be told apart, is in step after a silence. One that answers nothing is set aside:
- * it gets no calls, and holds up nobody.
+ * A service that isn't asked, or whose answers can't be told apart, is in step after a silence. A service that answers nothing is set
+ * aside: it gets no calls, and holds up nobody.
  */
 
 /**
- * What a frame is to a line that recovers, and whose it is where that is known: the answer to a service's probe or second question, what
- * it answers in place of its probe, or nobody's.
+ * The meaning of a frame to a line that recovers, and its service if that is known: the answer to a probe or second question, something in
+ * place of a probe's answer, or nobody's.
  */
 export type Heard =
   | { readonly kind: "answer" | "refusal"; readonly service: ServiceName }
   | { readonly kind: "late"; readonly service: ServiceName | undefined };
 
-/** A call, as far as its reply may be taken for an answer to a question of posline's own. */
+/** A call, reduced to what tells whether its reply may be an answer to a question of posline's own. */
 export interface Shaped {
   readonly service: ServiceName;
   readonly shapedAs: Question | undefined;
@@ -52,9 +52,9 @@ type Json = Readonly<Record<string, unknown>>;
 export class Recovery {
   readonly #services: readonly ServiceStanding[];
   readonly #limits: RecoveryLimits;
-  /** When the last byte came, or that of a call that failed went out. */
+  /** When the last byte came, or the last byte of a failed call went out. */
   #silentSinceMs = 0;
-  /** When any service was asked last, and whether that was answered. */
+  /** When any service was asked last, and whether that question was answered. */
   #askedMs = 0;
   #isAnswered = true;
   /** The last number that was drawn. */
@@ -88,7 +88,7 @@ export class Recovery {
 
   // --- what puts a service out of step
 
-  /** The device opened: another terminal may be there. @param owing Who owed a call on it before. */
+  /** The device opened: another terminal may be there. @param owing Services that owed a call's answer on the line before. */
   opened(now: number, seed: number | undefined, owing: readonly ServiceName[] = []): void {
     if (seed !== undefined) this.#drawn = seed >>> 0 || 1;
     this.#silentSinceMs = now;
@@ -111,20 +111,20 @@ export class Recovery {
   lostIdle(name: ServiceName, now: number): void {
     const service = this.#of(name);
     if (service === undefined) return;
-    // What it was asked may be answered late, and taken for an answer of another one of its framing.
+    // An answer to the service that is aside may come late, and be taken for an answer of another service of its framing.
     if (service.standing === "aside") this.#outBeside(({ framing }) => framing === service.framing, now);
     else this.#out(service, now);
   }
 
-  /** Those in step that are asked have to prove themselves anew. */
+  /** Services in step that are asked have to prove themselves anew. */
   #outBeside(which: (service: ServiceStanding) => boolean, now: number): void {
     const isAsked = ({ standing, lineService }: ServiceStanding) => standing === "in step" && lineService.probe !== undefined;
     for (const each of this.#services) if (isAsked(each) && which(each)) this.#out(each, now);
   }
 
   /**
-   * A frame came that nobody asked for: each service of its framing may be about to answer. One that answers a question of posline's own, of
-   * a service that was set aside, says only that this one is there.
+   * A frame came that nobody asked for: each service of its framing may be about to answer. If the frame answers posline's own question to
+   * a service that was set aside, it says only that this service is there.
    */
   unasked(framing: Framing, reply: Json | undefined, now: number): void {
     const known = reply === undefined ? undefined : this.#answerIn(framing, reply)?.service;
@@ -137,7 +137,7 @@ export class Recovery {
   }
 
   #out(service: ServiceStanding, now: number): void {
-    // If one that was set aside is there, the terminal was switched on: the others may be there too.
+    // If a service that was set aside answers, the terminal was switched on: the others may be there too.
     const those = service.standing === "aside" ? this.#services.filter(({ standing }) => standing === "aside") : [service];
     for (const each of those) each.out(now);
     this.#silentSinceMs = now;
@@ -146,17 +146,17 @@ export class Recovery {
 
   // --- what is known
 
-  /** Who owes a call: what the line that follows on the same device must know. */
+  /** Services that owe a call's answer: the line that follows on the same device must know them. */
   get owing(): readonly ServiceName[] {
     return this.#names(({ owesCall }) => owesCall);
   }
 
-  /** Those whom the line recovers for. */
+  /** Services that the line recovers for. */
   get out(): readonly ServiceName[] {
     return this.#names(({ isOut }) => isOut);
   }
 
-  /** Those of them that answer as they should. */
+  /** Services out of step that answer as they should. */
   get answering(): readonly ServiceName[] {
     return this.#names(({ standing, isVague }) => standing === "row" && !isVague);
   }
@@ -165,7 +165,7 @@ export class Recovery {
     return this.#names(({ standing }) => standing === "aside");
   }
 
-  /** Those in step that answer posline's questions otherwise than they should. */
+  /** Services in step that answer posline's questions otherwise than they should. */
   get vague(): readonly ServiceName[] {
     return this.#names(({ standing, isVague }) => standing === "in step" && isVague);
   }
@@ -174,12 +174,12 @@ export class Recovery {
     return this.#services.filter(which).map(({ service }) => service);
   }
 
-  /** Each service is in step, or set aside. */
+  /** True if each service is in step, or set aside. */
   get isClean(): boolean {
     return this.#services.every(({ isOut }) => !isOut);
   }
 
-  /** The service that was set aside for which no call of this one is sent: itself, or one of its framing that owes a call. */
+  /** The service set aside that keeps this service from getting calls: itself, or one of its framing that owes a call's answer. */
   hindering(name: ServiceName): ServiceName | undefined {
     const own = this.#of(name);
     const isHindering = (each: ServiceStanding) => each === own || (each.framing === own?.framing && each.owesCall);
@@ -202,13 +202,13 @@ export class Recovery {
   heard(framing: Framing, reply: Json | undefined, now: number): Heard {
     const known = reply === undefined ? undefined : this.#answerIn(framing, reply);
     const service = known?.service ?? this.#askedLast(framing);
-    // What comes behind a whole row is left over from it; of one that can't be told apart, it is one answer more.
+    // An answer after a whole row is left over from it. For a vague service it is an answer more.
     if (service?.open === undefined)
       for (const each of this.#services) if (each.isWhole && !each.isVague && each.framing === framing) each.misfit();
     if (service === undefined) return { kind: "late", service: undefined };
     const { service: name } = service;
     if (service.open === undefined) {
-      // A service that was set aside is there after all. What comes in a pause says nothing of what is asked next.
+      // A service that was set aside is there after all. A frame in a pause says nothing of the next question.
       if (known !== undefined && !service.isOut) this.#out(service, now);
       return { kind: "late", service: known === undefined ? undefined : name };
     }
@@ -230,7 +230,7 @@ export class Recovery {
 
   // --- what is asked
 
-  /** What to ask now, if it is time for it; the caller sends it. */
+  /** The question to ask now, if it is time for one; the caller sends it. */
   askDue(now: number): DueQuestion | undefined {
     const service = this.#next(now);
     if (service === undefined) return undefined;
@@ -245,7 +245,7 @@ export class Recovery {
     return frame === undefined ? undefined : { lineService, question, frame };
   }
 
-  /** Of those that are to be asked by now, the one asked longest ago. */
+  /** Among services that are to be asked by now, the one asked longest ago. */
   #next(now: number): ServiceStanding | undefined {
     let next: ServiceStanding | undefined;
     for (const each of this.#services) {
@@ -255,13 +255,13 @@ export class Recovery {
     return next;
   }
 
-  /** One question at a time, but where an answer stays out. */
+  /** When a service may be asked: one question is out at a time, unless an answer stays out. */
   #askAtMs(service: ServiceStanding): number {
     const freeMs = this.#isAnswered ? Number.NEGATIVE_INFINITY : this.#askedMs + this.#limits.probeIntervalMs;
     return Math.max(freeMs, service.askAtMs(this.#silentSinceMs, this.#limits));
   }
 
-  /** One of two, by Marsaglia's xorshift: it needn't be secret, only other than what was asked before. */
+  /** Draws between two, by Marsaglia's xorshift: the draw needn't be secret, only other than what was asked before. */
   #draw(): boolean {
     let drawn = this.#drawn;
     drawn ^= drawn << 13;
@@ -271,7 +271,7 @@ export class Recovery {
     return this.#drawn >= 0x8000_0000;
   }
 
-  /** The last byte is out of a question, or of a call that failed while it was written: only from now on can it be answered. */
+  /** Notes that the last byte of a question, or of a call that failed while it was written, is out: only from now on can it be answered. */
   wrote(now: number): void {
     const asked = this.#services.find(({ open, askedMs }) => open !== undefined && askedMs === this.#askedMs);
     if (asked === undefined) this.#silentSinceMs = now;
@@ -285,7 +285,7 @@ export class Recovery {
     return this.#askedMs;
   }
 
-  /** A silence stands in for those for whom it lasted long enough. @returns who. */
+  /** Lets a silence stand in for the services for which it lasted long enough. @returns these services. */
   believeSilence(now: number): readonly ServiceName[] {
     const believed = this.#services.filter((each) => now >= this.#silenceDueMs(each));
     for (const each of believed) each.believeSilence();
@@ -294,12 +294,14 @@ export class Recovery {
     return believed.map(({ service }) => service);
   }
 
-  /** A silence is one in both directions: while a question is out, the terminal may be busy. */
+  /** When a silence is long enough for a service. Nothing is asked in it either: while a question is out, the terminal may be busy. */
   #silenceDueMs(service: ServiceStanding): number {
     return service.silenceDueMs(Math.max(this.#silentSinceMs, this.#askedMs), this.#limits);
   }
 
-  /** When there is something to do next, unless something is heard before. @param still Nothing is half heard: only then a silence says something. */
+  /**
+   * When there is something to do next, unless something is heard before. @param still Nothing is half heard: only then a silence counts.
+   */
   dueMs(still: boolean): number {
     let due = Number.POSITIVE_INFINITY;
     for (const each of this.#services) {
@@ -312,9 +314,9 @@ export class Recovery {
   // --- an idle line
 
   /**
-   * When an idle line asks whom: who is in step and can be told apart, so that a terminal that was switched off is known of before the next
-   * sale; and who was set aside, for it may be there again.
-   * @param idleProbeMs The setting; 0 where those in step aren't asked.
+   * When an idle line asks which service: one in step that can be told apart, so that a terminal switched off is known before the next
+   * sale; or one that was set aside, for it may be there again.
+   * @param idleProbeMs The setting; 0 if services in step aren't asked.
    * @param idleSinceMs When the line was last busy.
    */
   idleDue(idleProbeMs: number, idleSinceMs: number): { readonly lineService: LineService | undefined; readonly dueMs: number } {
@@ -336,15 +338,15 @@ export class Recovery {
   }
 
   /**
-   * Of services that are all silent one is asked after the other. Beside those that answer each question holds these up: it is asked again
-   * after as long as it was silent already.
+   * When to ask a service that is aside. If all are silent, they take turns. Beside services that answer, each question holds those up, so
+   * the wait is as long as the service has been silent already.
    */
   #asideDueMs({ askedMs, sinceMs }: ServiceStanding): number {
     if (this.#services.every(({ standing }) => standing !== "in step")) return this.#askedMs + asideMs.least;
     return askedMs + Math.min(Math.max(askedMs - sinceMs, asideMs.least), asideMs.most);
   }
 
-  /** An idle line asks it. */
+  /** Notes that an idle line asks this service. */
   askedIdle(name: ServiceName, now: number): void {
     const service = this.#of(name);
     if (service !== undefined) service.askedMs = now;
@@ -357,7 +359,7 @@ export class Recovery {
     return this.#services.find(({ service }) => service === name);
   }
 
-  /** Of the services of a framing whose question is out, the one asked last. */
+  /** Among services of a framing whose question is out, the one asked last. */
   #askedLast(framing: Framing): ServiceStanding | undefined {
     let last: ServiceStanding | undefined;
     for (const each of this.#services) {
@@ -367,7 +369,7 @@ export class Recovery {
     return last;
   }
 
-  /** Whose question a reply can only be the answer to. */
+  /** The service and question that a reply can only be the answer to. */
   #answerIn(framing: Framing, reply: Json): { readonly service: ServiceStanding; readonly question: Question } | undefined {
     for (const service of this.#services) {
       if (service.framing !== framing) continue;

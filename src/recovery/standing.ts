@@ -3,24 +3,24 @@ import type { Framing } from "../wire/decoded.ts";
 import { copyMs, lostMax, owingPatience, pauseMs, rowMin, vagueMin, vagueMore } from "./limits.ts";
 
 /**
- * How one service stands: whether it answers what it is asked now. It owns the row of right answers by which that is proven; it knows no
- * other service, sends nothing, and has no clock: moments come in as milliseconds.
+ * How one service stands: whether it answers what it is asked now. A standing owns the row of right answers by which that is proven; it
+ * knows no other service, sends nothing, and has no clock: moments come in as milliseconds.
  */
 
-/** Which of a service's two questions: its probe, or another read-only request whose answer never has the probe's shape. */
+/** A service's two questions: its probe, or another read-only request whose answer never has the probe's shape. */
 export type Question = "probe" | "second";
 
 /** A service on a line, as far as recovery needs it. */
 export interface LineService {
   readonly service: ServiceName;
   readonly framing: Framing;
-  /** Bytes of the largest reply that is taken for one of its requests. */
+  /** Bytes of the largest reply that is taken for an answer to this service's requests. */
   readonly replyBytesMax: number;
-  /** The probe, framed and ready to send; undefined where the service isn't asked, and only silence puts it in step. */
+  /** The probe, framed and ready to send; undefined if the service isn't asked, and only silence puts it in step. */
   readonly probe: readonly Buffer[] | undefined;
-  /** The second question; undefined where there is no probe. */
+  /** The second question; undefined if there is no probe. */
   readonly second: readonly Buffer[] | undefined;
-  /** Which of the two a reply can only be the answer to. */
+  /** The question that a reply can only be the answer to; undefined if neither. */
   questionOf(reply: Readonly<Record<string, unknown>>): Question | undefined;
 }
 
@@ -32,15 +32,15 @@ export interface RecoveryLimits {
 }
 
 /**
- * `silent`: out of step, and asked its probe until it answers. `row`: it answers, and its answers in a row are counted. `waits`: it
- * isn't asked, so a silence is waited for. `in step`: it gets calls. `aside`: it answers nothing, gets no calls, and holds up nobody.
+ * `silent`: out of step, and asked its probe until it answers. `row`: answers, and its right answers are counted. `waits`: isn't asked, so
+ * a silence is waited for. `in step`: gets calls. `aside`: answers nothing, gets no calls, and holds up nobody.
  */
 export type Standing = "silent" | "row" | "waits" | "in step" | "aside";
 
 /**
- * What may happen to a service. `out`: an answer of it may be left over. `out unasked`: the same of one that isn't asked. `answers`: its
- * probe is answered, or again and again with something else. `hushed`: more answers of its row stayed out than may. `proven`: its row is
- * whole, or the silence was. `absent`: it has answered nothing for too long.
+ * An event in the life of a service. `out`: an answer of it may be left over. `out unasked`: that, of a service that isn't asked.
+ * `answers`: its probe is answered, or again and again with something else. `hushed`: more answers of its row stayed out than may.
+ * `proven`: its row is whole, or the silence was. `absent`: it has answered nothing for too long.
  */
 export type StandingEvent = "out" | "out unasked" | "answers" | "hushed" | "proven" | "absent";
 
@@ -55,7 +55,7 @@ export const standings: Readonly<Record<Standing, Partial<Record<StandingEvent, 
   aside: outOf,
 };
 
-/** What is known of a service, as data: a recording begins with it. */
+/** All that is known of a service, as data: a recording begins with it. */
 export interface ServiceState {
   readonly service: ServiceName;
   readonly standing: Standing;
@@ -71,7 +71,7 @@ export interface ServiceState {
   readonly owesCall: boolean;
 }
 
-/** What an answer was to the question that is out. */
+/** Whether an answer fits the question that is out. */
 export type Fit = "right" | "wrong";
 
 export class ServiceStanding implements ServiceState {
@@ -79,23 +79,23 @@ export class ServiceStanding implements ServiceState {
   standing: Standing;
   /** The question that is out. */
   open: Question | undefined;
-  /** When it was asked last: its last byte, or where that isn't out yet, its first. */
+  /** When the service was asked last: when the question's last byte went out, or, until then, its first. */
   askedMs = 0;
-  /** Since when it has answered nothing. */
+  /** Since when the service has answered nothing. */
   sinceMs = 0;
   /** The probe that is out was answered with something else. */
   isWrong = false;
-  /** Right answers in a row; of one that can't be told apart, any answers. */
+  /** Right answers in a row. For a service that can't be told apart any answer counts. */
   row = 0;
   /** Questions of this row that had no answer. */
   lost = 0;
-  /** Contradictions since it went out of step: each doubles the waits and pauses. */
+  /** Contradictions since the service went out of step: each doubles the waits and pauses. */
   misfits = 0;
-  /** Probes that were answered with something else since it was silent; fewer than none once one was answered rightly. */
+  /** Probes answered with something else since the service was silent; below zero once one was answered rightly. */
   refusals = 0;
-  /** The same, since it went out of step, of second questions that had no answer, or the probe's. */
+  /** Second questions, since the service went out of step, that had no answer or the probe's. */
   leftOut = 0;
-  /** A call of it had no whole answer, and nothing has proven since that none comes. */
+  /** True if a call had no whole answer, and nothing has proven since that none comes. */
   owesCall = false;
 
   constructor(lineService: LineService) {
@@ -111,32 +111,32 @@ export class ServiceStanding implements ServiceState {
     return this.lineService.framing;
   }
 
-  /** Neither in step nor aside: the line recovers. */
+  /** True if the service is neither in step nor aside: the line recovers. */
   get isOut(): boolean {
     return this.standing !== "in step" && this.standing !== "aside";
   }
 
-  /** It is asked again and again. */
+  /** True if the service is asked again and again. */
   get isAsked(): boolean {
     return this.standing === "silent" || this.standing === "row";
   }
 
-  /** Its row is whole, and only a silence is waited for, since answers stayed out, or say nothing of what was asked. */
+  /** True if the row is whole, and only a silence is waited for, since answers stayed out, or say nothing of what was asked. */
   get isWhole(): boolean {
     return this.standing === "row" && this.row > rowMin + this.lost;
   }
 
-  /** It answers its probe with something else. */
+  /** True if the service answers its probe with something else. */
   get isRefusing(): boolean {
     return this.refusals >= vagueMin;
   }
 
-  /** Its answers say nothing of what was asked. */
+  /** True if the service's answers say nothing of what was asked. */
   get isVague(): boolean {
     return this.isRefusing || this.leftOut >= vagueMin;
   }
 
-  /** An answer of it may be left over. */
+  /** Puts the service out of step: an answer of it may be left over. */
   out(now: number): void {
     this.#take(this.lineService.probe === undefined ? "out unasked" : "out");
     this.sinceMs = now;
@@ -153,7 +153,7 @@ export class ServiceStanding implements ServiceState {
     this.lost = 0;
   }
 
-  /** Which question is next. Those that end a row are probes, whose answers are known by their shape whenever they come. */
+  /** The next question. Questions that end a row are probes, whose answers are known by their shape whenever they come. */
   next(draw: () => boolean): Question {
     return this.standing === "row" && this.row < rowMin && !this.isVague && draw() ? "second" : "probe";
   }
@@ -164,7 +164,7 @@ export class ServiceStanding implements ServiceState {
     this.askedMs = now;
   }
 
-  /** What is out had its time. In a row that says nothing either way: its answer is lost, or late. */
+  /** Ends the wait for the question that is out. In a row that says nothing either way: the answer is lost, or late. */
   giveUp(now: number): void {
     const { open, standing, isWrong } = this;
     this.open = undefined;
@@ -215,7 +215,7 @@ export class ServiceStanding implements ServiceState {
     else this.leftOut++;
     if (wasVague) this.#counts();
     else {
-      // From now on nothing it answers contradicts.
+      // A vague service can't contradict from now on.
       if (this.isVague) this.misfits = 0;
       this.misfit();
     }
@@ -224,25 +224,25 @@ export class ServiceStanding implements ServiceState {
   #counts(): void {
     this.open = undefined;
     this.row++;
-    // Whatever it answers counts, so what stayed out only shows how slow it is.
+    // Any answer of a vague service counts, so a missing one only shows how slow it is.
     if (this.isVague) this.lost = 0;
     if (this.isWhole && this.lost === 0 && !this.isVague) this.#proven();
   }
 
-  /** Its row begins anew. */
+  /** Begins the row anew, after a contradiction. */
   misfit(): void {
     this.misfits++;
     this.#anew();
   }
 
-  /** The silence was long enough. */
+  /** Puts the service in step: the silence was long enough. */
   #proven(): void {
     this.#take("proven");
     this.owesCall = false;
     this.#anew();
   }
 
-  /** When a silence says enough, of one that waits for it or answers nothing; Infinity of another. */
+  /** When a silence says enough, for a service that waits for it or answers nothing; Infinity for others. */
   silenceDueMs(silentSinceMs: number, limits: RecoveryLimits): number {
     const { lateReplyMs } = limits;
     const absenceMs = lateReplyMs * (this.owesCall ? owingPatience : 1);
@@ -260,7 +260,7 @@ export class ServiceStanding implements ServiceState {
     }
   }
 
-  /** When it is to be asked next, where it is asked. */
+  /** When the service is to be asked next, if it is asked at all. */
   askAtMs(silentSinceMs: number, limits: RecoveryLimits): number {
     if (this.open !== undefined) return this.askedMs + this.#answerMs(limits);
     if (this.isWhole) return Number.POSITIVE_INFINITY;
@@ -272,7 +272,7 @@ export class ServiceStanding implements ServiceState {
     return Math.min(Math.max(ms, probeIntervalMs), lateReplyMs);
   }
 
-  /** None before the first question, nor behind a right answer where none was wrong. */
+  /** The pause before the next question: none before the first, nor after a right answer if none was wrong before. */
   #pauseMs({ lateReplyMs }: RecoveryLimits): number {
     if (this.misfits === 0 && (this.standing === "silent" || this.row > 0)) return 0;
     if (this.row === 0) return Math.min(pauseMs * 2 ** this.misfits, lateReplyMs);

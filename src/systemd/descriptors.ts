@@ -1,13 +1,13 @@
 import { Socket } from "node:net";
 
 /**
- * What systemd hands to a service, in plain JavaScript: open sockets, the notification of its status,
- * and the watchdog. All of it is optional: started by hand, posline has none of it, and that isn't an error.
+ * The services of systemd in plain JavaScript: open sockets, the notification of status, and the watchdog. All are optional: started by
+ * hand, posline has none of them, and that isn't an error.
  *
  * This room knows systemd's protocol (sd_listen_fds(3), sd_notify(3), sd_watchdog_enabled(3)) and nothing of lines and services.
  */
 
-/** What systemd's protocol is read from. */
+/** Environment variables, from which systemd's protocol is read. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The first descriptor that is passed (SD_LISTEN_FDS_START). */
@@ -22,7 +22,7 @@ export interface Descriptors {
   readonly notify: number | undefined;
   /** The Unix socket of unmasked taps (posline-tap.socket). */
   readonly tap: number | undefined;
-  /** Other sockets that are listened on, in no certain order. */
+  /** Other listening sockets, in no certain order. */
   readonly sockets: readonly number[];
 }
 

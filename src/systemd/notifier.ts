@@ -3,9 +3,9 @@ import { writeSync } from "node:fs";
 import type { Environment } from "./descriptors.ts";
 
 /**
- * Notifies systemd of the service's status (sd_notify(3)). Node can't write to a datagram socket; two ways round it need no native addon,
- * of which such services' installations have died: systemd 253 and later hands over a descriptor that is connected already, and
- * before that its own `systemd-notify` does it, some 10 ms of another process each time.
+ * Notifies systemd of the service's status (sd_notify(3)). Node can't write to a datagram socket, and two ways round need no native addon,
+ * which has killed installations of such services: systemd 253 and later hands over a connected descriptor; before that systemd's own
+ * `systemd-notify` does it, some 10 ms of another process each time.
  */
 
 /** Milliseconds that `systemd-notify` may take: it does one system call. */
@@ -15,7 +15,7 @@ const timeoutMs = 5_000;
 export interface Notifier {
   /** True when systemd listens. */
   readonly listens: boolean;
-  /** Sends one; settles when it is sent, or has failed, which isn't an error. */
+  /** Sends one notification; settles when it is sent or has failed. A failure isn't an error. */
   tell(lines: readonly string[]): Promise<void>;
 }
 
@@ -27,9 +27,9 @@ export function notifier(env: Environment, fd: number | undefined, failed: (reas
   if (fd !== undefined) return { listens: true, tell: async (lines) => write(fd, lines, failed) };
   const { NOTIFY_SOCKET } = env;
   if (NOTIFY_SOCKET === undefined || NOTIFY_SOCKET === "") return { listens: false, tell: async () => {} };
-  // One after the other: READY must not come after the STATUS that follows it.
+  // Notifications go one after the other: READY must not come after the STATUS that follows it.
   let last = Promise.resolve();
-  /** What the last one says while it waits: the same again would say no more, and a slow box would fall behind with its pings. */
+  /** The text of the notification that waits. An equal one says no more and is dropped, or a slow box would fall behind with its pings. */
   let waiting: string | undefined;
   return {
     listens: true,
@@ -60,7 +60,7 @@ function run(lines: readonly string[], socket: string, failed: (reason: string) 
       if (reason !== undefined) failed(reason);
       resolve();
     };
-    // Its own process would be taken for the one that speaks: systemd believes it by NotifyAccess=all.
+    // systemd-notify would be taken for the speaker by its own process id; NotifyAccess=all makes systemd believe it.
     const child = spawn("systemd-notify", [...lines], { env: { ...process.env, NOTIFY_SOCKET: socket }, stdio: "ignore" });
     const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
     timer.unref();

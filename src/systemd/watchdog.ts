@@ -11,7 +11,7 @@ const pingsPerPeriod = 3;
 export interface WatchdogOptions {
   /** Milliseconds that systemd waits. */
   readonly periodMs: number;
-  /** What is stalled; undefined when everything makes progress. */
+  /** Names what is stalled; undefined while everything makes progress. */
   readonly stalled: () => string | undefined;
   readonly ping: () => void;
   /** Called when something becomes stalled, and pings stop; with undefined when they resume. */
@@ -25,7 +25,7 @@ export function watchdogPeriodMs({ WATCHDOG_USEC, WATCHDOG_PID }: Environment, p
   return periodMs > 0 && Number.isFinite(periodMs) ? periodMs : undefined;
 }
 
-/** Pings until it is stopped. */
+/** Pings until `stop()` is called. */
 export function startWatchdog({ periodMs, stalled, ping, changed }: WatchdogOptions): { stop(): void } {
   let before: string | undefined;
   const look = () => {
@@ -36,7 +36,7 @@ export function startWatchdog({ periodMs, stalled, ping, changed }: WatchdogOpti
   };
   look();
   const timer = setInterval(look, periodMs / pingsPerPeriod);
-  // What serves keeps the process alive; this alone must not.
+  // The servers keep the process alive; this timer alone must not.
   timer.unref();
   return { stop: () => clearInterval(timer) };
 }

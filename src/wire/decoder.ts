@@ -5,7 +5,7 @@ import { Memory } from "./memory.ts";
 import { Skipped } from "./skipped.ts";
 import { StxFramer } from "./stx.ts";
 
-/** What may come over a line. */
+/** The kinds of frames that a line may bring, and their limits. */
 export interface DecoderOptions {
   /** STX frames come (fiscal). */
   readonly stx: boolean;
@@ -13,18 +13,17 @@ export interface DecoderOptions {
   readonly length: boolean;
   /** How the peer reads "CRC16-IBM" in length frames. */
   readonly crc16: Crc16;
-  /** The largest payload taken, in bytes, below 16 MiB; what is larger is discarded as `oversize`. */
+  /** The largest payload taken, in bytes, below 16 MiB; a larger one is discarded as `oversize`. */
   readonly payloadBytesMax: number;
-  /** What comes are answers, which `find()` looks for among stray bytes; default false. */
+  /** True if the frames are answers, which `find()` looks for among stray bytes; default false. */
   readonly answers?: boolean;
 }
 
 /**
  * Makes the decoder of one line.
  *
- * Lost sync comes back in three ways. In an STX frame that ends in a right CRC, where STX frames may come: they are searched for
- * wherever sync was lost. By `find()`, in a whole answer in a length frame. And by `reset()`, which makes any length frame be looked for
- * again.
+ * Lost sync comes back in three ways. By an STX frame with a right CRC, if STX frames may come: they are searched for wherever sync was
+ * lost. By `find()`, in a whole answer in a length frame. And by `reset()`, which makes any length frame be looked for again.
  * @throws RangeError for options that no line can have.
  */
 export function createDecoder(options: DecoderOptions): Decoder {
@@ -43,12 +42,12 @@ export function createDecoder(options: DecoderOptions): Decoder {
 /** Bytes around the payload of any frame, at most. */
 const FRAMING_BYTES_MAX = 6;
 
-/** What most calls find; shared, for at one byte a read an array each would be the larger part of the work. */
+/** The empty result of most calls; shared, since at one byte a read an array each would be the larger part of the work. */
 const NOTHING: readonly Decoded[] = Object.freeze([]);
 
 /**
- * Who looks at the window. `between`: a new frame may begin. `length`, `stx`: that framer; stx also when sync is lost and STX
- * frames may come. `skip`: nobody, all is dropped until `reset`.
+ * The framer that looks at the window. `between`: a new frame may begin. `length`, `stx`: that framer; stx also when sync is lost and STX
+ * frames may come. `skip`: none, all is dropped until `reset`.
  */
 type Mode = "between" | "length" | "stx" | "skip";
 
@@ -78,7 +77,7 @@ class LineDecoder implements Decoder {
     if (this.mode === "between") return "none";
     if (this.mode === "length") return this.length.inHeader ? "start" : "body";
     if (this.memory.size > 0) return "body";
-    // With nothing pending, an STX line can take its next frame; where length frames come too, only reset finds theirs
+    // With nothing pending, an STX line can take its next frame; if length frames come too, only reset finds theirs
     return this.skipped.bytes > 0 || this.options.length ? "lost" : "none";
   }
 
@@ -173,7 +172,7 @@ class LineDecoder implements Decoder {
     }
   }
 
-  /** The bytes of a header that can't be right stay in the window: behind a stray 00 there may stand an STX frame. */
+  /** The bytes of a header that can't be right stay in the window: after a stray 00 there may stand an STX frame. */
   private lose(verdict: "noise" | "oversize" | "checksum"): void {
     if (verdict === "oversize") this.skipped.reason = "oversize";
     this.mode = this.options.stx ? "stx" : "skip";

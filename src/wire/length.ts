@@ -7,17 +7,17 @@ import type { Skipped } from "./skipped.ts";
  * The length frame (bank and qr, Serial): length u32 big-endian | payload | CRC-16 u16 big-endian over length and payload.
  *
  * Nothing in it marks a beginning, so bytes are not searched for one while they come: any four bytes would do as a header, and a wrong
- * guess swallows the next reply. Once a header can't be right, or a checksum is wrong (perhaps because the length was), sync
- * is lost, and only time finds the next header: the owner of the clock resets the decoder when the line has been quiet.
+ * guess swallows the next reply. Once a header can't be right, or a checksum is wrong (perhaps because the length was), sync is lost, and
+ * only time finds the next header: the owner of the clock resets the decoder when the line has been quiet.
  *
- * Before that, a whole answer is looked for in what came: the first bytes that begin as each answer does, with a length and "{". Where length
- * and checksum are right as well, sync is back.
+ * Before that, a whole answer is looked for in the bytes that came: the first that begin as each answer does, with a length and "{". If
+ * length and checksum are right as well, sync is back.
  */
 
 const HEADER_BYTES = 4;
 const TRAILER_BYTES = 2;
 
-/** The first byte of each answer, which is a JSON object, and what may stand behind it: a name, its end, or white space. */
+/** The first byte of each answer, which is a JSON object; and the bytes that may follow it: a name, its end, or white space. */
 const BRACE = 0x7b;
 const BEHIND_BRACE: ReadonlySet<number> = new Set(Buffer.from('"} \t\r\n'));
 
@@ -42,7 +42,7 @@ export function encodeLength(kind: Crc16, pieces: readonly Buffer[]): Buffer[] {
   return [header, ...pieces, trailer];
 }
 
-/** What `scan` found: `more` bytes are needed; a `frame`; or why sync is lost. */
+/** Result of `scan`: `more` bytes are needed; a `frame`; or why sync is lost. */
 export type LengthVerdict = "more" | "frame" | "noise" | "oversize" | "checksum";
 
 /** Finds the length frame that begins at the window's first byte. */
@@ -52,7 +52,7 @@ export class LengthFramer {
   private readonly sums: Readonly<Record<Crc16, Checksum>>;
   private readonly kind: Crc16;
   private readonly payloadBytesMax: number;
-  /** What the header says; -1 until it came. */
+  /** The length in the header; -1 until it came. */
   private payloadBytes = -1;
   /** Bytes of the header in the window. */
   private headerBytes = HEADER_BYTES;
@@ -86,7 +86,10 @@ export class LengthFramer {
   /** The window's size at which there is something to look at; until then bytes only come. */
   lookAtBytes = 1;
 
-  /** A frame goes to `found`, one with a wrong checksum to what is skipped; bytes that are neither stay in the window. The window isn't empty. */
+  /**
+   * Looks at the window: a frame goes to `found`, a frame with a wrong checksum to the skipped bytes; bytes that are neither stay in the
+   * window. The window isn't empty.
+   */
   scan(found: Decoded[]): LengthVerdict {
     const { memory } = this;
     if (this.payloadBytes < 0) {
@@ -113,8 +116,8 @@ export class LengthFramer {
   }
 
   /**
-   * Where in the window the first answer begins; undefined where there is none, or it isn't whole and right. Below 0 where its first zeros
-   * were read as an empty frame, which changes no checksum.
+   * The window position of the first answer; undefined if there is none, or it isn't whole and right. Below 0 if its first zeros were read
+   * as an empty frame, which changes no checksum.
    */
   findAnswer(): number | undefined {
     const { memory, payloadBytesMax, zeros } = this;
@@ -132,14 +135,14 @@ export class LengthFramer {
     return undefined;
   }
 
-  /** A frame begins at this place of the window, which is its first byte, or lies before it. */
+  /** Begins a frame at this position of the window: its first byte, or before it. */
   beginAt(begin: number): void {
     this.reset();
     this.headerBytes = HEADER_BYTES + Math.min(0, begin);
     this.payloadBytes = this.memory.uint(0, this.headerBytes);
   }
 
-  /** Nothing is known of what came before the window. */
+  /** Forgets the zeros before the window. */
   forget(): void {
     this.reset();
     this.zeros = 0;
@@ -167,7 +170,7 @@ export class LengthFramer {
     this.zeros = this.payloadBytes === 0 ? HEADER_BYTES - 1 : 0;
   }
 
-  /** Both readings are given, so that a log shows when only the line's `crc16` setting is wrong. */
+  /** Rejects a frame. Both readings are given, so that a log shows if only the line's `crc16` setting is wrong. */
   private reject(end: number, found: Decoded[]): void {
     const { memory, sums } = this;
     this.skipped.reject(found, "checksum", end + TRAILER_BYTES, {

@@ -1,22 +1,20 @@
 /**
- * The memory behind a decoder: chunks that the kernel writes into and payloads are views of.
+ * The memory of a decoder: chunks that the kernel writes into and payloads are views of.
  *
- * It shows the framers one thing, the window: the bytes that came and aren't decided yet, numbered from 0. Behind the window
- * lies a chunk, or several when a frame outgrew the chunk it began in; then the frame's payload is handed out as several
- * pieces. No byte is ever moved. What was handed out is never written again; what was dropped (noise, a frame that failed)
- * was seen by nobody, so its place is used again. Bytes may be passed over as well: they are out of the window, and `rewind` brings the
- * last of them back.
+ * It shows the framers one thing, the window: the bytes that came and aren't decided yet, numbered from 0. The window lies in a chunk, or
+ * in several if a frame outgrew the chunk it began in; then the frame's payload is handed out as several pieces. No byte is ever moved.
+ * Bytes handed out are never written over; dropped bytes (noise, a frame that failed) were seen by nobody, so their place is used again.
+ * Bytes may be passed over as well: they are out of the window, and `rewind` brings the last of them back.
  *
- * Growth: a chunk is 64 KiB. A frame that fills it gets the next chunk only when more bytes are about to come, of just the
- * size still missing, but never larger than what has come of it so far (or 64 KiB). So a header that lies about 8 MiB costs
- * one chunk until the bytes really come, memory stays within twice what came, and a frame of n bytes has about log2(n / 64 Ki)
- * pieces.
+ * Growth: a chunk is 64 KiB. A frame that fills it gets the next chunk only when more bytes are about to come, of just the size still
+ * missing, but never larger than what has come of it so far (or 64 KiB). So a header that lies about 8 MiB costs one chunk until the bytes
+ * really come, memory stays within twice what came, and a frame of n bytes has about log2(n / 64 Ki) pieces.
  */
 
 /** Bytes of a chunk: some 180 replies of 350 bytes, and as much as Linux keeps in a pipe or tty at once. */
 const CHUNK_BYTES = 64 * 1024;
 
-/** With less room than this, a new frame starts in a fresh chunk: an ordinary frame is then one piece. */
+/** Bytes of room below which a new frame starts in a fresh chunk: an ordinary frame is then one piece. */
 const ROOM_BYTES_MIN = 4 * 1024;
 
 /** Up to this many bytes a loop beats the native search (x86-64, Node 20: 11 to 13 ns a call). */
@@ -39,22 +37,22 @@ export class Memory {
   size = 0;
 
   private chunk: Buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
-  /** Where in `chunk` the window begins; below 0 when it begins in `older`. New bytes go to `base + size`. */
+  /** Position in `chunk` at which the window begins; below 0 if it begins in `older`. New bytes go to `base + size`. */
   private base = 0;
   /** Everything in `chunk` before this was handed out. */
   private floor = 0;
   /** The bytes right before the window that were passed over, and can be brought back. */
   private held = 0;
   /**
-   * What is held, and the window's part, before `chunk`, and their length: together they stand for the positions from `-olderBytes` to
-   * -1 of it.
+   * Held bytes, and the window's part, before `chunk`, and their length: together they stand for the positions from `-olderBytes` to -1 of
+   * it.
    */
   private older: Buffer[] = [];
   private olderBytes = 0;
-  /** What `space` handed out, until bytes came. */
+  /** The view that `space` handed out, until bytes came. */
   private view: Buffer | undefined;
 
-  /** Where the next bytes go. `missingBytesMax`: no more than this many can still belong to the window's frame. */
+  /** The place of the next bytes. `missingBytesMax`: no more than this many can still belong to the window's frame. */
   space(missingBytesMax: number): Buffer {
     if (this.view === undefined) {
       this.grow(missingBytesMax);
@@ -63,7 +61,7 @@ export class Memory {
     return this.view;
   }
 
-  /** @throws RangeError when `n` bytes can't have been written: bytes were lost or made up, and going on would corrupt. */
+  /** @throws RangeError if `n` bytes can't have been written: bytes were lost or made up, and going on would corrupt. */
   advance(n: number): void {
     const room = this.chunk.length - this.base - this.size;
     if (!Number.isInteger(n) || n < 0 || n > room) {
@@ -73,7 +71,7 @@ export class Memory {
     this.size += n;
   }
 
-  /** Makes room behind the window, if there is none: no more than `missingBytesMax` bytes can still belong to its frame. */
+  /** Makes room after the window, if there is none: no more than `missingBytesMax` bytes can still belong to its frame. */
   private grow(missingBytesMax: number): void {
     const end = this.base + this.size;
     if (this.size + this.held === 0) this.begin();
@@ -86,7 +84,7 @@ export class Memory {
     }
   }
 
-  /** With nothing pending, back to where the dropped bytes began; here, where nobody can be writing any more. */
+  /** Goes back, with nothing pending, to where the dropped bytes began. Done here, since nobody can be writing any more. */
   private begin(): void {
     this.base = this.floor;
     // A chunk made for one large frame isn't kept alive by the small ones that follow
@@ -123,7 +121,7 @@ export class Memory {
     }
   }
 
-  /** Brings back into the window what was passed over, and says how many bytes that are. */
+  /** Brings passed-over bytes back into the window, and returns their count. */
   rewind(): number {
     const { held } = this;
     this.base -= held;
@@ -164,7 +162,7 @@ export class Memory {
     return found < 0 ? -1 : found - this.base;
   }
 
-  /** Whether [from, to) holds `byte`; made for the few bytes of one read. */
+  /** True if [from, to) holds `byte`; made for the few bytes of one read. */
   has(byte: number, from: number, to: number): boolean {
     if (this.base < 0 || to - from > FEW_BYTES) return this.indexOf(byte, from, to) >= 0;
     const { chunk } = this;

@@ -1,7 +1,7 @@
 import type { Discard, DiscardReason } from "./decoded.ts";
 import type { Memory } from "./memory.ts";
 
-/** Where discards are reported to: a list that may hold frames too. */
+/** The list that discards are reported to; it may hold frames too. */
 interface Discards {
   push(discard: Discard): unknown;
 }
@@ -10,26 +10,26 @@ interface Discards {
 const waitingMax = 100;
 
 /**
- * Bytes that can be no frame, from where sync was lost to where it comes back. Only their number and head are kept: a device
- * that babbles for a day takes no memory, and makes one discard.
+ * Bytes that can be no frame, from where sync was lost to where it comes back. Only their number and head are kept: a device that babbles
+ * for a day takes no memory, and makes one discard.
  *
- * Where answers come in length frames, a whole one may lie among such bytes. So the last of them are held, as many as the largest frame has, and
- * broken frames are reported only once it is known that they were none of an answer.
+ * If answers come in length frames, a whole one may lie among such bytes. So the last of them are held, as many as the largest frame has,
+ * and broken frames are reported only once it is known that they were no part of an answer.
  */
 export class Skipped {
   bytes = 0;
   /** Why sync was lost, until it is reported. */
   reason: "noise" | "oversize" = "noise";
 
-  /** Bytes behind the last broken frame, and the first of them as hex. */
+  /** Count of bytes after the last broken frame, and the first of them as hex. */
   private runBytes = 0;
   private head = "";
-  /** What is to be reported of those before. */
+  /** Discards from before these bytes that are yet to be reported. */
   private waiting: Discard[] = [];
   private readonly memory: Memory;
   private readonly heldMax: number;
 
-  /** @param heldMax Bytes that are held, at most; 0 where nothing is looked for among them. */
+  /** @param heldMax Bytes that are held, at most; 0 if nothing is looked for among them. */
   constructor(memory: Memory, heldMax: number) {
     this.memory = memory;
     this.heldMax = heldMax;
@@ -58,7 +58,7 @@ export class Skipped {
     this.forget();
   }
 
-  /** Brings what is held back into the window, and says how many bytes that are. */
+  /** Brings held bytes back into the window, and returns their count. */
   rewind(): number {
     const held = this.memory.rewind();
     this.bytes -= held;

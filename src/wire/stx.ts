@@ -6,11 +6,10 @@ import type { Skipped } from "./skipped.ts";
 /**
  * The STX frame (fiscal, Serial): 02 | payload | CRC-32 u32 big-endian over the payload | 03, each CRC byte 03 sent as 20.
  *
- * The payload is text and holds neither 02 nor 03; a CRC byte may be 02 but never 03. So ETX always ends a frame, and its
- * true start is the last STX at or before ETX-5: a later one could only be a CRC byte. That makes sync findable in any
- * stream. An STX therefore supersedes an earlier one only once 5 bytes from it came without an ETX; what it leaves behind is
- * noise, as are bytes up to an ETX that no STX goes with. Every decision hangs on positions alone, never on how the bytes
- * were cut.
+ * The payload is text and holds neither 02 nor 03; a CRC byte may be 02 but never 03. So ETX always ends a frame, and its true start is the
+ * last STX at or before ETX-5: a later one could only be a CRC byte. That makes sync findable in any stream. An STX therefore supersedes an
+ * earlier one only once 5 bytes from it came without an ETX; the bytes before it are noise then, as are bytes up to an ETX that no STX goes
+ * with. Every decision hangs on positions alone, never on how the bytes were cut.
  */
 
 const STX = 0x02;
@@ -68,12 +67,12 @@ export class StxFramer {
     this.payloadBytesMax = payloadBytesMax;
   }
 
-  /** The most that can still belong to the frame in progress. */
+  /** Bytes that can still belong to the frame in progress, at most. */
   get missingBytesMax(): number {
     return this.payloadBytesMax + FRAMING_BYTES - this.memory.size;
   }
 
-  /** Whether what came can't end a frame: nothing is looked at but whether it holds an ETX. */
+  /** True if the bytes that came can't end a frame: they are only searched for an ETX. */
   waits(): boolean {
     const { memory, searched } = this;
     const { size } = memory;
@@ -83,7 +82,7 @@ export class StxFramer {
     return true;
   }
 
-  /** Looks at what came; true once it put a frame into `found`, with what was skipped before it. */
+  /** Looks at the bytes that came; true once a frame is in `found`, with the bytes skipped before it. */
   scan(found: Decoded[]): boolean {
     const { memory } = this;
     const wireBytesMax = this.payloadBytesMax + FRAMING_BYTES;
@@ -113,7 +112,7 @@ export class StxFramer {
     while (memory.size - CRC_BYTES > this.settled) this.settle(memory.size - CRC_BYTES);
   }
 
-  /** Where in the window the first answer begins; undefined where there is none, or it isn't whole and right. */
+  /** The window position of the first answer; undefined if there is none, or it isn't whole and right. */
   findAnswer(): number | undefined {
     const { memory } = this;
     for (let stx = memory.indexOf(STX, 0, memory.size); stx >= 0; stx = memory.indexOf(STX, stx + 1, memory.size)) {
@@ -151,7 +150,7 @@ export class StxFramer {
     return stx >= 0;
   }
 
-  /** Decides about the bytes before `end`, which can't be CRC; true when an STX among them superseded the first one: then look again. */
+  /** Decides about the bytes before `end`, which can't be CRC; true if an STX among them superseded the first one: then look again. */
   private settle(end: number): boolean {
     const { memory } = this;
     const stx = memory.indexOf(STX, this.settled, end);

@@ -7,6 +7,8 @@ import { type ContractName, contractNames } from "../../src/core/call.ts";
 import { diagnoseLine } from "../../src/doctor/diagnosis.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
 import { hostOf } from "../../src/doctor/host.ts";
+import { Liveness } from "../../src/recovery/liveness.ts";
+import type { LineService } from "../../src/recovery/standing.ts";
 import { frameOf } from "../../src/wire/framing.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
 import { bothReplies, probeReplies, probeReply } from "../support/terminal.ts";
@@ -60,7 +62,7 @@ async function ask(
     const whole = { path: "/dev/ttyUSB0", ...lineDefaults, ...config };
     let findings: readonly Finding[] | undefined;
     const asking = diagnoseLine(
-      { name: "till", config: whole, device: "/dev/ttyUSB0", services: { ...servicesOf(names, signed), ...other } },
+      { name: "till", config: whole, services: { ...servicesOf(names, signed), ...other } },
       host,
       (text) => progress.push(text),
     ).then((found) => {
@@ -232,8 +234,8 @@ test("diagnoseLine() warns of a service that answers its probe with something el
     assert.deepEqual(brief(findings), ["answer ok bank", "answer warn qr"], odd);
     const { what, cause, cure } = of(findings, "qr");
     assert.equal(what, "qr answered /check_connection with something that its contract doesn't have");
-    assert.match(cause ?? "", /^the terminal's firmware is of another version/);
-    assert.match(cure ?? "", /ask the terminal's vendor/);
+    assert.equal(cause, "qr answers posline's own question with something that its contract doesn't have");
+    assert.match(cure ?? "", /^run this command again, .*; if it says the same, ask the terminal's vendor/);
   }
 });
 
@@ -419,4 +421,42 @@ test("diagnoseLine() of a silent line has another line's terminal for a cause wh
   const cure =
     /; 3\. see whether the terminal of line printer is at this cable: follow the cable to its terminal, and swap the cables, /;
   assert.match(swapped?.cure ?? "", cure);
+});
+
+test("diagnoseLine() and a running line's Liveness have one text for the same trouble", async () => {
+  const config = { path: "/dev/ttyUSB0", ...lineDefaults };
+  const bank: LineService = {
+    service: "bank",
+    framing: "length",
+    replyBytesMax: 1_000,
+    probe: [],
+    second: [],
+    questionOf: () => undefined,
+  };
+  const noise = { kind: "discard", reason: "noise", wireBytes: 20, head: "a5" } as const;
+  const login = Buffer.from("\r\nbox login: ");
+  const broken = Buffer.from("000000027b7d0000", "hex");
+  const troubles: [string, (line: FakeLine, sent: Buffer) => void, (liveness: Liveness) => void][] = [
+    ["silence", () => {}, () => {}],
+    ["bytes", (line, sent) => line.send(sent), (liveness) => liveness.echoed(1)],
+    ["bytes", (line) => line.send(login), (liveness) => liveness.discarded({ ...noise, head: login.toString("hex") }, 1)],
+    ["checksum", (line) => line.send(broken), (liveness) => liveness.discarded({ ...noise, reason: "checksum" }, 1)],
+    [
+      "checksum",
+      (line) => line.reply("length", probeReplies.bankSupported),
+      (liveness) => liveness.discarded({ ...noise, checksum: { got: "01", arc: "02", umts: "01" } }, 1),
+    ],
+    ["bytes", (line) => line.send(Buffer.from("a5", "hex")), (liveness) => liveness.discarded(noise, 1)],
+  ];
+  for (const [check, comes, isSeen] of troubles) {
+    const fake = new FakeLine("umts");
+    fake.onWrite = (sent) => comes(fake, sent);
+    const found = (await ask(fake, ["bank"])).findings.find((each) => each.check === check);
+    const liveness = new Liveness({ name: "till", config }, [bank], { unheard() {}, heardAgain() {}, echoes() {} });
+    liveness.unanswered("bank", 0);
+    isSeen(liveness);
+    const [seen] = liveness.view();
+    assert.equal(found?.what.slice(0, seen?.cause?.cause.length), seen?.cause?.cause);
+    assert.equal(found?.cure, seen?.cause?.cure);
+  }
 });

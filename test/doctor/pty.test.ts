@@ -31,7 +31,7 @@ async function ask(terminal: Terminal, settings: Partial<LineConfig> = {}): Prom
   const locks = mkdtempSync(join(folder, "locks-"));
   try {
     const host = hostOf({ open: async (line) => serialPort(line, { lockFolder: locks }) });
-    const findings = await diagnoseLine({ name: "till", config, device: terminal.device, services }, host, () => {});
+    const findings = await diagnoseLine({ name: "till", config, services }, host, () => {});
     assert.deepEqual(readdirSync(locks), [], "the lock is given back");
     return findings.map(({ what, level }) => ({ what, level }));
   } finally {
@@ -74,7 +74,7 @@ test("diagnoseLine() knows over a tty that the terminal reads CRC16 the other wa
   const pty: Pty = new Pty(() => void pty.write(Buffer.concat(answer)));
   const config = { ...lineDefaults, path: pty.path };
   const host = hostOf({ open: async (line) => serialPort(line, { lockFolder: folder }) });
-  const line = { name: "till", config, device: pty.path, services: { bank } };
+  const line = { name: "till", config, services: { bank } };
   const findings = await diagnoseLine(line, host, () => {}).finally(() => pty.unplug());
   assert.deepEqual(
     findings.map(({ check, level, cure }) => [check, level, cure]),

@@ -62,7 +62,7 @@ async function scanPty(baudRate: number, crc16: Crc16): Promise<readonly Finding
     return serialPort(config, { lockFolder: locks });
   };
   const config = { ...lineDefaults, path: pty.path };
-  const line: LineToProbe = { name: "till", config, device: pty.path, services: { bank } };
+  const line: LineToProbe = { name: "till", config, services: { bank } };
   const began = performance.now();
   try {
     return await scanLine(line, hostOf({ open }), () => {});
@@ -121,11 +121,7 @@ async function scan(fake: FakeLine, services: LineToProbe["services"], config: P
     };
     const whole = { ...lineDefaults, path: "/dev/ttyUSB0", ...config };
     let findings: readonly Finding[] | undefined;
-    const scanning = scanLine(
-      { name: "till", config: whole, device: "/dev/ttyUSB0", services },
-      hostOf({ open }),
-      () => {},
-    ).then((found) => {
+    const scanning = scanLine({ name: "till", config: whole, services }, hostOf({ open }), () => {}).then((found) => {
       findings = found;
     });
     assert.ok(await time.until(() => findings !== undefined));

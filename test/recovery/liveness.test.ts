@@ -220,7 +220,11 @@ for (const [name, terminal, fix] of [
   ["is a computer's console", consoleOf, /^plug the cable into the terminal's port for a till \(ECR\)/],
   ["uses the other checksum", otherCrc, /^set "crc16": "umts" for line till in the configuration, then sudo systemctl reload/],
   ["sends wrong checksums", wrongSum, /^try another cable and adapter/],
-  ["is switched off", dead, /^1\. switch the terminal on .*baudRate \d+ and crc16 "arc".*posline doctor --line till says how/],
+  [
+    "is switched off",
+    dead,
+    /^1\. switch the terminal on .*posline doctor --line till --scan tries the usual speeds .* 115200 baud, and both CRC16/,
+  ],
 ] as const) {
   test(`Line.liveness() says what to do about a terminal that ${name}`, async () => {
     const set = await opened(terminal);
@@ -453,7 +457,7 @@ function watched(crc16: "arc" | "umts" = "arc", names: readonly ContractName[] =
   const told: string[] = [];
   const rules = { crc16, quiet: false, merchantId: isSigned ? merchantId : undefined };
   const services = names.map((name) => lineService(contracts[name], rules));
-  const liveness = new Liveness({ name: "till", config: { baudRate: 9_600, crc16 } }, services, {
+  const liveness = new Liveness({ name: "till", config: { path: "/dev/ttyUSB0", baudRate: 9_600, crc16 } }, services, {
     unheard: (service, { cause }) => told.push(`${service} unheard: ${cause}`),
     heardAgain: (service) => told.push(`${service} heard again`),
     echoes: ({ cause }) => told.push(`the line echoes: ${cause}`),
@@ -590,10 +594,13 @@ test("Liveness says what to do about each cause, in the settings' own words", ()
   const right = watched("umts");
   right.liveness.unanswered("bank", 0);
   right.liveness.discarded({ ...noise, checksum: { got: "01", arc: "02", umts: "01" } }, 0);
-  assert.match(right.cause()?.cure ?? "", /compare baudRate 9600, parity and dataBits.*posline doctor --line till/);
+  assert.match(
+    right.cause()?.cure ?? "",
+    /^1\. posline doctor --line till --scan finds the speed .* 3\. posline tap --raw --line \/dev\/ttyUSB0 shows/,
+  );
   const fiscal = watched("arc", ["fiscal"]);
   fiscal.liveness.unanswered("fiscal", 0);
-  assert.match(fiscal.cause()?.cure ?? "", /compare baudRate 9600 with the terminal's settings/);
+  assert.match(fiscal.cause()?.cure ?? "", /--scan tries the usual speeds beside 9600 baud; 4\. choose/);
   fiscal.liveness.strayed("late", 1);
   assert.match(fiscal.cause()?.cure ?? "", /look at the terminal's screen/);
   const beside = watched();

@@ -24,9 +24,9 @@ import { currencies, currencyOf, pairFor, pairs, terminals } from "./terminals.t
 
 /**
  * The emulated bank terminal: operations that are started, go on by themselves, and are asked about (bank contract, States and
- * transitions). Where the contract leaves a choice open, it is made where the rule stands, and the comment there says so.
+ * transitions). If the contract leaves a choice open, it is made at the rule, and the comment there says so.
  *
- * It refuses to know of cards and people: what one would have done is the outcome that its context names when something begins.
+ * Cards and people are none of its business: the outcome that its context names, when an operation begins, says what they do.
  */
 
 /** Errors, known codes. */
@@ -35,13 +35,15 @@ const codes = { unsupported: -80, invalid: -29, noOriginal: -16, notFound: -15, 
 /** How to ask what is supported isn't among what is supported: the contract's own list leaves it out. */
 const discovery = "/supported_operations";
 
-/** Questions that an operation is in progress for whose /abort comes too late: ten seconds, for a person at the till's button. */
+/** Questions for which an operation stays in progress if its /abort comes too late: ten seconds, for a person at the till's button. */
 const abortTooLateChecks = 5;
 
 const allOperations = bank.routes.map(({ path }) => path.slice(1)).filter((name) => `/${name}` !== discovery);
 
 export interface BankOptions {
-  /** What /supported_operations lists and no other route does: names without slash; all of the contract's by default. */
+  /**
+   * Operations in the answer of /supported_operations, which changes no other route: names without slash; all of the contract's by default.
+   */
   readonly operations?: readonly string[];
 }
 
@@ -119,7 +121,7 @@ class EmulatedBank implements EmulatedService {
       case "/abort":
         return this.#abort(request);
       case "/terminate":
-        // The contract leaves its effect on what is in progress open: it ends as if the customer had cancelled it
+        // The contract leaves the effect on operations in progress open: they end as if the customer had cancelled
         this.#operations.endAll("cancelled");
         return { status: "success" };
       default:
@@ -171,7 +173,7 @@ class EmulatedBank implements EmulatedService {
   /**
    * Begins an operation, unless it was begun before: the same pay_id on the same route is the same operation, running or ended.
    * @param withoutId Distinguishes requests without pay_id from each other.
-   * @param prepare Looks at what else there must be, and says how the operation is made.
+   * @param prepare Checks the rest of the request, and returns how the operation is made.
    */
   #start(
     request: RequestReader,
@@ -203,7 +205,7 @@ class EmulatedBank implements EmulatedService {
     return outcome?.name === "in-doubt" ? failure() : { status: "success" };
   }
 
-  /** Effects of an end. Only what is approved has any. */
+  /** Effects of an end. Only an approved operation has any. */
   #ending(operation: BankOperation): void {
     if (operation.end !== "approved") return;
     const { terminal, route } = operation;
@@ -217,7 +219,7 @@ class EmulatedBank implements EmulatedService {
     }
   }
 
-  /** Whether enough is left of what it refers to, which is seen when it is carried out: another may have been before it. */
+  /** True if enough is left of the original, which is seen when the operation is carried out: another may have come first. */
   #covers(operation: CardOperation): boolean {
     if (operation.original === undefined) return true;
     const original = this.#operations.numbered(operation.original);
@@ -236,8 +238,8 @@ class EmulatedBank implements EmulatedService {
   }
 
   /**
-   * Attempts to stop what is in progress (Endpoints): where that comes too late, the answer is the same, and only /check tells. What has
-   * ended stays as it is, and is reported (States and transitions).
+   * Attempts to stop an operation in progress (Endpoints): if that comes too late, the answer is the same, and only /check tells. An ended
+   * operation stays as it is, and is reported (States and transitions).
    */
   #abort(request: RequestReader): ServiceAnswer {
     const options = optionsOf(request);
@@ -247,14 +249,14 @@ class EmulatedBank implements EmulatedService {
     return { status: "success" };
   }
 
-  /** The latest operation that was begun under a pay_id, for /cancel comes under that of what it cancels (seen in the field). */
+  /** The latest operation that was begun under a pay_id, since /cancel comes under that of the operation it cancels (seen in the field). */
   #asked(request: RequestReader): BankOperation {
     const operation = this.#operations.named(operationNames.payId(request.id("pay_id")));
     return operation ?? request.refuse("no operation has this pay_id", "send the one of the start", codes.notFound);
   }
 }
 
-/** What operations and reports have in common and no answer here depends on: it is held to its type all the same. */
+/** Checks the types of options that operations and reports share, though no answer here depends on them. */
 function checkOptions(request: RequestReader): void {
   for (const name of ["package_name", "language"]) request.optionalId(name);
   for (const name of ["headless", "no_printing"]) request.flag(name);

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../core/json-object.ts";
 import type { StateReader } from "../state-reader.ts";
 import { currencies, terminals } from "./terminals.ts";
 
-/** The batches of the terminals: what /xreport and /close-shift add up, from one /close-shift to the next. */
+/** The batches of the terminals: the sums for /xreport and /close-shift, from one /close-shift to the next. */
 
 /** The kinds of operations in a batch, in the order in which they are reported. */
 export const batchKinds = ["sale", "refund", "cancel", "preauth", "confirm"] as const;
@@ -18,7 +18,7 @@ export interface BatchTotal {
 export interface BatchTotals {
   /** Counted from 1, for each terminal. */
   readonly batch: number;
-  /** One for each kind and currency that occurred, in a fixed order. */
+  /** Totals for each kind and currency that occurred, in a fixed order. */
   readonly totals: readonly BatchTotal[];
 }
 
@@ -70,7 +70,7 @@ export class Batches {
   }
 }
 
-/** How totals look in a saved state, and in a report besides. */
+/** A batch's totals, as a saved state and a report show them. */
 export function savedBatchTotals({ batch, totals }: BatchTotals): JsonObject {
   return {
     batch: BigInt(batch),

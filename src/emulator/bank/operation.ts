@@ -4,9 +4,9 @@ import type { StateReader } from "../state-reader.ts";
 import { type BatchTotals, restoredBatchTotals, savedBatchTotals } from "./batches.ts";
 import { currencies, pairOf } from "./terminals.ts";
 
-/** What the bank remembers of an operation, and how operations hang together. */
+/** The bank's memory of an operation, and how operations hang together. */
 
-/** Card operations, by route; what a route refers to by rrn, where it needs an original. */
+/** Card operations, by route; with the routes that each may refer to by rrn, if it needs an original. */
 export const originalsOf = {
   "/sale": undefined,
   "/preauth": undefined,
@@ -22,11 +22,11 @@ export const financialRoutes: readonly FinancialRoute[] = ["/sale", "/preauth", 
 export const reportRoutes: readonly ReportRoute[] = ["/xreport", "/close-shift"];
 
 interface BankOperationBase extends EmulatedOperation {
-  /** undefined: nobody can ask for it. */
+  /** undefined: nobody can ask for the operation. */
   readonly payId: string | undefined;
   readonly terminal: bigint;
   readonly merchant: bigint;
-  /** An /abort is answered with success, and stops nothing. */
+  /** True if an /abort is answered with success, and stops nothing. */
   readonly abortTooLate: boolean;
 }
 
@@ -38,13 +38,13 @@ export interface CardOperation extends BankOperationBase {
   readonly tips: bigint;
   readonly cashback: bigint;
   readonly currency: string;
-  /** The number of the operation that it refers to; that one may be forgotten by now. */
+  /** The number of the operation that this one refers to; that one may be forgotten by now. */
   readonly original: number | undefined;
 }
 
 export interface ReportOperation extends BankOperationBase {
   readonly route: ReportRoute;
-  /** What it reports, once it is approved. */
+  /** The totals that a report gives, once it is approved. */
   totals: BatchTotals | undefined;
 }
 
@@ -54,7 +54,7 @@ export const isCardOperation = (operation: BankOperation): operation is CardOper
 
 /** The names that operations are found by. */
 export const operationNames = {
-  /** The idempotency key: seen in the field, /cancel carries the pay_id of what it cancels. */
+  /** The idempotency key: seen in the field, /cancel carries the pay_id of the operation it cancels. */
   key: (route: string, payId: string) => `${route} ${payId}`,
   payId: (payId: string) => `pay_id ${payId}`,
   rrn: (rrn: string) => `rrn ${rrn}`,
@@ -67,9 +67,9 @@ export function bankOperationNames(operation: BankOperation): readonly string[] 
 }
 
 /**
- * How much of an approved operation is left to be confirmed, refunded or cancelled. The contract says nothing of it; as acquirers
- * do it, a preauth is confirmed once, refunds add up to the amount at most, and a cancel takes the operation away for good, also
- * where it gave back only part. A refund that was cancelled was none.
+ * How much of an approved operation is left to be confirmed, refunded or cancelled. The contract says nothing of it; as acquirers do it, a
+ * preauth is confirmed once, refunds add up to the amount at most, and a cancel takes the operation away for good, even if it gave back
+ * only part. A cancelled refund counts for nothing.
  */
 export function remainingAmount(original: CardOperation, operations: Iterable<BankOperation>): bigint {
   const later = [...operations].filter(isCardOperation).filter((each) => each.original !== undefined && isApproved(each));

@@ -5,7 +5,7 @@ import { savedBatchTotals } from "./batches.ts";
 import { type BankOperation, type CardOperation, isCardOperation } from "./operation.ts";
 import { pairOf } from "./terminals.ts";
 
-/** How the bank tells what became of an operation. Sections named are the bank contract's. */
+/** The bank's words for an operation's end. Sections named are the bank contract's. */
 
 interface Texts {
   readonly en: string;
@@ -37,7 +37,7 @@ const bankFailures: Readonly<Record<Exclude<EmulatedEnd, "approved">, BankFailur
     en: "Cannot complete the operation: no card came in time: start a new one",
     ru: "Операция не выполнена: карта не предъявлена вовремя: начните новую",
   },
-  // The contract names no code for it: what was approved was taken back, so that it ends as if it had been declined
+  // The contract names no code for a reversal: an approved operation was taken back, so it ends as if it had been declined
   reversed: {
     status: "REVERSED",
     code: -20,
@@ -55,17 +55,17 @@ const bankFailures: Readonly<Record<Exclude<EmulatedEnd, "approved">, BankFailur
 /** A number that every terminal knows for a test, masked as on a receipt. */
 const maskedCard = "411111******1111";
 
-/** Ends that no card was read for. */
+/** Ends for which no card was read. */
 const cardless: readonly EmulatedEnd[] = ["cancelled", "card-timeout"];
 
-/** How the answer is wanted (Status query request). */
+/** How the answer to a status query is to look (Status query request). */
 export interface CheckOptions {
-  /** A hint: what isn't known is answered in English. */
+  /** A hint: an unknown language is answered in English. */
   readonly language: string | undefined;
   readonly withoutPrintData: boolean;
 }
 
-/** What /check says of an operation: success without data while it is in progress (States and transitions). */
+/** The answer of /check about an operation: success without data while it is in progress (States and transitions). */
 export function checkAnswer(operation: BankOperation, options: CheckOptions): ServiceAnswer {
   if (!operation.ended) return { status: "success" };
   const number = operation.number;

@@ -1,9 +1,9 @@
 import type { JsonObject } from "../../core/json-object.ts";
 import type { RequestReader } from "../request-reader.ts";
 
-/** What the emulated bank is set up with: terminals, their merchants, and currencies. Sections named are the bank contract's. */
+/** The set-up of the emulated bank: terminals, their merchants, and currencies. Sections named are the bank contract's. */
 
-/** One valid pair (Terminal object). */
+/** A valid pair of terminal and merchant (Terminal object). */
 interface TerminalPair extends JsonObject {
   readonly terminal: bigint;
   readonly merchant: bigint;
@@ -22,7 +22,7 @@ const pair = (terminal: bigint, merchant: bigint, name: string, merchantName: st
   fiscalId: `EMU-FISCAL-${merchant}`,
 });
 
-/** The first pair of a terminal holds its default merchant; the first of all is the terminal for those who name none. */
+/** The first pair of a terminal holds its default merchant; the first of all is the terminal for requests that name none. */
 export const pairs: readonly TerminalPair[] = [
   pair(1n, 1n, "Emulated till", "Emulated shop", "5999"),
   pair(1n, 2n, "Emulated till", "Emulated café", "5812"),

@@ -5,14 +5,14 @@ import { type EmulatedOutcome, magicAmountOf } from "./magic-amounts.ts";
 import type { WireFault } from "./wire-fault.ts";
 
 /**
- * What goes wrong, and when: an effect that a test forced takes precedence over the magic amount, and that over chance. The
- * same seed gives the same chances in the same order.
+ * The plan of faults: an effect that a test forced takes precedence over the magic amount, and that over chance. The same seed gives the
+ * same chances in the same order.
  */
 
 export interface FaultPlanOptions {
-  /** Where the chances begin. */
+  /** Seed of the chances. */
   readonly seed?: number;
-  /** True when amounts decide nothing: every one takes its normal course. */
+  /** True if amounts decide nothing: every one takes its normal course. */
   readonly plainAmounts?: boolean;
   readonly chances?: readonly FaultChance[];
 }
@@ -26,7 +26,7 @@ export interface FaultChance {
 /** An effect on the next operation, or the next answer, of a service. */
 export interface ForcedEffect {
   readonly service: ServiceName;
-  /** Only that route's; any when it is left out. */
+  /** The route that the effect is for; any if absent. */
   readonly route?: string;
   readonly effect: { readonly outcome: EmulatedOutcome } | { readonly fault: WireFault };
 }
@@ -63,14 +63,14 @@ export class FaultPlan {
     this.#chances = chances;
   }
 
-  /** @throws RangeError when too many wait. */
+  /** @throws RangeError if too many wait. */
   force(forced: ForcedEffect): void {
     if (this.#forced.length >= forcedEffectsMax)
       throw new RangeError(`Cannot force another effect: ${forcedEffectsMax} are pending, which is the limit`);
     this.#forced.push(forced);
   }
 
-  /** Back to how it began. */
+  /** Returns to the beginning. */
   reset(): void {
     this.#random = xoroshiro128plus(this.#options.seed ?? defaultSeed);
     this.#chances = this.#options.chances ?? [];
@@ -84,7 +84,7 @@ export class FaultPlan {
     if (effect !== undefined && "fault" in effect) this.#fault = effect.fault;
   }
 
-  /** What becomes of an operation that begins now; the fault of its answer is kept for `fault`. */
+  /** The outcome of an operation that begins now; the fault of its answer is kept for `fault`. */
   outcomeOf(service: ServiceName, route: string, amount: bigint): EmulatedOutcome | undefined {
     const forced = this.#take(service, route, "outcome");
     const effect = forced ?? (this.#options.plainAmounts ? undefined : magicAmountOf(amount)?.effect);
@@ -96,7 +96,7 @@ export class FaultPlan {
 
   /** The fault of the answer under way. */
   fault(): WireFault | undefined {
-    // Drawn for every answer, so that what was forced before doesn't change what comes after.
+    // A share is drawn for every answer, so that forced effects don't change the later ones.
     const drawn = uniformFloat64(this.#random);
     return this.#fault ?? this.#byChance(drawn);
   }

@@ -3,21 +3,20 @@ import { bytesOf } from "../../core/pieces.ts";
 import { type Connection, type ConnectionHandler, OpenError, type OpenTransport } from "../../device/transport.ts";
 
 /**
- * A transport that injects faults: what is written goes out changed, late or not at all, as `stepsFor` says. What is received
- * passes unchanged.
+ * A transport that injects faults: a written frame goes out changed, late or not at all, as `stepsFor` says. Received bytes pass unchanged.
  *
- * A faulty frame counts as written once it is queued, as by a kernel's buffer, and its steps then take their time. So the
- * writer isn't thought to hang while an answer goes out in pieces for half a minute.
+ * A faulty frame counts as written once it is queued, as by a kernel's buffer, and its steps then take their time. So the writer isn't
+ * thought to hang while an answer goes out in pieces for half a minute.
  */
 
-/** One thing to do in place of writing a frame; several are done in order. */
+/** A step in place of writing a frame; several are done in order. */
 export type TransportStep =
   | { readonly bytes: Buffer }
-  /** Nothing goes out for so long, counted from when the bytes before have left on the wire. */
+  /** A pause, counted from when the bytes before have left on the wire. */
   | { readonly waitMs: number }
   /** Held back until the next frame is written, and written right before it. */
   | { readonly hold: Buffer }
-  /** The connection is lost, and opening anew is refused for so long. */
+  /** A loss of the connection; opening anew is refused for so long. */
   | { readonly unplugMs: number };
 
 export interface FaultyTransportOptions {
@@ -30,10 +29,10 @@ export interface FaultyTransportOptions {
   readonly unplug?: (ms: number) => void;
 }
 
-/** Bytes that are queued ahead of sending them: with more, a kernel's buffer is full, too. */
+/** Bytes that are queued ahead of sending them: a kernel's buffer is full at some point, too. */
 const queuedBytesMax = 256 * 1024;
 
-/** Opens what `options.open` opens, with faults injected into what is written. */
+/** Opens `options.open`, with faults injected into written frames. */
 export function faultyTransport(options: FaultyTransportOptions): OpenTransport {
   const outage = new Outage();
   return async (handler) => {
@@ -44,7 +43,7 @@ export function faultyTransport(options: FaultyTransportOptions): OpenTransport 
   };
 }
 
-/** What outlives a connection: until when it can't be opened again. */
+/** The memory that outlives a connection: until when it can't be opened again. */
 class Outage {
   #untilMs = 0;
 
@@ -54,15 +53,15 @@ class Outage {
 
   check(): void {
     const leftMs = Math.ceil(this.#untilMs - nowMs());
-    // In words that stay the same: the log says a line's reason once.
+    // The text has no time in it, so that it stays the same: the log says a line's reason once.
     if (leftMs > 0) throw new OpenError("the emulator has unplugged it: it comes back by itself");
   }
 }
 
-/** What is queued and still to be done. */
+/** A step in the queue. */
 type TimedStep = Exclude<TransportStep, { readonly hold: Buffer }>;
 
-/** Where bytes go that come between a loss and the closing after it. */
+/** Memory for bytes that come between a loss and the closing after it. */
 const nowhere = Buffer.alloc(4_096);
 
 class FaultyConnection implements Connection {
@@ -74,16 +73,16 @@ class FaultyConnection implements Connection {
   #steps: TimedStep[] = [];
   /** Bytes among the steps. */
   #queuedBytes = 0;
-  /** What waits for the next frame. */
+  /** Frames that wait for the next frame. */
   #held: Buffer[] = [];
-  /** The connection below is writing, or a wait isn't over. */
+  /** True while the connection below is writing, or a wait isn't over. */
   #busy = false;
-  /** What is being written below is a frame as it is, and its writer hears of its end. */
+  /** True while the connection below writes an unchanged frame, whose writer hears of its end. */
   #direct = false;
-  /** Bytes of the frame whose writer doesn't know yet that it is queued; undefined when there is none. */
+  /** Bytes of the frame whose writer doesn't know yet that it is queued; undefined if there is none. */
   #unreportedBytes: number | undefined;
   #wroteBytes = 0;
-  /** When the bytes that went out last have left on the wire. */
+  /** When the last bytes sent have left on the wire. */
   #outMs = 0;
   readonly #deadline = new Deadline(() => this.#done());
 
@@ -134,7 +133,7 @@ class FaultyConnection implements Connection {
     this.#steps.push(step);
   }
 
-  /** Does what can be done now, and then reports to the writer what was queued. */
+  /** Does the steps that can be done now, and then reports queued frames to the writer. */
   #work(): void {
     while (!this.#busy) {
       const step = this.#steps.shift();
@@ -177,7 +176,7 @@ class FaultyConnection implements Connection {
     this.#deadline.set(Math.max(now, this.#outMs) + ms, now);
   }
 
-  /** What was under way is over. */
+  /** Ends the step under way. */
   #done(): void {
     this.#busy = false;
     this.#work();

@@ -5,11 +5,11 @@ import { encodeStx } from "../../wire/stx.ts";
 import type { WireFault } from "./wire-fault.ts";
 
 /**
- * What goes out in place of a whole, correct frame that a fault is injected into. Pure: it names bytes and pauses, and the
+ * The bytes that go out in place of a whole, correct frame that a fault is injected into. Pure: bytes and pauses are named here, and the
  * owner of the line and its clock carries them out. The same fault makes the same of a frame each time.
  */
 
-/** One thing to do in place of writing a frame; several are done in order. */
+/** A step in place of writing a frame; several are done in order. */
 export type FrameStep =
   | { readonly bytes: Buffer }
   | { readonly waitMs: number }
@@ -18,7 +18,7 @@ export type FrameStep =
   /** The line is lost, and stays away for so long. */
   | { readonly unplugMs: number };
 
-/** What ModemManager and its like write into any port that they find (seen in the field: lines). */
+/** The bytes that ModemManager and its like write into any port that they find (seen in the field: lines). */
 const noise = Buffer.from("AT+CPIN?\r\n");
 
 /**
@@ -27,10 +27,10 @@ const noise = Buffer.from("AT+CPIN?\r\n");
  */
 const afterNoiseMs = 200;
 
-/** What a length field says too much, in bytes: less than any answer, so that the next one would be swallowed in part. */
+/** Bytes by which a length field says too much: less than any answer, so that the next one would be swallowed in part. */
 const lengthTooMuchBytes = 16;
 
-/** Bytes before and behind the payload: length and CRC-16; STX, CRC-32 and ETX. */
+/** Bytes before and after the payload: length and CRC-16; STX, CRC-32 and ETX. */
 const frameOverhead = { length: { head: 4, tail: 2 }, stx: { head: 1, tail: 5 } } as const;
 
 /** The bytes before and after which a frame is cut into pieces beside its thirds: within the header, and within the CRC. */
@@ -39,7 +39,7 @@ const cutsAtEnds = { length: { first: 2, last: 1 }, stx: { first: 1, last: 3 } }
 /** The faults of a frame; the others are applied to an answer before it is framed. */
 export type FrameFault = Exclude<WireFault, { readonly kind: "late" | "reserved-crc" }>;
 
-/** What to do in place of writing a frame whose payload isn't empty. */
+/** The steps in place of writing a frame whose payload isn't empty. */
 export function frameFaultSteps(fault: FrameFault, frame: Buffer): readonly FrameStep[] {
   switch (fault.kind) {
     case "no-answer":
@@ -57,7 +57,7 @@ export function frameFaultSteps(fault: FrameFault, frame: Buffer): readonly Fram
     case "noise":
       return [{ bytes: noise }, { waitMs: afterNoiseMs }, { bytes: frame }];
     case "twice":
-      // Without a pause in one piece, so that nothing comes between.
+      // Written in one piece if there is no pause, so that nothing comes between.
       if (fault.pauseMs === 0) return [{ bytes: Buffer.concat([frame, frame]) }];
       return [{ bytes: frame }, { waitMs: fault.pauseMs }, { bytes: frame }];
     case "unplug":
@@ -103,7 +103,7 @@ function pieces(frame: Buffer, pauseMs: number): readonly FrameStep[] {
   return steps;
 }
 
-/** What JSON takes between and behind its values (RFC 8259, 2). */
+/** White space that JSON allows between and after its values (RFC 8259, 2). */
 const whiteSpace = Buffer.from(" \t\n\r");
 
 /** Endings that are tried: about 30,000 are needed to find two certain bytes in a CRC-16, and none takes a microsecond. */
@@ -112,8 +112,8 @@ const endingsMax = 4 ** 9;
 const endingBytes = 9;
 
 /**
- * A reply's payload with JSON white space behind it, so that its CRC holds 02 and 03, or one of them where no ending that was
- * tried gives both: a reader that looks for these bytes without counting will take them for a frame's end or beginning.
+ * A reply's payload with JSON white space added, so that its CRC holds 02 and 03, or one of them if no tried ending gives both: a reader
+ * that looks for these bytes without counting will take them for a frame's end or beginning.
  */
 export function withReservedCrc(payload: Buffer, framing: Framing, kind: Crc16): Buffer {
   const sum = (bytes: Buffer, value: number) =>

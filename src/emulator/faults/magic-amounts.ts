@@ -1,11 +1,11 @@
 import type { WireFault } from "./wire-fault.ts";
 
 /**
- * What becomes of an operation, by the last two digits of its amount, as payment sandboxes do it. The table in docs/emulator.md is
- * printed from here. Every amount whose digits aren't listed takes its normal course: approved, closed, printed.
+ * An operation's outcome by the last two digits of its amount, as payment sandboxes do it. The table in docs/emulator.md is printed from
+ * here. Every amount whose digits aren't listed takes its normal course: approved, closed, printed.
  */
 
-/** How an operation goes other than well, by name; `checks` is how many questions about it are answered "in progress" first. */
+/** A way for an operation to go other than well, by name; `checks` is how many questions about it are answered "in progress" first. */
 export interface EmulatedOutcome {
   readonly name:
     | "in-doubt"
@@ -24,13 +24,13 @@ export interface EmulatedOutcome {
   readonly checks?: number;
 }
 
-/** One row of the table. */
+/** A row of the table. */
 export interface MagicAmount {
   /** The amount's last two digits. */
   readonly digits: number;
-  /** What becomes of the operation, or of the reply on its way. */
+  /** The operation's outcome, or the fault of the reply on its way. */
   readonly effect: { readonly outcome: EmulatedOutcome } | { readonly fault: WireFault };
-  /** In the documentation's table, per service; undefined where the service takes no notice. */
+  /** The row's words in the documentation's table, per service; undefined if the service takes no notice. */
   readonly words: { readonly bank?: string; readonly qr?: string; readonly fiscal?: string } | { readonly all: string };
 }
 
@@ -123,7 +123,7 @@ export const magicAmounts: readonly MagicAmount[] = [...singles, ...slowByLastDi
 
 const byDigits = new Map(magicAmounts.map((each) => [BigInt(each.digits), each]));
 
-/** The row of an amount in minor units; undefined for one that takes its normal course. */
+/** The row of an amount in minor units; undefined if it takes its normal course. */
 export function magicAmountOf(amount: bigint): MagicAmount | undefined {
   return byDigits.get((amount < 0n ? -amount : amount) % 100n);
 }

@@ -1,6 +1,5 @@
 /**
- * A fault of an answer on its way, after the request was carried out. Named as in flags, in the control API and in the table
- * of amounts.
+ * A fault of an answer on its way, after the request was carried out. Named as in flags, in the control API and in the table of amounts.
  */
 export type WireFault =
   | { readonly kind: "no-answer" }
@@ -21,7 +20,7 @@ export type WireFault =
 
 export type WireFaultKind = WireFault["kind"];
 
-/** The milliseconds that a kind may be given, both bounds included, and what it has when it is given none. */
+/** The milliseconds that a kind may be given, both bounds included, and its default. */
 interface MsRange {
   readonly min: number;
   readonly max: number;
@@ -31,7 +30,7 @@ interface MsRange {
 /** As long as the longest time-out that a till or a bridge may have: ten minutes. */
 const longestMs = 600_000;
 
-/** Each kind with its milliseconds; undefined where it has none. */
+/** Each kind with its milliseconds; undefined if it has none. */
 const msRanges: Readonly<Record<WireFaultKind, MsRange | undefined>> = {
   "no-answer": undefined,
   late: { min: 1, max: longestMs, usual: 5_000 },
@@ -47,7 +46,7 @@ const msRanges: Readonly<Record<WireFaultKind, MsRange | undefined>> = {
   "reserved-crc": undefined,
 };
 
-// Its keys are the kinds.
+// The keys of `msRanges` are the kinds.
 export const wireFaultKinds = Object.keys(msRanges) as readonly WireFaultKind[];
 
 /**

@@ -8,24 +8,24 @@ import { isTimestamp } from "./time.ts";
 import { restoredVat, type VatByRate, vatEntries } from "./vat.ts";
 
 /**
- * The documents of the emulated fiscal service. A document is begun, and mostly closed in the same moment; one that is slow is
- * in between until it has been asked about often enough. Only a closed one has fiscal numbers and counts for anything.
+ * The documents of the emulated fiscal service. A document is begun, and mostly closed in the same moment; a slow one is in between until
+ * it has been asked about often enough. Only a closed one has fiscal numbers and counts for anything.
  */
 
 export const documentKinds = ["sale", "refund", "deposit", "withdraw"] as const;
 
 export type DocumentKind = (typeof documentKinds)[number];
 
-/** What a request is to make. */
+/** The document that a request is to make. */
 export interface DocumentDraft {
   readonly kind: DocumentKind;
-  /** The key of choice; undefined when the till sent none. */
+  /** The key of choice; undefined if the till sent none. */
   readonly extId: string | undefined;
   /** Minor units. */
   readonly sum: bigint;
   readonly payments: ReceiptPayments;
   readonly vat: VatByRate;
-  /** As sent, for the copy; undefined for cash in and out. */
+  /** The lines as sent, for the copy; undefined for cash in and out. */
   readonly lines: readonly JsonObject[] | undefined;
   readonly docTime: string;
   /** The fiscal number of the sale that is refunded: unlike a documentID, nothing else ever has it. */
@@ -34,18 +34,18 @@ export interface DocumentDraft {
 
 export interface FiscalDocument extends DocumentDraft {
   readonly id: bigint;
-  /** How many questions about it are still answered "in progress". It closes at the one after. */
+  /** How many more questions are answered "in progress". The document closes at the question after these. */
   checks: number;
   closed: DocumentClosing | undefined;
 }
 
-/** What a document gets when it closes. */
+/** The numbers that a document gets when it closes. */
 export interface DocumentClosing {
   /** Counted from 1, for all documents. */
   readonly num: bigint;
-  /** The shift that it counts in. */
+  /** The shift in which the document counts. */
   readonly shift: bigint;
-  /** undefined while it isn't printed. */
+  /** When the receipt was printed; undefined while it isn't. */
   printTime: string | undefined;
 }
 
@@ -57,12 +57,12 @@ export const printError = 1;
 
 export const fiscalIdOf = (num: bigint) => `EMU${zeroPadded(num, 8)}`;
 
-/** What tells a document from others, for the answers that have nothing more to say of it. */
+/** The ids of a document, for answers that say nothing else of it. */
 export function idFields({ id, extId }: FiscalDocument): JsonObject {
   return { documentID: id, ...(extId !== undefined && { documentExtID: extId }) };
 }
 
-/** What a document is answered with (Document). */
+/** The fields of a document in an answer (Document). */
 export function documentFields(document: FiscalDocument): JsonObject {
   const { id, payments, docTime, closed } = document;
   if (closed === undefined) return { ...idFields(document), docTime, docStatus: 0, currency_name: fiscalCurrency };
@@ -78,13 +78,13 @@ export function documentFields(document: FiscalDocument): JsonObject {
   };
 }
 
-/** What /deposit and /withdraw answer (Endpoints). */
+/** The answer of /deposit and /withdraw (Endpoints). */
 export function cashFields(document: FiscalDocument): JsonObject {
   const { id, closed } = document;
   return { documentID: id, ...(closed !== undefined && fiscalFields(closed)) };
 }
 
-/** What /check_copy answers (Endpoints). */
+/** The answer of /check_copy (Endpoints). */
 export function copyFields({ id, payments, lines = [], closed }: FiscalDocument): JsonObject {
   const common = {
     items: lines,

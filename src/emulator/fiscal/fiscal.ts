@@ -12,12 +12,10 @@ import { addToTotals, FiscalShift, noTotals, totalsFields } from "./shift.ts";
 import { dateOf, optionalDay, optionalDocTime, timestamp } from "./time.ts";
 
 /**
- * The emulated fiscal service: documents, the shift they count in, and the drawer (fiscal contract, States and transitions).
- * What it reports is always what its documents add up to. Where the contract leaves a choice open, it is made where the rule
- * stands, and the comment there says so.
+ * The emulated fiscal service: documents, the shift they count in, and the drawer (fiscal contract, States and transitions). Its reports
+ * always are the sums of its documents. If the contract leaves a choice open, it is made at the rule, and the comment there says so.
  *
- * It refuses to know of printers and cards: what one would have done is the outcome that its context names when a document
- * begins.
+ * Printers and cards are none of its business: the outcome that its context names, when a document begins, says what they do.
  */
 export function emulatedFiscal(context: ServiceContext): EmulatedService {
   return new EmulatedFiscal(context);
@@ -114,7 +112,10 @@ class EmulatedFiscal implements EmulatedService {
     return new DocumentIssue(this.#context, this.#memory, order, fields).answer(route);
   }
 
-  /** Each question brings a document that is processing nearer to its end. It can't close, and waits, while no shift is open. */
+  /**
+   * Answers a question, each of which brings a processing document nearer to its end. A document can't close, and waits, while no shift is
+   * open.
+   */
   #checkStatus(fields: FiscalFields): ServiceAnswer {
     const document = this.#found(documentKeysOf(fields), "documentID or documentExtID", fields);
     if (document.closed === undefined) {
@@ -130,7 +131,7 @@ class EmulatedFiscal implements EmulatedService {
     return success(documentFields(document));
   }
 
-  /** Prints what wasn't printed (Errors, code 15). */
+  /** Prints a document that wasn't printed (Errors, code 15). */
   #checkCopy(fields: FiscalFields): ServiceAnswer {
     const document = this.#found({ extId: undefined, id: documentKeysOf(fields).id }, "documentID", fields);
     const { closed } = document;
@@ -142,8 +143,8 @@ class EmulatedFiscal implements EmulatedService {
   }
 
   /**
-   * Removes what is processing. The contract has no code for aborting a closed document, which can only be refunded: 5, since the
-   * till's request is right in itself and "not implemented" is what a fiscal core says of it.
+   * Removes a processing document. The contract has no code for aborting a closed one, which can only be refunded: 5, since the till's
+   * request is right in itself and "not implemented" is what a fiscal core says of it.
    */
   #abort(fields: FiscalFields): ServiceAnswer {
     fields.amount("amount");
@@ -178,7 +179,7 @@ class EmulatedFiscal implements EmulatedService {
     return success({ ...shift.fields, fiscalID: shift.fiscalId });
   }
 
-  /** @param operation What isn't delete or renew is check (Endpoints). The code of its refusal isn't shown: 44 says what is so. */
+  /** @param operation Anything but delete or renew means check (Endpoints). The code of its refusal isn't shown: 44 says enough. */
   #closeShift(fields: FiscalFields, operation: unknown): ServiceAnswer {
     const { register, shift } = this.#memory;
     this.#mustBeOpen(fields);
@@ -218,7 +219,7 @@ class EmulatedFiscal implements EmulatedService {
     return { ...shift.fields, cash: register.drawer, ...totalsFields(register.totalsOf(shift.id)) };
   }
 
-  /** Its payload isn't shown by the contract: here it has the sums of a shift report, over the documents that are remembered. */
+  /** The contract doesn't show this report's payload: here it has the sums of a shift report, over the documents that are remembered. */
   #datesReport(fields: FiscalFields): ServiceAnswer {
     fields.checkTexts(["employeeName"]);
     const dateFrom = optionalDay(fields, "dateFrom");

@@ -21,14 +21,14 @@ import { optionalDocTime, timestamp } from "./time.ts";
 import { noVat } from "./vat.ts";
 
 /**
- * What a request for a document asks for, as far as the request alone can tell: the same request always reads the same. What
- * depends on shift, drawer and other documents is looked at when it is issued.
+ * A request for a document, as far as the request alone can tell: the same request always reads the same. Shift, drawer and other documents
+ * are looked at when it is issued.
  */
 export interface DocumentOrder {
   readonly kind: DocumentKind;
   readonly keys: DocumentKeys;
   readonly draft: Omit<DocumentDraft, "docTime" | "parent">;
-  /** As sent. */
+  /** The time as sent. */
   readonly docTime: string | undefined;
   readonly parentDocId: string | undefined;
   readonly parentDocNum: string | undefined;
@@ -80,8 +80,8 @@ export interface FiscalMemory {
 }
 
 /**
- * Issues a document: finds the one that the request made before, or looks whether shift, drawer and parent allow a new one, and
- * lets it become what the context says. Nothing is kept of a request that is refused.
+ * Issues a document: finds the one that the request made before, or looks whether shift, drawer and parent allow a new one, and gives it
+ * the outcome that the context names. Nothing is kept of a request that is refused.
  */
 export class DocumentIssue {
   readonly #context: ServiceContext;
@@ -106,8 +106,8 @@ export class DocumentIssue {
   }
 
   /**
-   * A resend (Endpoints, rules 2 and 3). It is found whether the shift is open or not, as it was carried out already. A key that
-   * belongs to an operation of another kind, or to cash of another amount, is refused with 4: the one code that says that two
+   * Answers a resend (Endpoints, rules 2 and 3). The document is found whether the shift is open or not, as it was carried out already. A
+   * key that belongs to an operation of another kind, or to cash of another amount, is refused with 4: the one code that says that two
    * things don't agree, and that the recovery rules don't answer with another resend.
    */
   #again(known: FiscalDocument): ServiceAnswer {
@@ -120,7 +120,7 @@ export class DocumentIssue {
     return known.closed === undefined ? processing(known) : success(known);
   }
 
-  /** Looks at everything that can forbid a new document. */
+  /** Checks everything that can forbid a new document. */
   #allowed(): DocumentDraft {
     const { register, shift } = this.#memory;
     const { keys, draft, docTime } = this.#order;
@@ -165,12 +165,14 @@ export class DocumentIssue {
     return sale.closed.num;
   }
 
-  /** The drawer can't give what it doesn't hold, and no sum may leave the 64 bits that the contract has for it. */
+  /**
+   * Refuses sums that can't be: the drawer can't give what it doesn't hold, and no sum may leave the 64 bits that the contract has for it.
+   */
   #checkSums(): void {
     const { register, shift } = this.#memory;
     const { draft } = this.#order;
     const cash = cashOf(draft);
-    // What is still processing counts where it makes things tighter, as if it were closed already.
+    // Processing documents count if that makes things tighter, as if they were closed already.
     const promised = register
       .processing()
       .map(cashOf)
@@ -184,7 +186,7 @@ export class DocumentIssue {
     }
   }
 
-  /** What is to become of it. Whoever was rolled back before isn't again. */
+  /** The outcome of the document. A request that was rolled back before isn't again. */
   #outcomeOf(route: string): EmulatedOutcome | undefined {
     const { keys, draft } = this.#order;
     const outcome = this.#context.outcomeOf(route, draft.sum);
@@ -198,7 +200,7 @@ export class DocumentIssue {
     return outcome;
   }
 
-  /** The outcomes of which nothing is kept. */
+  /** Refuses for outcomes that keep nothing. */
   #refuseFor(outcome: EmulatedOutcome | undefined): void {
     const byCard = this.#order.draft.payments.paid.cashless > 0n;
     switch (outcome?.name) {
@@ -255,7 +257,7 @@ function success(document: FiscalDocument): ServiceAnswer {
   return { ...(cash ? cashFields(document) : documentFields(document)), status: "success", code: 0 };
 }
 
-/** Code 44: at the start, and to a till that resends instead of asking. */
+/** Answers code 44: at the start, and to a till that resends instead of asking. */
 function processing(document: FiscalDocument): ServiceAnswer {
   const message = "Cannot answer with the document yet: it is being processed: ask /check_status until docStatus is 1";
   return errorAnswer(fiscalCodes.documentStillProcessing, message, { ...idFields(document), docStatus: 0 });
@@ -284,7 +286,7 @@ export class RolledBackRequests {
     }
   }
 
-  /** Whether this request was rolled back before; it is only once. */
+  /** True if this request was rolled back before; a request is rolled back only once. */
   take(request: string): boolean {
     return this.#digests.delete(request);
   }
@@ -298,7 +300,7 @@ export class RolledBackRequests {
   }
 }
 
-/** Identifies a request. One without a key is identified by its amount: more can't be known of it. */
+/** Identifies a request. A request without a key is identified by its amount: more can't be known of it. */
 export function requestDigest(kind: DocumentKind, { extId, id }: DocumentKeys, sum: bigint): string {
   const key = extId !== undefined ? `documentExtID ${extId}` : id !== undefined ? `documentID ${id}` : `sum ${sum}`;
   return createHash("sha256").update(`${kind} ${key}`).digest("base64");

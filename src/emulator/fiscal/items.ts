@@ -3,13 +3,13 @@ import type { StateReader } from "../state-reader.ts";
 import { type FiscalFields, fiscalCodes, fiscalInt64Max, int32Max } from "./request.ts";
 import { divideHalfUp, ratesOf, type VatByRate, vatOf } from "./vat.ts";
 
-/** The lines of a receipt (Item object): what they come to, and what a copy shows of them. */
+/** The lines of a receipt (Item object): their sums, and their fields in a copy. */
 
 export interface ReceiptItems {
   /** Minor units. */
   readonly sum: bigint;
   readonly vat: VatByRate;
-  /** As sent, with the fields that a copy has (seen in the field: /check_copy). */
+  /** The lines as sent, with the fields that a copy has (seen in the field: /check_copy). */
   readonly lines: readonly JsonObject[];
 }
 
@@ -18,7 +18,7 @@ const texts = ["itemId", "itemName", "itemUnit"] as const;
 /** Minor units. */
 const amounts = ["itemPrice", "itemAmount", "discount"] as const;
 
-/** 1.000, which is what an itemQty that isn't sent stands for. */
+/** 1.000, the default of itemQty. */
 const one = 1000n;
 
 export function readItems(fields: FiscalFields): ReceiptItems {
@@ -34,8 +34,8 @@ export function readItems(fields: FiscalFields): ReceiptItems {
 }
 
 /**
- * A line's amount. itemAmount is that of the whole line, and the quantity beside it informs; but where a unit price is sent too
- * (it isn't in the contract, and usual), the three must agree. A discount may be taken off already or not: tills do either.
+ * A line's amount. itemAmount is that of the whole line, and the quantity beside it informs; but if a unit price is sent too (it isn't in
+ * the contract, and usual), the three must agree. A discount may be taken off already or not: tills do either.
  */
 function amountOf(item: FiscalFields): bigint {
   const amount = item.amount("itemAmount");
@@ -84,5 +84,5 @@ export function restoredLines(saved: StateReader): readonly JsonObject[] {
   });
 }
 
-/** As many as a request of a megabyte can hold, and more. */
+/** More lines than a request of a megabyte can hold. */
 const linesMax = 1_000_000;

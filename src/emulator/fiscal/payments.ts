@@ -4,19 +4,21 @@ import { zeroPadded } from "../answer.ts";
 import type { StateReader } from "../state-reader.ts";
 import { type FiscalFields, fiscalCodes, fiscalInt64Max } from "./request.ts";
 
-/** How a document is paid: what a till may send (Payment split object, Extra payment object), and what is kept of it. */
+/**
+ * The payments of a document: the fields that a till may send (Payment split object, Extra payment object), and the fields that are kept.
+ */
 
-/** What money a payment is. Prepayment counts to the sum of sales only: the metrics have no sum of its own for it. */
+/** The kinds of money. Prepayment counts to the sum of sales only: the metrics have no sum of its own for it. */
 export const paymentKinds = ["cash", "cashless", "credit", "bonuses", "prepayment"] as const;
 
 export type PaymentKind = (typeof paymentKinds)[number];
 
-/** Minor units, cash without the change that was given. Together they are the document's sum. */
+/** Minor units, cash without the change that was given. The kinds together make the document's sum. */
 export type PaidByKind = Readonly<Record<PaymentKind, bigint>>;
 
 export interface ReceiptPayments {
   readonly paid: PaidByKind;
-  /** What was paid, one by one (Payment entry), with cash less change. */
+  /** The payments, one by one (Payment entry), with cash less change. */
   readonly entries: readonly PaymentEntry[];
 }
 
@@ -24,12 +26,12 @@ export interface PaymentEntry {
   readonly code: string;
   readonly kind: PaymentKind;
   readonly amount: bigint;
-  /** What a card transaction elsewhere left behind (trxParams). */
+  /** The traces of a card transaction elsewhere (trxParams). */
   readonly rrn?: string;
   readonly cardNum?: string;
 }
 
-/** The contract names no codes of extra payments: these stand for a configured till's, and one without a code for cashless. */
+/** The contract names no codes of extra payments: these stand for a configured till's. One without a code is cashless. */
 const extraKinds: ReadonlyMap<string, PaymentKind> = new Map([
   ["CARD", "cashless"],
   ["QR", "cashless"],
@@ -44,7 +46,7 @@ export function cashOnly(sum: bigint): ReceiptPayments {
   return paymentsOf([{ code: "cash", kind: "cash", amount: sum }]);
 }
 
-/** Reads how a sum is paid. A till that says nothing about payments has been paid the sum in cash. */
+/** Reads how a sum is paid. A till that says nothing about payments was paid in cash. */
 export function readPayments(fields: FiscalFields, sum: bigint): ReceiptPayments {
   const split = fields.object("payments");
   const extras = fields.list("extraPayments").map(readExtra);
@@ -53,7 +55,7 @@ export function readPayments(fields: FiscalFields, sum: bigint): ReceiptPayments
   return balanced(fields, [...parts, ...extras], sum);
 }
 
-/** Holds what was offered against the sum, and gives change from cash (Errors: 8, 11, 13). */
+/** Compares the offered payments with the sum, and gives change from cash (Errors: 8, 11, 13). */
 function balanced(fields: FiscalFields, offered: readonly PaymentEntry[], sum: bigint): ReceiptPayments {
   const { credit, cash } = totalsOf(offered);
   const total = offered.reduce((sofar, { amount }) => sofar + amount, 0n);
@@ -89,7 +91,7 @@ function readExtra(extra: FiscalFields): PaymentEntry {
     kind,
     amount,
     ...(rrn !== undefined && { rrn }),
-    // Documented as masked; one that isn't is nothing to keep.
+    // Card numbers are documented as masked; a whole one isn't kept.
     ...(cardNumber !== undefined && { cardNum: maskCardNumbers(cardNumber) }),
   };
 }
@@ -112,7 +114,7 @@ export function entryFields({ code, kind, amount, rrn, cardNum }: PaymentEntry, 
   return { code, amount, ...made, ...(rrn !== undefined && { rrn }), ...(cardNum !== undefined && { cardNum }) };
 }
 
-/** What a card reader would have left behind: made of the document's id, so that it is the same whenever it is shown. */
+/** Card fields as a reader would give them: made of the document's id, so that they are the same whenever they are shown. */
 function cardOf(documentId: bigint): JsonObject {
   return {
     rrn: zeroPadded(documentId % 10n ** 12n, 12),
@@ -134,7 +136,7 @@ export function savedPayments({ entries }: ReceiptPayments): readonly JsonObject
   return entries.map((entry) => ({ ...entry }));
 }
 
-/** @param sum What the payments must add up to. */
+/** @param sum The total of the payments. */
 export function restoredPayments(saved: StateReader, sum: bigint): ReceiptPayments {
   const entries = saved.list(entriesMax).map((entry): PaymentEntry => {
     const rrn = entry.at("rrn").present && { rrn: entry.at("rrn").text() };
@@ -146,5 +148,5 @@ export function restoredPayments(saved: StateReader, sum: bigint): ReceiptPaymen
   return total === sum ? paymentsOf(entries) : saved.refuse("must add up to the sum");
 }
 
-/** As many as a request of a megabyte can hold, and more. */
+/** More entries than a request of a megabyte can hold. */
 const entriesMax = 100_000;

@@ -7,8 +7,8 @@ import { type DocumentKeys, fiscalInt64Max } from "./request.ts";
 import { addToTotals, cashOf, noTotals, restoredShiftTotals, type ShiftTotals, savedShiftTotals } from "./shift.ts";
 
 /**
- * The documents that are remembered, the oldest first. Every sum is reckoned from them when it is asked for, so that none can
- * drift away; only what the forgotten ones amounted to is carried on, in the drawer and in the shift they counted in.
+ * The documents that are remembered, the oldest first. Every sum is computed from them on demand, so that none can drift away; only the
+ * amounts of forgotten ones are carried on, in the drawer and in the shift they counted in.
  */
 export class DocumentRegister {
   readonly #documents = new Map<bigint, FiscalDocument>();
@@ -19,12 +19,14 @@ export class DocumentRegister {
   #lastId = 0n;
   /** The last fiscal number. */
   #lastNum = 0n;
-  /** What forgotten documents left in the drawer. */
+  /** Cash that forgotten documents left in the drawer. */
   #forgottenCash = 0n;
-  /** What forgotten documents amount to in the latest shift that has any. */
+  /** Totals of forgotten documents in the latest shift that has any. */
   #forgotten: { readonly shift: bigint; readonly totals: ShiftTotals } = { shift: 0n, totals: noTotals };
 
-  /** The document that is meant: documentExtID takes precedence, and a documentID isn't taken for it that has another. */
+  /**
+   * The document that is meant: documentExtID takes precedence, and a document with another documentExtID isn't found by its documentID.
+   */
   find({ extId, id }: DocumentKeys): FiscalDocument | undefined {
     const named = extId === undefined ? undefined : this.#byExtId.get(extId);
     if (named !== undefined || id === undefined) return named;
@@ -57,7 +59,7 @@ export class DocumentRegister {
     return undefined;
   }
 
-  /** What was given back of a sale, or is about to be. */
+  /** The sum given back of a sale, or about to be. */
   refundedOf({ closed }: FiscalDocument): bigint {
     let refunded = 0n;
     if (closed === undefined) return refunded;
@@ -65,14 +67,14 @@ export class DocumentRegister {
     return refunded;
   }
 
-  /** What is in the drawer. */
+  /** The cash in the drawer. */
   get drawer(): bigint {
     let cash = this.#forgottenCash;
     for (const document of this.#documents.values()) if (document.closed !== undefined) cash += cashOf(document);
     return cash;
   }
 
-  /** What all documents of a shift come to, with those that may still close in it: no other sum of it is larger. */
+  /** The sum of all documents of a shift, with those that may still close in it: no other sum of the shift is larger. */
   turnoverOf(shift: bigint): bigint {
     let turnover = 0n;
     if (this.#forgotten.shift === shift) {
@@ -90,8 +92,8 @@ export class DocumentRegister {
   }
 
   /**
-   * A document begins. An id that the till sent and nobody has becomes its documentID: otherwise a till that has no
-   * documentExtID could never find it again (Endpoints, rule 2: documentID is a retry key too).
+   * Begins a document. An id that the till sent and nobody has becomes its documentID: otherwise a till without documentExtID could never
+   * find it again (Endpoints, rule 2: documentID is a retry key too).
    */
   begin(draft: DocumentDraft, id: bigint | undefined, checks: number): FiscalDocument {
     const document: FiscalDocument = { ...draft, id: id ?? this.#nextId(), checks, closed: undefined };
@@ -127,7 +129,7 @@ export class DocumentRegister {
     };
   }
 
-  /** @param shift The last shift: none can count in a later one. */
+  /** @param shift The last shift: no document can count in a later one. */
   static restored(saved: StateReader, shift: bigint): DocumentRegister {
     const register = new DocumentRegister();
     register.#lastId = saved.at("lastId").integer(0n, fiscalInt64Max);
@@ -156,7 +158,7 @@ export class DocumentRegister {
     return register;
   }
 
-  /** @param sale Where it isn't forgotten. */
+  /** @param sale The refunded sale; undefined if it is forgotten. */
   #checkParent({ sum }: FiscalDocument, sale: FiscalDocument | undefined, saved: StateReader): void {
     saved.integer(1n, this.#lastNum);
     if (sale === undefined) return;
@@ -173,7 +175,7 @@ export class DocumentRegister {
   #remember(document: FiscalDocument): void {
     this.#documents.set(document.id, document);
     if (document.extId !== undefined) this.#byExtId.set(document.extId, document);
-    // As when it began, so that a restored register forgets the same as the one that was saved.
+    // The size is that at the document's beginning, so that a restored register forgets the same as the saved one.
     const bytes = Buffer.byteLength(writeExact(savedDocument({ ...document, checks: 0, closed: undefined })));
     this.#bytes.set(document.id, bytes);
     this.#bytesTotal += bytes;
@@ -185,7 +187,7 @@ export class DocumentRegister {
     const { closed } = document;
     if (closed === undefined) return;
     this.#forgottenCash += cashOf(document);
-    // A shift before that one is over, and nobody asks for its totals any more.
+    // A shift before the latest one is over, and nobody asks for its totals any more.
     if (closed.shift < this.#forgotten.shift) return;
     const totals = closed.shift === this.#forgotten.shift ? this.#forgotten.totals : noTotals;
     this.#forgotten = { shift: closed.shift, totals: addToTotals(totals, [document]) };

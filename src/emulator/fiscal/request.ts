@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from "../../core/json-object.ts";
 import { idFrom, int64From } from "../answer.ts";
 import { fieldIn, type RequestReader } from "../request-reader.ts";
 
-/** Errors: the codes that the emulated service gives, under the contract's own names. Signs (1) are checked before it. */
+/** The codes that the emulated service answers, under the contract's own names (Errors). Signs (1) are checked before. */
 export const fiscalCodes = {
   invalidJson: 2,
   missingParams: 3,
@@ -27,8 +27,8 @@ export const fiscalInt64Max = 2n ** 63n - 1n;
 export const int32Max = 2n ** 31n - 1n;
 
 /**
- * An object within a request, and where it stands in it. What is of another type than the contract
- * documents is code 2: the contract has no code of its own for that, and 2 is what it gives a payload that can't be parsed.
+ * An object within a request, and its path there. A value of another type than the contract documents is code 2: the contract has no code
+ * of its own for that, and 2 is what it gives a payload that can't be parsed.
  */
 export class FiscalFields {
   readonly #request: RequestReader;
@@ -45,7 +45,7 @@ export class FiscalFields {
     return this.#request.refuse(state, cure, code);
   }
 
-  /** How a field is named in a message. */
+  /** The name of a field in a message. */
   named(name: string): string {
     return this.#path === "" ? name : `${this.#path}.${name}`;
   }
@@ -62,7 +62,7 @@ export class FiscalFields {
     return idFrom(value) ?? this.refuse(fiscalCodes.invalidJson, `${this.named(name)} is not a string`, "send it as a string");
   }
 
-  /** Refuses texts that are something else: names that only a receipt shows, and no answer here. */
+  /** Refuses fields that aren't texts: names that only a receipt shows, and no answer here. */
   checkTexts(names: readonly string[]): void {
     for (const name of names) this.text(name);
   }
@@ -113,7 +113,7 @@ export class FiscalFields {
   }
 }
 
-/** What a till names a document by. */
+/** The keys by which a till names a document. */
 export interface DocumentKeys {
   readonly extId: string | undefined;
   readonly id: bigint | undefined;

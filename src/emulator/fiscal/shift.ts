@@ -6,7 +6,7 @@ import { nothingPaid, type PaidByKind, paymentKinds } from "./payments.ts";
 import { fiscalInt64Max, int32Max } from "./request.ts";
 import { addVat, noVat, restoredVat, type VatByRate, vatEntries } from "./vat.ts";
 
-/** The shift of the emulated fiscal service (Shift). What was counted in it is reckoned from its documents. */
+/** The shift of the emulated fiscal service (Shift). Its sums are computed from its documents. */
 export class FiscalShift {
   #id: bigint;
   #openedAt: string;
@@ -18,7 +18,7 @@ export class FiscalShift {
     this.#open = open;
   }
 
-  /** The first shift. It is open from the start, so that a first sale needs nothing else. */
+  /** The first shift. A shift is open from the start, so that a first sale needs nothing else. */
   static first(now: string): FiscalShift {
     return new FiscalShift(1n, now, true);
   }
@@ -51,7 +51,7 @@ export class FiscalShift {
     this.#open = false;
   }
 
-  /** What every answer about a shift begins with. */
+  /** The fields that every answer about a shift begins with. */
   get fields(): JsonObject {
     return { shiftID: this.#id, shiftOpenAt: this.#openedAt };
   }
@@ -65,7 +65,7 @@ export class FiscalShift {
   }
 }
 
-/** What documents add up to, by kind of document (Shift metrics). All sums in minor units. */
+/** Sums of documents, by kind of document (Shift metrics). All sums in minor units. */
 export type ShiftTotals = Readonly<Record<DocumentKind, ShiftTotal>>;
 
 interface ShiftTotal {
@@ -104,12 +104,12 @@ function addPaid(one: PaidByKind, other: PaidByKind): PaidByKind {
   };
 }
 
-/** What a document puts into the drawer; negative for what it takes out of it. */
+/** The cash that a document puts into the drawer; negative if it takes some out. */
 export function cashOf({ kind, payments }: Pick<FiscalDocument, "kind" | "payments">): bigint {
   return kind === "sale" || kind === "deposit" ? payments.paid.cash : -payments.paid.cash;
 }
 
-/** As the metrics show them. */
+/** The totals as the metrics show them. */
 export function totalsFields({ sale, refund, deposit, withdraw }: ShiftTotals): JsonObject {
   return {
     ...totalFields("sale", sale),

@@ -1,7 +1,7 @@
 import { zeroPadded } from "../answer.ts";
 import { type FiscalFields, fiscalCodes } from "./request.ts";
 
-/** How the contract writes times (What the service does, rule 7). Both forms sort as texts. */
+/** Times as the contract writes them (What the service does, rule 7). Both forms sort as texts. */
 
 /** yyyy-MM-dd HH:mm:ss, local time. */
 export function timestamp(time: Date): string {
@@ -10,17 +10,17 @@ export function timestamp(time: Date): string {
   return `${date.join("-")} ${clock.join(":")}`;
 }
 
-/** Whether it is a moment of the calendar, written as `timestamp` does. */
+/** True of a moment of the calendar, written as `timestamp` does. */
 export function isTimestamp(text: string): boolean {
   const [, date = "", hour = ""] = /^(\d{4}-\d{2}-\d{2}) (\d{2}):[0-5]\d:[0-5]\d$/.exec(text) ?? [];
   return isDate(date) && Number(hour) < 24;
 }
 
-/** Whether it is a day of the calendar, written yyyy-MM-dd. */
+/** True of a day of the calendar, written yyyy-MM-dd. */
 export function isDate(text: string): boolean {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
   const time = new Date(`${text}T00:00:00Z`);
-  // A day that the month doesn't have runs over into the next.
+  // A day that the month doesn't have would run over into the next, and so read back as another.
   return !Number.isNaN(time.getTime()) && time.toISOString().startsWith(text);
 }
 

@@ -3,9 +3,9 @@ import type { StateReader } from "../state-reader.ts";
 import { type FiscalFields, fiscalCodes, fiscalInt64Max, int32Max } from "./request.ts";
 
 /**
- * VAT as receipts show it. The contract gives rates and asks for amounts, but not how one comes from the other: here a line's
- * amount contains its VAT, the lines of one rate are added up over the document, and the VAT in that is rounded half up to the
- * minor unit, once a rate. So what a shift reports is what its receipts add up to.
+ * VAT as receipts show it. The contract gives rates and asks for amounts, but not how one comes from the other: here a line's amount
+ * contains its VAT, the lines of one rate are added up over the document, and the VAT in that is rounded half up to the minor unit, once a
+ * rate. So a shift reports the sums of its receipts.
  */
 
 /** VAT in minor units, by rate in percent x100. */
@@ -13,7 +13,7 @@ export type VatByRate = ReadonlyMap<bigint, bigint>;
 
 export const noVat: VatByRate = new Map();
 
-/** 100 %, which no tax exceeds that is contained in a price. It also bounds how many rates there can be. */
+/** 100 %: no tax contained in a price is higher. The bound also limits how many rates there can be. */
 const rateMax = 10_000n;
 
 /** The VAT contained in an amount: amount × rate / (1 + rate), half up. */
@@ -21,7 +21,7 @@ export function vatIn(amount: bigint, percent: bigint): bigint {
   return divideHalfUp(amount * percent, 10_000n + percent);
 }
 
-/** Divides what isn't negative, a half upwards. */
+/** Divides a number that isn't negative, rounding a half up. */
 export function divideHalfUp(dividend: bigint, divisor: bigint): bigint {
   return (2n * dividend + divisor) / (2n * divisor);
 }
@@ -67,7 +67,7 @@ export function addVat(one: VatByRate, other: VatByRate): VatByRate {
   return sum;
 }
 
-/** As metrics and saved states list it, the lowest rate first. */
+/** VAT as metrics and saved states list it, the lowest rate first. */
 export function vatEntries(vat: VatByRate, more: JsonObject = {}): readonly JsonObject[] {
   const sorted = [...vat].sort(([one], [other]) => (one < other ? -1 : 1));
   return sorted.map(([vatPercent, vatAmount]) => ({ vatPercent, vatAmount, ...more }));

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../core/json-object.ts";
 import type { EmulatedEnd, EmulatedOperation } from "../operations.ts";
 import type { StateReader } from "../state-reader.ts";
 
-/** The payment systems of the emulated qr service, and what it remembers of a payment. */
+/** The payment systems of the emulated qr service, and its memory of a payment. */
 
 export interface PaymentSystem {
   /** The pay_system value, case-sensitive (Payment system selector). */
@@ -26,18 +26,18 @@ export interface QrPayment extends EmulatedOperation {
   readonly amount: bigint;
   readonly currency: string;
   readonly rrn: string;
-  /** Where the system makes none, whatever the till names first: /check asks for one, and mostly gets the pay_id. */
+  /** If the system makes no trans, the first that the till names: /check asks for one, and mostly gets the pay_id. */
   trans: string | undefined;
-  /** By /cancel and /refund together; at most the amount. */
+  /** The sum given back by /cancel and /refund together; at most the amount. */
   givenBack: bigint;
-  /** Nothing more is given back after a cancel, also where it gave back only part. */
+  /** Nothing more is given back after a cancel, even if it gave back only part. */
   cancelled: boolean;
 }
 
 /** How much of a paid payment can still be given back, in minor units. */
 export const refundableAmount = ({ amount, givenBack, cancelled }: QrPayment) => (cancelled ? 0n : amount - givenBack);
 
-/** The error texts of a payment, or of giving it back, that came to nothing. */
+/** The error texts of a payment, or of giving it back, that failed. */
 export const paymentFailures: Readonly<Record<Exclude<EmulatedEnd, "approved">, readonly [state: string, cure: string]>> = {
   declined: ["the payment system declined it", "choose another way to pay"],
   cancelled: ["the customer cancelled it", "start again if it is still wanted"],

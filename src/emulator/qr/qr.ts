@@ -15,10 +15,10 @@ import {
 } from "./payment.ts";
 
 /**
- * The emulated qr service: payments that are shown, paid by somebody in the meantime, asked about, and given back (qr contract).
- * Where the contract leaves a choice open, it is made where the rule stands, and the comment there says so.
+ * The emulated qr service: payments that are shown, paid by somebody in the meantime, asked about, and given back (qr contract). If the
+ * contract leaves a choice open, it is made at the rule, and the comment there says so.
  *
- * It refuses to know how a customer pays: what becomes of a payment is the outcome that its context names when it is shown.
+ * How a customer pays is none of its business: the outcome that its context names when a payment is shown says what becomes of it.
  */
 
 /** Errors: code is typically 1, and the contract has no other. */
@@ -26,14 +26,14 @@ const failed = 1;
 
 const processingFailed = ["processing failed", "ask /check what became of the payment"] as const;
 
-/** Who doesn't know the trans can't ask /check, and is given it by the same request again. */
+/** A till that doesn't know the trans can't ask /check, and is given it by the same request again. */
 const showingFailed = ["processing failed", "send it again with the same pay_id, which shows the same payment"] as const;
 
 export function emulatedQr(context: ServiceContext): EmulatedService {
   return new EmulatedQr(context);
 }
 
-/** The id of a payment names it alone: of all that was shown under it there is one. */
+/** A payment's name is its id alone: one payment is shown under a pay_id. */
 const paymentName = (payId: string) => `pay_id ${payId}`;
 
 class EmulatedQr implements EmulatedService {
@@ -44,7 +44,7 @@ class EmulatedQr implements EmulatedService {
     this.#context = context;
     this.#payments = new OperationStore<QrPayment>(context, {
       namesOf: (payment) => [paymentName(payment.payId)],
-      // Being paid has no other effect than that /check says so
+      // A paid payment has no other effect than that /check says so
       ending: () => {},
       saved: savedQrPayment,
       restored: restoredQrPayment,
@@ -87,7 +87,7 @@ class EmulatedQr implements EmulatedService {
     }
   }
 
-  /** The same pay_id shows the same payment again, whatever has become of it. */
+  /** Shows a payment. The same pay_id shows the same payment again, whatever has become of it. */
   #show(request: RequestReader): ServiceAnswer {
     const payId = request.id("pay_id");
     request.optionalId("rrn");
@@ -97,7 +97,7 @@ class EmulatedQr implements EmulatedService {
     const system = systemOf(request);
     const existing = this.#payments.named(paymentName(payId));
     if (existing === undefined) return this.#showNew(request, { payId, amount, currency }, system);
-    // The contract leaves it open: showing the other one would have the customer pay what the till doesn't expect
+    // The contract leaves this open: showing the other payment would have the customer pay what the till doesn't expect
     if (existing.amount !== amount || existing.currency !== currency || existing.system !== system.name) {
       return request.refuse("pay_id belongs to a payment with another amount, currency or pay_system", "send a new pay_id");
     }
@@ -135,8 +135,8 @@ class EmulatedQr implements EmulatedService {
   }
 
   /**
-   * A refund may be one of several, a cancel is the last: the contract tells them apart by nothing else than their names.
-   * The very same request again gives back once more, where so much is left: that is why it mustn't be resent (flow rule 3).
+   * Gives back. A refund may be one of several, a cancel is the last: the contract tells them apart by nothing else than their names. The
+   * very same request again gives back once more, if so much is left: that is why it mustn't be resent (flow rule 3).
    */
   #giveBack(request: RequestReader): ServiceAnswer {
     const { route } = request;
@@ -169,7 +169,7 @@ class EmulatedQr implements EmulatedService {
     return doubtful ? request.refuse(...processingFailed) : { status: "success" };
   }
 
-  /** What is done at once, and not polled: refused when it comes to nothing, true when its answer is to leave that in doubt. */
+  /** Carries out an operation that isn't polled: refuses it if it fails; true if its answer is to leave that in doubt. */
   #carryOut(request: RequestReader, amount: bigint, key: string): boolean {
     const outcome = this.#payments.outcomeOf(request.route, amount, key);
     if (outcome?.name === "internal-error") return request.refuse(...processingFailed);
@@ -195,7 +195,7 @@ class EmulatedQr implements EmulatedService {
   }
 }
 
-/** The system that a request names, where it serves the route. */
+/** The system that a request names, if it serves the route. */
 function systemOf(request: RequestReader): PaymentSystem {
   const name = request.id("pay_system");
   const system = paymentSystems.find((each) => each.name === name);
@@ -204,7 +204,7 @@ function systemOf(request: RequestReader): PaymentSystem {
   return request.refuse(`${name} does not serve this operation`, "choose one that /check_connection lists for it");
 }
 
-/** @param rrn Must be the payment's, where the request has one. */
+/** @param rrn The payment's, if the request has one. */
 function requirePaid(request: RequestReader, payment: QrPayment, rrn: string | undefined): void {
   if (!payment.ended) request.refuse("the payment is in progress", "ask /check until it has ended");
   if (!isApproved(payment)) request.refuse("the payment was not paid", "there is nothing to do");

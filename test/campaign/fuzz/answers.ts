@@ -48,7 +48,7 @@ const probes: Target = {
       ...{ service, framing: contracts[service].framing, replyBytesMax: 1_000, probe: undefined, second: undefined },
       ...answersOf(contracts[service]),
     }));
-    const liveness = new Liveness({ name: "till", config: { baudRate: 9_600, crc16: "arc" } }, services, {
+    const liveness = new Liveness({ name: "till", config: { path: "/dev/ttyUSB0", baudRate: 9_600, crc16: "arc" } }, services, {
       unheard: (service, { cause, cure }) => reports.push(`${service} ${cause} ${cure}`),
       heardAgain: (service) => reports.push(service),
       echoes: ({ cause }) => reports.push(cause),
