@@ -67,8 +67,11 @@ const chances = [
   "reserved-crc=0.01",
 ];
 
-/** Milliseconds beside what a call waits for, in which it is answered: its turn, its reply, its record, and a busy machine. */
-const callMsMax = 45_000;
+/**
+ * Milliseconds beside what a call waits for, in which it is answered. A follow-up takes the longest: the turn of the question before it (30 s),
+ * two questions more (15 s), its own turn (15 s), its reply and its record, on a busy machine.
+ */
+const callMsMax = 75_000;
 
 /** Milliseconds in which the box is ready again: the longest recovery that docs/limits.md has of terminals that answer at once. */
 const readyMsMax = 360_000;
