@@ -14,16 +14,6 @@ export function deviceMark(path: string, contract: ContractName): string {
   return `${contract} ${createHash("sha256").update(path).digest("hex").slice(0, markCharacters)}`;
 }
 
-/** Words for an answer from elsewhere that isn't a success. */
-export const sentElsewhere = "it was sent over another device, or by another contract, than its service has now";
-
-/** Words for any answer if another service sent the same key to the terminal that is asked. */
-export const sentByOthers =
-  "another service sent an operation under the same key over the device that it was asked over, and it may be about that one";
-
-/** Words for a success from elsewhere. */
-export const foundElsewhere = "what the terminal there has under its key may be another service's";
-
 /**
  * True if an operation sent by one contract is asked about by another, whose answers are about other operations; false if either isn't
  * known.

@@ -162,7 +162,7 @@ function walk(text: string, { onBegin, onEnd, ...visitor }: Walk): void {
   let depth = 0;
   const begin = (_offset: number, _length: number, line: number, column: number) => {
     if (++depth > nestingMax) {
-      throw new JsonError({ line, column }, `objects and lists stand more than ${nestingMax} deep in each other`);
+      throw new JsonError({ line, column }, `objects and lists are nested more than ${nestingMax} deep`);
     }
     onBegin?.();
   };

@@ -239,7 +239,7 @@ export function lineStateFindings(configured: ConfiguredLine, service: RunningPo
   const leftMs =
     configured.lateReplyMs + recoveryMarginMs - (typeof shown["sinceMs"] === "number" ? shown["sinceMs"] : Infinity);
   if (state === "recovering" && leftMs > 0) {
-    const cause = "it is proven clean, as after each start and each answer that stayed out: calls wait until then";
+    const cause = "after each start and each missing answer posline proves the line clean: calls wait until then";
     const cure = `wait ${Math.ceil(leftMs / 1_000)} s, and run this command again`;
     return [finding("service", "warn", what, { line, cause, cure })];
   }

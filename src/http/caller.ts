@@ -51,7 +51,7 @@ export function httpCaller(options: HttpCallerOptions): (call: Call, waitedMs?: 
     if (dueMs - startedMs < limits.responseMsMin)
       throw texts.notSent(
         "waited-too-long",
-        `posline stood still, or it waited ${durationText(waitedMs)} behind another request`,
+        `posline stood still, or the call waited ${durationText(waitedMs)} for another request`,
       );
     if (call.caller.gone) throw texts.notSent("caller-left", "the till no longer waits for the answer");
     try {

@@ -701,7 +701,9 @@ export class LineEngine {
     const why = [
       ...(aside.length === 0
         ? []
-        : [`no calls until an answer comes: of ${aside.join(", ")}${cause === undefined ? "" : `, since ${wordsOf(cause)}`}`]),
+        : [
+            `calls to ${aside.join(", ")} are refused until an answer comes${cause === undefined ? "" : `: ${wordsOf(cause)}`}`,
+          ]),
       ...(refusal === undefined ? [] : [`${wordsOf(refusal)}; calls are sent`]),
     ];
     return why.length === 0 ? "the terminal was silent for long enough: the line is ready" : why.join(". ");

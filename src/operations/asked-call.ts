@@ -54,7 +54,7 @@ export function askedCall(call: Call, { contract, merchantId }: AskedService): A
   const text = bytes.toString("utf8");
   const json = parseExactObject(text);
   if (json === undefined)
-    throw refused("malformed", "its body is not a JSON object in which each field stands once: send each field once");
+    throw refused("malformed", "its body is not a JSON object, or has a field twice: send one object, each field once");
   const fields = [route.key, rules.learns, ...(route.polling?.keys ?? [])].filter((name) => name !== undefined);
   const inexact = fields.find((name) => isInexact(json[name]));
   if (inexact !== undefined)

@@ -55,7 +55,7 @@ export class Before {
       waited.polls += watch.polls;
     }
     const isOpen = standing().some((each) => this.#operations.knownOf(each).end === undefined);
-    if (isOpen) throw this.#tooLong(asked, `what stands under its ${route.key} has not ended yet`);
+    if (isOpen) throw this.#tooLong(asked, `an operation with its ${route.key} has not ended yet`);
   }
 
   /**
@@ -80,10 +80,13 @@ export class Before {
       }
       state = step.state;
       if (state.phase === "ready") return state.baseline ?? "";
-      const why = ending instanceof Fault ? "is not known, since the terminal did not answer" : "has not ended yet";
+      const why =
+        ending instanceof Fault
+          ? `the terminal did not say what it has under its ${keyField}`
+          : `an operation with its ${keyField} has not ended yet`;
       const untilMs = waited.untilMs + (state.absents > 0 ? countMs : 0);
       const isOver = this.#waiting.nowMs >= untilMs || this.#waiting.isStopped;
-      if (isOver) throw this.#tooLong(asked, `what stands under its ${keyField} ${why}`);
+      if (isOver) throw this.#tooLong(asked, why);
       await this.#waiting.sleep(pauses.nextMs(step));
     }
   }

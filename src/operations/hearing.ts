@@ -118,7 +118,7 @@ export class Hearing {
     const subject = subjectOf(service.contract, sending);
     if (subject === undefined) return `${service.contract.service} has no question about ${sent.route}`;
     if (sent.key === undefined || (names ?? sent.ask) === undefined)
-      return "its record lacks what it is asked by: a key or a field was missing, too long or masked";
+      return "its record lacks the key or a field to ask by, which was missing, too long or masked";
     if (service.contract.envelope === "form" && service.merchantId === undefined)
       return "the question can't be signed: set merchantId";
     if (isOld(sending)) return "it was sent more than 24 h ago: look at the terminal, then use posline journal settle";

@@ -72,8 +72,8 @@ export const isAbort = ({ route, key }: SentRecord, { outcome, status }: Pick<Op
   route === "/abort" && key !== undefined && outcome === "answered" && status === "success";
 
 const lacking =
-  "records of the last day are missing from the journal, as where a disk fails: for a day after them a repetition of what they were about " +
-  "isn't recognised, and answers say X-Posline-Repeat-Guard: off. Check the disk (sudo dmesg | tail)";
+  "records of the last day are missing from the journal, as after a disk failure: for a day a repetition of their operations isn't " +
+  "recognised, and answers say X-Posline-Repeat-Guard: off. Check the disk (sudo dmesg | tail)";
 
 /** @param advice What to do about it. */
 const forgetting = (than: string, advice: string) =>
@@ -89,6 +89,6 @@ export const tooMany = forgetting(
 
 /** Zeros in place of the first records look like the unwritten part of a file that was made larger. */
 const lostBefore =
-  "more operations were sent within a day than the journal held before it was made larger, or its first records are lost, as where a disk " +
-  "fails: for a day a repetition of one that isn't there any more isn't recognised, and answers say X-Posline-Repeat-Guard: off. Where " +
-  "journal.bytes was not changed, check the disk (sudo dmesg | tail)";
+  "more operations were sent within a day than the journal held before it was made larger, or its first records are lost, as after a disk " +
+  "failure: for a day a repetition of their operations isn't recognised, and answers say X-Posline-Repeat-Guard: off. If journal.bytes " +
+  "was not changed, check the disk (sudo dmesg | tail)";

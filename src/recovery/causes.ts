@@ -170,7 +170,7 @@ export function maybeNotServed(service: string): Cause {
 /** The cause if what is sent comes back, and answers come too. */
 export function echoes(): Cause {
   const cure =
-    "nothing is to be done while calls are answered: a two-wire adapter (RS-485) hears itself, unless its echo is switched off; " +
-    "if none is, check the plug and the cable (RX and TX are joined)";
+    "if calls are answered, do nothing: a two-wire adapter (RS-485) hears itself, unless its echo is switched off; " +
+    "if no call is answered, check the plug and the cable (RX and TX are joined)";
   return cause("what is sent comes back, and is ignored", cure);
 }

@@ -309,7 +309,10 @@ test("posline gateway that stood still sends nothing that its till gave up meanw
     [sale["outcome"], sale["reason"], sale["left"], sale["key"], sale["replyBytes"]],
     ["not-sent", "waited-too-long", true, "A", 0],
   );
-  assert.match(String(sale["message"]), /posline stood still, or it waited [\d.]+ s behind another request\. Nothing was sent/);
+  assert.match(
+    String(sale["message"]),
+    /posline stood still, or the call waited [\d.]+ s for another request\. Nothing was sent/,
+  );
   assert.equal(await till.ask("length", "/check\n{}"), till.answers[0]);
   assert.equal(await gateway.ended("SIGTERM"), 0);
   assert.equal(till.answers.length, 2);

@@ -127,7 +127,7 @@ test("httpCaller() counts the time that a call has waited, and sends nothing whe
   await time.advance(5_001);
   await failed;
   const late = ask(callOf("bank", "/sale", "{}"), replyTimeoutMs - responseMsMin + 1);
-  await failsAs(late, "unavailable", /waited 24 s behind another request\. Nothing was sent/);
+  await failsAs(late, "unavailable", /waited 24 s for another request\. Nothing was sent/);
   assert.equal(upstream.heard.length, 1);
 });
 
