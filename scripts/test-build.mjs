@@ -62,7 +62,7 @@ for (const [file, bundle] of ${JSON.stringify(files.map((file) => [file, bundleO
 /**
  * Builds test files, and writes the programs that run them: files that leave nothing behind share as many processes as `shares` says,
  * each of the others has one of its own.
- * @returns the programs' files
+ * @returns the programs, each with its files by the names of their bundles
  */
 export async function buildTests(root, files, shares) {
   const folder = join(root, "out/test");
@@ -89,17 +89,17 @@ export async function buildTests(root, files, shares) {
   const lone = [];
   for (const file of files) ((await isPure(file, metafile, root)) ? pure : lone).push(file);
   const together = Array.from({ length: shares }, (_, share) => pure.filter((_, index) => index % shares === share));
+  const bundleOf = (file) => join(folder, `${named(file)}.mjs`);
   // The shared ones first: a long one that begins last is waited for alone.
-  return [...together, ...lone.map((file) => [file])]
-    .filter((group) => group.length > 0)
-    .map((group, index) => {
-      const path = join(folder, `${index}.mjs`);
-      writeFileSync(
-        path,
-        program(group, (file) => pathToFileURL(join(folder, `${named(file)}.mjs`)).href),
-      );
-      return path;
-    });
+  const groups = [...together, ...lone.map((file) => [file])].filter((group) => group.length > 0);
+  return groups.map((group, index) => {
+    const path = join(folder, `${index}.mjs`);
+    writeFileSync(
+      path,
+      program(group, (file) => pathToFileURL(bundleOf(file)).href),
+    );
+    return { path, files: new Map(group.map((file) => [bundleOf(file), file])) };
+  });
 }
 
 /** Paths as esbuild names them. */

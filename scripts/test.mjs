@@ -39,69 +39,89 @@ function runNamed() {
 /** What came of the tests so far. */
 class Tally {
   passed = 0;
-  /** Each failed test whole. */
+  /** Each failed test, with its file's program, and all that is said of it. */
   failed = [];
   skipped = [];
-  /** The test file that a process is at. */
-  #at = new Map();
-  /** What a process wrote: told if one of its tests fails. */
+  /** The program of each bundle, and what it wrote: told if one of its tests fails. */
+  #programs = new Map();
   #wrote = new Map();
+  #sources = new Map();
+  /** The files that have not come to their end. */
+  #waiting;
   #latest = "";
   #beganMs = performance.now();
 
+  constructor(programs) {
+    for (const { path, files } of programs) {
+      for (const [bundle, source] of [...files, [path, relative(root, path)]]) {
+        this.#programs.set(bundle, path);
+        this.#sources.set(bundle, source);
+      }
+    }
+    this.#waiting = new Set(programs.flatMap(({ files }) => [...files.values()]));
+  }
+
   /** Takes note of an event of node's runner. */
   take({ type, data }) {
+    const { file, name, nesting, details } = data;
     if (type === "test:stdout" || type === "test:stderr") {
-      this.#wrote.set(data.file, (this.#wrote.get(data.file) ?? "") + data.message);
-      return;
-    }
-    if (type === "test:start") {
-      if (data.nesting === 0) this.#at.set(data.file, data.name);
-      this.#latest = `${this.#fileOf(data)}: ${data.name}`;
-    }
-    if (type === "test:pass" && data.details.type !== "suite") {
-      if (data.skip === undefined) this.passed++;
-      else this.skipped.push(`${this.#fileOf(data)}: ${data.name}: ${data.skip}`);
-    }
-    // A file or a group fails with its tests, which are told.
-    if (type === "test:fail" && data.details.error?.failureType !== "subtestsFailed") {
-      const { error } = data.details;
-      this.failed.push({ file: data.file, name: `${this.#fileOf(data)}: ${data.name}`, text: inspect(error?.cause ?? error) });
+      this.#wrote.set(file, (this.#wrote.get(file) ?? "") + data.message);
+    } else if (type === "test:start") {
+      this.#latest = this.#nameOf(data);
+    } else if (type === "test:pass" || type === "test:fail") {
+      if (nesting === 0) this.#waiting.delete(name);
+      if (type === "test:fail") this.#fail(data);
+      else if (data.skip !== undefined) this.skipped.push(`${this.#nameOf(data)}: ${data.skip}`);
+      else if (details.type !== "suite") this.passed++;
     }
   }
 
-  #fileOf({ file, name }) {
-    return this.#at.get(file) ?? relative(root, name);
+  #fail(data) {
+    const { error } = data.details;
+    // A file fails with its tests, which are told.
+    if (error.failureType === "subtestsFailed") return;
+    this.failed.push({ program: this.#programs.get(data.file), name: this.#nameOf(data), text: inspect(error.cause ?? error) });
   }
 
-  get seconds() {
+  /** Notes as failed what never came to its end, since its process ended before. */
+  end() {
+    for (const name of this.#waiting) this.failed.push({ name, text: "Its process ended before its tests did" });
+  }
+
+  #nameOf({ file, name }) {
+    const source = this.#sources.get(file);
+    return source === undefined || source === name ? name : `${source}: ${name}`;
+  }
+
+  get #seconds() {
     return Math.round((performance.now() - this.#beganMs) / 1_000);
   }
 
-  get line() {
-    return `${this.seconds} s  ${this.passed} passed, ${this.failed.length} failed  ${this.#latest}`;
+  get progress() {
+    return `${this.#seconds} s  ${this.passed} passed, ${this.failed.length} failed  ${this.#latest}`;
   }
 
   /** What is told at the end: each failure whole, and what the process wrote that it was in. */
   get report() {
     const failures = this.failed.map(({ name, text }) => `✖ ${name}\n${text.replace(/^/gm, "    ")}\n`);
-    const wrote = [...new Set(this.failed.map(({ file }) => file))].map((file) => this.#wrote.get(file) ?? "");
+    const wrote = [...new Set(this.failed.map(({ program }) => program))].flatMap((program) => this.#wrote.get(program) ?? []);
     const skipped = this.skipped.map((each) => `﹣ skipped: ${each}`);
-    const sum = `${this.passed} passed, ${this.failed.length} failed, ${this.skipped.length} skipped in ${this.seconds} s`;
-    return [...failures, ...wrote, ...skipped, sum].filter((each) => each !== "").join("\n");
+    const sum = `${this.passed} passed, ${this.failed.length} failed, ${this.skipped.length} skipped in ${this.#seconds} s`;
+    return [...failures, ...wrote, ...skipped, sum].join("\n");
   }
 }
 
 async function runAll(isRest) {
-  const tally = new Tally();
-  const isShown = process.stdout.isTTY;
-  const show = () => process.stdout.write(`\r\x1b[K${tally.line.slice(0, process.stdout.columns - 1)}`);
-  const progress = isShown ? setInterval(show, 1_000) : undefined;
   const cores = availableParallelism();
   const programs = await buildTests(root, files(isRest), 2 * cores);
+  const tally = new Tally(programs);
+  const isShown = process.stdout.isTTY;
+  const show = () => process.stdout.write(`\r\x1b[K${tally.progress.slice(0, process.stdout.columns - 1)}`);
+  const progress = isShown ? setInterval(show, 1_000) : undefined;
   // Much of what they do is to wait, and what runs the bundle has processes beside it.
   const concurrency = isRest ? Math.max(2, cores - 1) : cores + 1;
-  for await (const event of run({ files: programs, concurrency })) tally.take(event);
+  for await (const event of run({ files: programs.map(({ path }) => path), concurrency })) tally.take(event);
+  tally.end();
   clearInterval(progress);
   if (isShown) process.stdout.write("\r\x1b[K");
   console.log(tally.report);
