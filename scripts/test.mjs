@@ -1,26 +1,132 @@
-// Runs the tests: `npm test`, or those that are named: `npm test -- test/line/states.test.ts`. Flags are node's own.
+// Runs the tests: `npm test` those that need Node alone, `npm run test:rest` the others, or those that are named:
+// `npm test -- test/line/states.test.ts`, with node's own flags.
 //
-// The files are found here and not by a shell's pattern, which Windows' shell wouldn't know. Failures are repeated at the end.
+// The files are found here and not by a shell's pattern, which Windows' shell wouldn't know.
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
+import { run } from "node:test";
 import { fileURLToPath } from "node:url";
+import { inspect } from "node:util";
+import { buildTests, posix } from "./test-build.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const args = process.argv.slice(2);
+/**
+ * The folders of `npm run test:rest`: they wait in real time, run other programs and languages, browsers, packages, and the bundle
+ * under load. Every other folder is of `npm test`.
+ */
+const restOfTests = /^test\/(?:bench|campaign|e2e|package|page|slow|vm)\//;
 
-function allFiles() {
+function files(isRest) {
   const names = readdirSync(join(root, "test"), { recursive: true }).filter((name) => name.endsWith(".test.ts"));
-  return names.map((name) => join("test", name)).sort();
+  const all = names.map((name) => posix(join("test", name))).sort();
+  return all.filter((file) => restOfTests.test(file) === isRest);
 }
 
-const files = args.some((each) => !each.startsWith("-")) ? [] : allFiles();
-const loaded = ["--import", "tsx", "--import", "./test/support/assert-ok.ts"];
-// Much of what they do is to wait: on two cores node's own choice would be one file at a time.
-const concurrency = `--test-concurrency=${Math.max(2, availableParallelism() - 1)}`;
-const { status } = spawnSync(process.execPath, [...loaded, "--test", "--test-reporter=spec", concurrency, ...args, ...files], {
-  cwd: root,
-  stdio: "inherit",
-});
-process.exit(status ?? 1);
+/** Runs with node's own runner what was named. */
+function runNamed() {
+  const loaded = ["--import", "tsx", "--import", "./test/support/assert-ok.ts"];
+  const named = args.some((each) => !each.startsWith("-")) ? [] : files(false);
+  const { status } = spawnSync(process.execPath, [...loaded, "--test", "--test-reporter=spec", ...args, ...named], {
+    cwd: root,
+    stdio: "inherit",
+  });
+  return status ?? 1;
+}
+
+/** What came of the tests so far. */
+class Tally {
+  passed = 0;
+  /** Each failed test, with its file's program, and all that is said of it. */
+  failed = [];
+  skipped = [];
+  /** The program of each bundle, and what it wrote: told if one of its tests fails. */
+  #programs = new Map();
+  #wrote = new Map();
+  #sources = new Map();
+  /** The files that have not come to their end. */
+  #waiting;
+  #latest = "";
+  #beganMs = performance.now();
+
+  constructor(programs) {
+    for (const { path, files } of programs) {
+      for (const [bundle, source] of [...files, [path, relative(root, path)]]) {
+        this.#programs.set(bundle, path);
+        this.#sources.set(bundle, source);
+      }
+    }
+    this.#waiting = new Set(programs.flatMap(({ files }) => [...files.values()]));
+  }
+
+  /** Takes note of an event of node's runner. */
+  take({ type, data }) {
+    const { file, name, nesting, details } = data;
+    if (type === "test:stdout" || type === "test:stderr") {
+      this.#wrote.set(file, (this.#wrote.get(file) ?? "") + data.message);
+    } else if (type === "test:start") {
+      this.#latest = this.#nameOf(data);
+    } else if (type === "test:pass" || type === "test:fail") {
+      if (nesting === 0) this.#waiting.delete(name);
+      if (type === "test:fail") this.#fail(data);
+      else if (data.skip !== undefined) this.skipped.push(`${this.#nameOf(data)}: ${data.skip}`);
+      else if (details.type !== "suite") this.passed++;
+    }
+  }
+
+  #fail(data) {
+    const { error } = data.details;
+    // A file fails with its tests, which are told.
+    if (error.failureType === "subtestsFailed") return;
+    this.failed.push({ program: this.#programs.get(data.file), name: this.#nameOf(data), text: inspect(error.cause ?? error) });
+  }
+
+  /** Notes as failed what never came to its end, since its process ended before. */
+  end() {
+    for (const name of this.#waiting) this.failed.push({ name, text: "Its process ended before its tests did" });
+  }
+
+  #nameOf({ file, name }) {
+    const source = this.#sources.get(file);
+    return source === undefined || source === name ? name : `${source}: ${name}`;
+  }
+
+  get #seconds() {
+    return Math.round((performance.now() - this.#beganMs) / 1_000);
+  }
+
+  get progress() {
+    return `${this.#seconds} s  ${this.passed} passed, ${this.failed.length} failed  ${this.#latest}`;
+  }
+
+  /** What is told at the end: each failure whole, and what the process wrote that it was in. */
+  get report() {
+    const failures = this.failed.map(({ name, text }) => `✖ ${name}\n${text.replace(/^/gm, "    ")}\n`);
+    const wrote = [...new Set(this.failed.map(({ program }) => program))].flatMap((program) => this.#wrote.get(program) ?? []);
+    const skipped = this.skipped.map((each) => `﹣ skipped: ${each}`);
+    const sum = `${this.passed} passed, ${this.failed.length} failed, ${this.skipped.length} skipped in ${this.#seconds} s`;
+    return [...failures, ...wrote, ...skipped, sum].join("\n");
+  }
+}
+
+async function runAll(isRest) {
+  const cores = availableParallelism();
+  const programs = await buildTests(root, files(isRest), 2 * cores);
+  const tally = new Tally(programs);
+  const isShown = process.stdout.isTTY;
+  const show = () => process.stdout.write(`\r\x1b[K${tally.progress.slice(0, process.stdout.columns - 1)}`);
+  const progress = isShown ? setInterval(show, 1_000) : undefined;
+  // Much of what they do is to wait, and what runs the bundle has processes beside it.
+  const concurrency = isRest ? Math.max(2, cores - 1) : cores + 1;
+  for await (const event of run({ files: programs.map(({ path }) => path), concurrency })) tally.take(event);
+  tally.end();
+  clearInterval(progress);
+  if (isShown) process.stdout.write("\r\x1b[K");
+  console.log(tally.report);
+  return tally.failed.length === 0 && tally.passed > 0 ? 0 : 1;
+}
+
+const [only, ...more] = args;
+process.exit(only === undefined || (only === "--rest" && more.length === 0) ? await runAll(only === "--rest") : runNamed());

@@ -351,18 +351,13 @@ test("serialPort takes over a lock file of its own number that it doesn't hold, 
 
 test("serialPort refuses a device that another process has locked with flock, and leaves its speed alone", async () => {
   const pty = newPty();
-  const script = `import fcntl,os,sys
-fd = os.open(sys.argv[1], os.O_RDWR | os.O_NOCTTY)
-fcntl.flock(fd, fcntl.LOCK_EX)
-print("locked", flush=True)
-sys.stdin.read()`;
-  const holder = spawn("python3", ["-c", script, pty.path], { stdio: ["pipe", "pipe", "inherit"] });
+  const holder = spawn("flock", [pty.path, "sh", "-c", "echo locked; exec cat"], { stdio: ["pipe", "pipe", "inherit"] });
   try {
     await once(holder.stdout, "data");
     const speed = await output("stty", "-F", pty.path, "speed");
     await assert.rejects(opened(pty.path, { baudRate: 2_400 }), {
       name: "OpenError",
-      message: new RegExp(`is locked by process ${holder.pid} \\(python3`),
+      message: new RegExp(`is locked by process ${holder.pid} \\(flock`),
     });
     assert.equal(await output("stty", "-F", pty.path, "speed"), speed);
     assert.equal(existsSync(lockOf(pty)), false);
@@ -373,22 +368,14 @@ sys.stdin.read()`;
 
 test("serialPort names the process that has the device, and not the one that locked it and has ended", async () => {
   const pty = newPty();
-  const script = `import fcntl,os,sys,time
-fd = os.open(sys.argv[1], os.O_RDWR | os.O_NOCTTY)
-fcntl.flock(fd, fcntl.LOCK_EX)
-child = os.fork()
-if child:
-  print(child, flush=True)
-  os._exit(0)
-time.sleep(600)`;
-  const locker = spawn("python3", ["-c", script, pty.path], { stdio: ["ignore", "pipe", "inherit"] });
+  const locker = spawn("flock", [pty.path, "sh", "-c", "sleep 600 & echo $!"], { stdio: ["ignore", "pipe", "inherit"] });
   const exited = once(locker, "exit");
   const child = Number(String((await once(locker.stdout, "data"))[0]));
   try {
     await exited;
     await assert.rejects(opened(pty.path), {
       name: "OpenError",
-      message: new RegExp(`is in use by process ${child} \\(python3\\): stop it: sudo kill ${child}$`),
+      message: new RegExp(`is in use by process ${child} \\(sleep\\): stop it: sudo kill ${child}$`),
     });
     const pids = (await holdersOf(pty.path)).map(({ pid }) => pid);
     assert.deepEqual([pids.includes(child), pids.includes(locker.pid ?? 0)], [true, false]);

@@ -116,19 +116,13 @@ test("Connection.lookAtSettings() sets again what another program changed, whate
 
 test("Connection.lookAtSettings() names the program that has the device open, with how to stop it", async () => {
   const { pty, connection, told } = await opened();
-  const script = `import os,sys,termios
-fd = os.open(sys.argv[1], os.O_RDWR | os.O_NOCTTY)
-modes = termios.tcgetattr(fd)
-modes[3] |= termios.ECHO | termios.ICANON
-termios.tcsetattr(fd, termios.TCSANOW, modes)
-print("set", flush=True)
-sys.stdin.read()`;
-  const intruder = spawn("python3", ["-c", script, pty.path], { stdio: ["pipe", "pipe", "inherit"] });
+  const script = 'exec 3<>"$1"; stty echo icanon <&3; echo set; exec cat';
+  const intruder = spawn("sh", ["-c", script, "sh", pty.path], { stdio: ["pipe", "pipe", "inherit"] });
   ends.push(() => intruder.kill());
   await once(intruder.stdout, "data");
   connection.lookAtSettings?.();
   await until(() => told.length > 0, "the change to be noticed");
-  const who = `process ${intruder.pid} (python3)`;
+  const who = `process ${intruder.pid} (cat)`;
   assert.deepEqual(told, [
     `another program changed settings of ${pty.path}: echo, line mode; posline set them again; ${who} has the device open too: ` +
       `stop it: sudo kill ${intruder.pid}`,

@@ -8,14 +8,14 @@ import { test } from "node:test";
 const root = new URL("../..", import.meta.url).pathname;
 
 /** Folders whose tests are about the whole product. */
-const whole = /^(?:bench|campaign|e2e|house|package|support|vm)\//;
+const whole = /^(?:bench|campaign|e2e|house|package|process|support|vm)\//;
 
 test("each test file has the path of the source that it tests, or names its sources in its head comment", () => {
   const all = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" });
   const files = all.filter((file) => file.endsWith(".test.ts") && !whole.test(file));
   assert.ok(files.length > 100, `${files.length} files were looked at`);
   for (const file of files) {
-    if (existsSync(join(root, "src", file.replace(".test.ts", ".ts")))) continue;
+    if (existsSync(join(root, "src", file.replace(/^slow\//, "").replace(".test.ts", ".ts")))) continue;
     const [, named] =
       /^(?:\/\*\*| \*) Tests (src\/[^\s]+(?:, src\/[^\s]+)*)\./m.exec(readFileSync(join(root, "test", file), "utf8")) ?? [];
     assert.ok(named, `${file} tests no file of its name: name its sources in its head comment, "Tests src/a/b.ts."`);

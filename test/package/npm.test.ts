@@ -240,15 +240,3 @@ for (const typescript of ["5.4", "latest"]) {
     compile({ module: "esnext", moduleResolution: "bundler", customConditions: ["browser"] }, ["src/page.ts"]);
   });
 }
-
-test("npm test shows its files' tests one by one, and repeats a failure at the end", () => {
-  const file = join(folder(), "one.test.mjs");
-  writeFileSync(
-    file,
-    'import { test } from "node:test";\ntest("holds", () => {});\ntest("fails", () => { throw new Error("as it should"); });\n',
-  );
-  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  const { status, stdout } = spawnSync(process.execPath, [join(root, "scripts/test.mjs"), file], { env, encoding: "utf8" });
-  assert.equal(status, 1);
-  assert.match(stdout, /✔ holds[\s\S]*✖ fails[\s\S]*ℹ fail 1\n[\s\S]*failing tests:[\s\S]*✖ fails[\s\S]*as it should/);
-});

@@ -6,9 +6,9 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { scratchFolder } from "../support/bridge-process.ts";
-import { bundle, PoslineProcess } from "../support/posline-process.ts";
-import { until } from "../support/until.ts";
+import { scratchFolder } from "../../support/bridge-process.ts";
+import { bundle, PoslineProcess } from "../../support/posline-process.ts";
+import { until } from "../../support/until.ts";
 
 /** How `serve`, `emulate` and `gateway` write their log: `src/cli/run-service.ts`. */
 

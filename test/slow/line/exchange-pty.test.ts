@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { until } from "../support/until.ts";
-import { ptyBench } from "./benches.ts";
-import { testExchange } from "./exchange.ts";
-import { ending, hasEnded, lineOver, requestFor } from "./lines.ts";
+import { ptyBench } from "../../line/benches.ts";
+import { testExchange } from "../../line/exchange.ts";
+import { ending, hasEnded, lineOver, requestFor } from "../../line/lines.ts";
+import { until } from "../../support/until.ts";
 
 /** Tests src/line/line.ts. */
 

@@ -3,11 +3,11 @@ import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { type Command, readArguments } from "../../src/cli/command.ts";
-import { commands, runCommands } from "../../src/cli/commands.ts";
-import { UsageError } from "../../src/cli/exit.ts";
-import { scratchFolder } from "../support/bridge-process.ts";
-import { bundle } from "../support/posline-process.ts";
+import { type Command, readArguments } from "../../../src/cli/command.ts";
+import { commands, runCommands } from "../../../src/cli/commands.ts";
+import { UsageError } from "../../../src/cli/exit.ts";
+import { scratchFolder } from "../../support/bridge-process.ts";
+import { bundle } from "../../support/posline-process.ts";
 
 /** What is wrong on a command line, made of the commands' own tables: `src/cli/command.ts` and `src/cli/commands.ts`. */
 

@@ -1,8 +1,8 @@
 import { test } from "node:test";
-import { type Followed, followed } from "./followed.ts";
-import { assertSettles, type Mishap, mishapsOf } from "./settle-matrix.ts";
-import { Terminal } from "./terminal.ts";
-import { httpWorld } from "./worlds.ts";
+import { type Followed, followed } from "../../settle/followed.ts";
+import { assertSettles, type Mishap, mishapsOf } from "../../settle/settle-matrix.ts";
+import { Terminal } from "../../settle/terminal.ts";
+import { httpWorld } from "../../settle/worlds.ts";
 
 /**
  * Tests src/settle/settle.ts.
