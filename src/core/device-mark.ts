@@ -34,8 +34,4 @@ export function isElsewhere(sent: string | undefined, asked: string | undefined)
   return sent !== undefined && asked !== undefined && sent !== asked;
 }
 
-/** A mark of the version before has none. */
-export function contractIn(mark: string | undefined): string | undefined {
-  const [contract, path] = mark?.split(" ") ?? [];
-  return path === undefined ? undefined : contract;
-}
+const contractIn = (mark: string | undefined) => mark?.split(" ")[0];
