@@ -14,8 +14,8 @@ import type { Decision } from "./decision.ts";
  * are masked. Several lines' recordings follow each other in one text.
  */
 
-/** The version of the form; another one is refused. */
-export const recordingForm = 2;
+/** The version of a recording's form, raised with each setting that a line gets, too. A recording of another version is refused. */
+export const recordingForm = 1;
 
 /** What the engine was made of. Of a probe only its length counts, and that it is there: a sign may be in it. */
 export interface RecordingHead {
@@ -174,13 +174,13 @@ function headIn(value: JsonObject, number: number): RecordingHead {
     );
   }
   const readAt = isObject(value["readAt"]) ? value["readAt"] : {};
-  const isComplete = typeof line === "string" && isObject(config) && Array.isArray(services) && services.every(isObject);
+  const isOfLine = isObject(config) && Object.keys(lineDefaults).every((setting) => setting in config);
+  const isComplete = typeof line === "string" && isOfLine && Array.isArray(services) && services.every(isObject);
   const isDated = isMoment(readAt["t"]) && typeof readAt["time"] === "string" && /^2\d{3}-/.test(readAt["time"]);
   if (!isComplete || !isDated || Number.isNaN(Date.parse(String(readAt["time"]))))
     throw notOne(number, "its heading is incomplete");
-  // An older posline's recording lacks the settings that came since: it did what their defaults say.
-  const whole: object = { ...value, config: { ...lineDefaults, ...config } };
-  // Written by `recordingText` of the same form; what was changed by hand fails in the replay, which says so.
+  const whole: object = value;
+  // `recordingText` of the same form wrote it; what was changed by hand fails in the replay, which says so.
   return whole as RecordingHead;
 }
 

@@ -27,8 +27,5 @@ export function isElsewhere(sent: string | undefined, asked: string | undefined)
   return sent !== undefined && asked !== undefined && sent !== asked;
 }
 
-/** The contract in a mark; undefined if it has none. */
-export function contractIn(mark: string | undefined): string | undefined {
-  const [contract, path] = mark?.split(" ") ?? [];
-  return path === undefined ? undefined : contract;
-}
+/** The contract in a mark. */
+const contractIn = (mark: string | undefined) => mark?.split(" ")[0];

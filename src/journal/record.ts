@@ -52,10 +52,10 @@ export interface OutcomeRecord {
   readonly status?: string | undefined;
   readonly code?: number | undefined;
   /**
-   * What the answer proves of the operation: that the terminal has it, that it refused it before anything was begun, or, null, neither.
-   * undefined where there is no answer, and where an earlier version didn't read it.
+   * What the answer proves of the operation: that the terminal has it, or that it refused it before anything was begun; undefined if it
+   * proves neither, or there is no answer.
    */
-  readonly begun?: boolean | null | undefined;
+  readonly begun?: boolean | undefined;
   /** The name by which the contract asks about the operation, where only its answer gave it (qr: `trans`). */
   readonly learned?: string | undefined;
   /** Its end, where the contract has a success for that. */
@@ -217,7 +217,7 @@ export function readRecord(text: string): JournalRecord | undefined {
     outcome,
     status: typeof status === "string" ? status : undefined,
     code: typeof code === "number" ? code : undefined,
-    ...(typeof begun === "boolean" || begun === null ? { begun } : {}),
+    ...(typeof begun === "boolean" ? { begun } : {}),
     ...(typeof learned === "string" ? { learned } : {}),
     ...(isOperationEnd(end) ? { end } : {}),
     ...(value["left"] === true ? { left: true } : {}),

@@ -245,7 +245,7 @@ export class Operations implements OperationLog {
         if (!hasBegun) this.#forget(sending, isNotClosed);
         if (ending.outcome === "unknown") this.#unknown(sending);
         if (place !== undefined) {
-          const begun = ending.outcome === "answered" ? (fields.begun ?? null) : undefined;
+          const begun = ending.outcome === "answered" ? fields.begun : undefined;
           const outcome = this.#recorder?.add({
             kind: "outcome",
             timeMs: Date.now(),

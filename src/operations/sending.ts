@@ -1,4 +1,3 @@
-import { contracts } from "../contract/contracts.ts";
 import { type SettlingRules, settlingRules } from "../contract/settling.ts";
 import { contractNames } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
@@ -93,31 +92,19 @@ export function isOld({ sent, place, atMs }: Sending): boolean {
   return nowMs() - atMs >= dayMs || (typeof place === "number" && Math.abs(Date.now() - sent.timeMs) >= dayMs);
 }
 
-/** Facts that an earlier process recorded of an answer. In a record without `begun`, status and code say it. */
+/** Facts that the record of an operation's answer has, for the process that finds it in the journal. */
 export function saidInRecord(
   { route }: Pick<SentRecord, "route">,
-  {
-    outcome,
-    status,
-    code,
-    begun,
-    end,
-    learned,
-  }: Pick<OutcomeRecord, "outcome" | "status" | "code" | "begun" | "end" | "learned">,
+  { outcome, code, begun, end, learned }: Pick<OutcomeRecord, "outcome" | "code" | "begun" | "end" | "learned">,
 ): Said {
   if (outcome !== "answered") return nothingSaid;
-  const known = rulesOfRoute(route);
-  const isUnprinted = code !== undefined && known.some(({ rules }) => rules.print?.code === code);
-  const isPending = code !== undefined && known.some(({ name }) => contracts[name].finals.pendingCodes.includes(code));
-  const hasBegun = begun ?? (begun === undefined && end === undefined && (status === "success" || isPending || isUnprinted));
-  return { begun: hasBegun === false && begun !== false ? undefined : hasBegun, end, learned, isUnprinted };
+  const isUnprinted = code !== undefined && rulesOfRoute(route).some(({ print }) => print?.code === code);
+  return { begun, end, learned, isUnprinted };
 }
 
 /** The rules of all contracts that have the route: a record doesn't say which contract its service has. */
-const rulesOfRoute = (
-  route: string,
-): readonly { readonly name: (typeof contractNames)[number]; readonly rules: SettlingRules }[] =>
-  contractNames.flatMap((name) => settlingRules[name].filter((each) => each.route === route).map((rules) => ({ name, rules })));
+const rulesOfRoute = (route: string): readonly SettlingRules[] =>
+  contractNames.flatMap((name) => settlingRules[name].filter((each) => each.route === route));
 
 /** True if the next process will know of the sending: only a journal that can be written tells it. */
 export function isRecorded(sending: Sending | undefined): boolean {

@@ -23,8 +23,8 @@ export interface Token {
   readonly route: string;
   /** The body as JSON text: it goes out again exactly so. */
   readonly body: string;
-  /** When it was made, as milliseconds since 1970; absent in a token of before this was noted. */
-  readonly madeMs?: number;
+  /** When it was made, as milliseconds since 1970. */
+  readonly madeMs: number;
   /** It is sent by a bridge that follows it (`Prefer: wait`), and once more only by one. */
   readonly byBridge?: true;
   /**
@@ -105,7 +105,7 @@ const setBackMsMax = 60 * 60 * 1_000;
  * the clock can't be believed.
  */
 export function isOld({ madeMs }: Token, nowMs = Date.now()): boolean {
-  return madeMs !== undefined && (nowMs - madeMs >= rememberedMs || madeMs - nowMs >= setBackMsMax);
+  return nowMs - madeMs >= rememberedMs || madeMs - nowMs >= setBackMsMax;
 }
 
 /** A token that was read, with what its fields stand for. */
@@ -122,7 +122,7 @@ export interface ParsedToken {
  */
 export function readToken(value: unknown): ParsedToken {
   if (!isObject(value)) throw tokenError("it is not an object: pass the token itself, parsed if it was kept as text");
-  const { v, service, contract: spoken, route: path, body: text, known } = value;
+  const { v, service, contract: spoken, route: path, body: text, madeMs, known } = value;
   if (v !== 1) throw tokenError(`its v is ${String(v)}, and this client reads v 1`);
   const contract = contractNames.find((each) => each === (spoken ?? service));
   if (contract === undefined || typeof service !== "string") throw tokenError(`there is no service ${String(service)}`);
@@ -132,17 +132,11 @@ export function readToken(value: unknown): ParsedToken {
     throw tokenError(`${service} has no operation ${String(path)} to be followed`);
   const body = typeof text === "string" ? parseExactObject(text) : undefined;
   if (typeof text !== "string" || body === undefined) throw tokenError("its body is not the text of a JSON object");
+  if (typeof madeMs !== "number") throw tokenError("its madeMs is not a number");
   const named = spoken === undefined ? {} : { contract };
-  const noted = {
-    ...(typeof value["madeMs"] === "number" && { madeMs: value["madeMs"] }),
-    ...(value["byBridge"] === true && { byBridge: true as const }),
-  };
-  return {
-    token: withKnown({ v, service, ...named, route: route.path, body: text, ...noted, known: freshState }, readState(known)),
-    route,
-    rules,
-    body,
-  };
+  const sentBy = value["byBridge"] === true ? ({ byBridge: true } as const) : {};
+  const token = { v, service, ...named, route: route.path, body: text, madeMs, ...sentBy, known: freshState } as const;
+  return { token: withKnown(token, readState(known)), route, rules, body };
 }
 
 function readState(value: unknown): SettleState {
@@ -159,18 +153,17 @@ function readState(value: unknown): SettleState {
     absents: count(value, "absents"),
     learned: text(value, "learned"),
     learnedProven: flag(value, "learnedProven"),
-    hasOtherNames: value["hasOtherNames"] === true,
+    hasOtherNames: flag(value, "hasOtherNames"),
     unprinted: flag(value, "unprinted"),
     copied: flag(value, "copied"),
     refusal: isObject(refusal) ? { code: integer(refusal, "code"), message: text(refusal, "message") } : undefined,
     refusals: count(value, "refusals"),
-    // A token of the version before has none, where it was sent again alone.
-    earlierInDoubt: (value["earlierInDoubt"] ?? count(value, "resends") > 0) === true,
+    earlierInDoubt: flag(value, "earlierInDoubt"),
     askOnly: flag(value, "askOnly"),
-    isAborted: value["isAborted"] === true,
-    isSentOnce: value["isSentOnce"] === true,
-    isOld: value["isOld"] === true,
-    hasEnded: value["hasEnded"] === true,
+    isAborted: flag(value, "isAborted"),
+    isSentOnce: flag(value, "isSentOnce"),
+    isOld: flag(value, "isOld"),
+    hasEnded: flag(value, "hasEnded"),
     end: isOperationEnd(value["end"]) ? value["end"] : undefined,
     endedId: text(value, "endedId"),
   };

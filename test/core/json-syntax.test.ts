@@ -116,10 +116,7 @@ test("parseJson() places an error that one inserted character makes no later tha
 });
 
 test("parseJson() survives any depth of nesting", () => {
-  assert.equal(
-    errorOf("[".repeat(200_000)).message,
-    "line 1, column 65: objects and lists are nested more than 64 deep",
-  );
+  assert.equal(errorOf("[".repeat(200_000)).message, "line 1, column 65: objects and lists are nested more than 64 deep");
   assert.equal(errorOf("[".repeat(64)).message, "line 1, column 65: the text ends where a comma or ] belongs");
   assert.throws(() => repeatedKeys(`${"[".repeat(100_000)}${"]".repeat(100_000)}`), JsonError);
 });

@@ -169,7 +169,7 @@ test("posline replay ends with 1 at the first decision that is another", async (
   for (const [text, why] of [
     ["", /it is empty/],
     ["{}\n", /line 1: /],
-    [recording.replace('"recording":2', '"recording":9'), /form 9, and this posline reads 2/],
+    [recording.replace('"recording":1', '"recording":9'), /form 9, and this posline reads 1/],
     [`${recording}{"at":"tick"}\n`, /it is not an event/],
   ] as const) {
     writeFileSync(changed, text);

@@ -144,7 +144,7 @@ test("readRecord() takes no field of another type, and no record that lacks what
   assert.deepEqual(changed({ ...sent, ask: {} }, { fresh: "yes" }), { ...sent, ask: {} });
   for (const field of ["id", "service", "route"]) assert.equal(changed(sent, { [field]: 7 }), undefined, field);
   assert.deepEqual(changed(outcome, { status: 7, code: "44" }), { ...outcome, status: undefined, code: undefined });
-  for (const odd of [{ begun: "yes" }, { learned: 7 }, { end: "pending" }, { end: 7 }, { left: "yes" }])
+  for (const odd of [{ begun: "yes" }, { begun: null }, { learned: 7 }, { end: "pending" }, { end: 7 }, { left: "yes" }])
     assert.deepEqual(changed(outcome, odd), outcome, JSON.stringify(odd));
   for (const odd of [{ sent: "7" }, { outcome: "maybe" }, { outcome: undefined }])
     assert.equal(changed(outcome, odd), undefined);
@@ -164,13 +164,7 @@ test("readRecord() takes no field of another type, and no record that lacks what
 });
 
 test("readRecord() reads what an answer proved, as it was written", () => {
-  for (const more of [
-    { begun: true, learned: "T-1" },
-    { begun: false },
-    { begun: null },
-    { end: "approved" },
-    { left: true },
-  ] as const)
+  for (const more of [{ begun: true, learned: "T-1" }, { begun: false }, { end: "approved" }, { left: true }] as const)
     assert.deepEqual(readRecord(writeRecord({ ...outcome, ...more })), { ...outcome, ...more });
 });
 

@@ -52,7 +52,7 @@ test("writeSlot() refuses a text that doesn't fit", () => {
   assert.throws(() => writeSlot(1, "x".repeat(textBytesMax + 1), slots), RangeError);
 });
 
-test("writeSlot() writes the format as it is described in src/journal/slot.ts, which an older posline reads", () => {
+test("writeSlot() writes the format as it is described in src/journal/slot.ts", () => {
   const slot = writeSlot(0x0102_0304_0506, '{"kind":"é"}', 16_384);
   const head = Buffer.from("50534c4a 01 00 000d 0000010203040506 00004000".replaceAll(" ", ""), "hex");
   const tail = Buffer.alloc(slotBytes - 24);

@@ -226,19 +226,7 @@ test("resume() of a start that the service refused never sends it again: decline
   world.done();
 });
 
-test('resume() reads a token of an older client: "ready" may have been sent, and a start without a baseline proves nothing', async () => {
-  // As posline 0.1.0 wrote it
-  const text =
-    '{"v":1,"service":"bank","route":"/cancel","body":"{\\"pay_id\\":\\"P-1\\",\\"amount\\":1500,\\"currency_name\\":\\"AZN\\"}",' +
-    '"known":{"phase":"ready","doubt":false,"resends":0,"signedAgain":false,"absents":0,"learnedProven":false,' +
-    '"unprinted":false,"copied":false,"refusals":0,"askOnly":false}}';
-  const world = over(repeat(11, ["/check", approved]));
-  const options = { ...world.options, windowMs: 10_000, intervalMs: 1000 };
-  assert.equal((await world.client.resume(JSON.parse(text), options)).result, "unknown");
-  world.done();
-});
-
-/** A token that an older client stored when it resumed one in its baseline: it may have been sent, and the baseline is lost. */
+/** A token of an operation that may have been sent, and whose baseline isn't known. */
 async function lostBaseline(): Promise<unknown> {
   const { token } = readToken(await tokenAt([], "asked", "cancel"));
   return kept({ ...token, known: { ...token.known, phase: "lost", doubt: true } });
@@ -303,7 +291,7 @@ test("resume() waits while it is turned away", async () => {
   assert.deepEqual(world.clock.slept, [1000]);
 });
 
-const good = { v: 1, service: "bank", route: "/sale", body: "{}", known: {} };
+const good = { v: 1, service: "bank", route: "/sale", body: "{}", madeMs: 1, known: {} };
 for (const [name, value, words] of [
   ["nothing", undefined, /is not an object/],
   ["its text", JSON.stringify(good), /parsed if it was kept as text/],
@@ -336,7 +324,13 @@ test("resume() rejects a token in which any field of what is known was spoilt", 
     "absents",
     "learned",
     "learnedProven",
+    "hasOtherNames",
     "copied",
+    "earlierInDoubt",
+    "isAborted",
+    "isSentOnce",
+    "isOld",
+    "hasEnded",
   ]) {
     const spoilt = { ...rest, known: { ...known, [field]: [] } };
     await assert.rejects(over([]).client.resume(spoilt), TypeError, field);
@@ -454,7 +448,7 @@ for (const [which, start, asked] of [
       },
     });
     const { token: read } = readToken(token);
-    const old = { ...read, madeMs: (read.madeMs ?? 0) - 86_400_000 };
+    const old = { ...read, madeMs: read.madeMs - 86_400_000 };
     const later = over(repeat(60, ["/check", asked]));
     assert.equal((await later.client.resume(kept(old), { ...later.options, windowMs: 60_000 })).result, "unknown");
     assert.ok(later.service.seen.every(({ route }) => route === "/check"));
