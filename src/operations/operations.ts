@@ -245,14 +245,12 @@ export class Operations implements OperationLog {
         if (!hasBegun) this.#forget(sending, isNotClosed);
         if (ending.outcome === "unknown") this.#unknown(sending);
         if (place !== undefined) {
-          const begun = ending.outcome === "answered" ? fields.begun : undefined;
           const outcome = this.#recorder?.add({
             kind: "outcome",
             timeMs: Date.now(),
             sent: place,
             ...ending,
             ...fields,
-            begun,
           });
           if (outcome !== undefined) noteOn(sending, outcome);
           await outcome?.recorded;

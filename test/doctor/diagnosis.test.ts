@@ -337,12 +337,7 @@ test("diagnoseLine() shows of an error what it says, and nothing of what else is
 
 test("diagnoseLine() comes to an end on a line that babbles, and says that it isn't clean", async () => {
   const line = new FakeLine();
-  const babble = () => {
-    if (!line.isOpen) return;
-    line.send(Buffer.from([0, 0, 1]), 0);
-    setTimeout(babble, 20);
-  };
-  line.onOpen = babble;
+  line.onOpen = line.babble;
   const { findings, tookMs } = await ask(line, ["bank", "fiscal"], { config: { lateReplyMs: 10_000 } });
   assert.ok(brief(findings).includes("bytes bad -"), brief(findings).join());
   assert.ok(findings.some(({ check, what }) => check === "line" && /did not fall silent/.test(what)));

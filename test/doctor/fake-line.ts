@@ -71,6 +71,13 @@ export class FakeLine {
     }, afterMs);
   }
 
+  /** Sends three bytes that are no frame every 20 ms, while it is open. */
+  readonly babble = (): void => {
+    if (!this.isOpen) return;
+    this.send(Buffer.from([0, 0, 1]), 0);
+    setTimeout(this.babble, 20);
+  };
+
   reply(framing: Framing, text: string, afterMs = 5): void {
     this.send(Buffer.concat(frameOf(framing, [Buffer.from(text)], this.#crc16)), afterMs);
   }
