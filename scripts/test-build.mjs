@@ -33,7 +33,7 @@ const shared = /\bnew VirtualTime\b|(?<!\.)\bmock\.|process\.(?:chdir|umask|env\
 async function isPure(file, { inputs }, root) {
   const seen = new Set([file]);
   for (const path of seen) {
-    if (path.startsWith("test/") && shared.test(await readFile(join(root, path), "utf8"))) return false;
+    if (/^(?:proof|test)\//.test(path) && shared.test(await readFile(join(root, path), "utf8"))) return false;
     for (const { path: imported, external } of inputs[path]?.imports ?? []) {
       if (!external) seen.add(imported);
       else if (outside.test(imported)) return false;

@@ -3,7 +3,7 @@
 //
 // The files are found here and not by a shell's pattern, which Windows' shell wouldn't know.
 import { spawnSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { run } from "node:test";
@@ -15,13 +15,16 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const args = process.argv.slice(2);
 /**
  * The folders of `npm run test:rest`: they wait in real time, run other programs and languages, browsers, packages, and the bundle
- * under load. Every other folder is of `npm test`.
+ * under load, or test what looks at the product from outside. Every other folder is of `npm test`.
  */
-const restOfTests = /^test\/(?:bench|campaign|e2e|package|page|slow|vm)\//;
+const restOfTests = /^(?:proof|test\/(?:e2e|package|page|slow))\//;
 
 function files(isRest) {
-  const names = readdirSync(join(root, "test"), { recursive: true }).filter((name) => name.endsWith(".test.ts"));
-  const all = names.map((name) => posix(join("test", name))).sort();
+  const all = ["proof", "test"].flatMap((folder) => {
+    if (!existsSync(join(root, folder))) return [];
+    const names = readdirSync(join(root, folder), { recursive: true }).filter((name) => name.endsWith(".test.ts"));
+    return names.map((name) => posix(join(folder, name))).sort();
+  });
   return all.filter((file) => restOfTests.test(file) === isRest);
 }
 
