@@ -121,8 +121,8 @@ async function runAll(isRest) {
   const isShown = process.stdout.isTTY;
   const show = () => process.stdout.write(`\r\x1b[K${tally.progress.slice(0, process.stdout.columns - 1)}`);
   const progress = isShown ? setInterval(show, 1_000) : undefined;
-  // Much of what they do is to wait, and what runs the bundle has processes beside it.
-  const concurrency = isRest ? Math.max(2, cores - 1) : cores + 1;
+  // Much of what they do is to wait.
+  const concurrency = cores + 1;
   for await (const event of run({ files: programs.map(({ path }) => path), concurrency })) tally.take(event);
   tally.end();
   clearInterval(progress);
