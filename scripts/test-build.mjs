@@ -1,5 +1,5 @@
-// Makes of test files what Node runs as it is: each one with all of ours that it imports in one file of out/test, in a few seconds
-// for all of them. A loader that compiles while a test starts takes more time than most tests.
+// Makes of test files what Node runs as it is: each one with all of ours that it imports in one file, in a few seconds for all of
+// them. A loader that compiles while a test starts takes more time than most tests.
 import { rmSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, extname, join, sep } from "node:path";
@@ -33,7 +33,7 @@ const shared = /\bnew VirtualTime\b|(?<!\.)\bmock\.|process\.(?:chdir|umask|env\
 async function isPure(file, { inputs }, root) {
   const seen = new Set([file]);
   for (const path of seen) {
-    if (path.startsWith("test/") && shared.test(await readFile(join(root, path), "utf8"))) return false;
+    if (/^(?:proof|test)\//.test(path) && shared.test(await readFile(join(root, path), "utf8"))) return false;
     for (const { path: imported, external } of inputs[path]?.imports ?? []) {
       if (!external) seen.add(imported);
       else if (outside.test(imported)) return false;
@@ -65,8 +65,10 @@ for (const [file, bundle] of ${JSON.stringify(files.map((file) => [file, bundleO
  * @returns the programs, each with its files by the names of their bundles
  */
 export async function buildTests(root, files, shares) {
-  const folder = join(root, "out/test");
-  rmSync(folder, { recursive: true, force: true });
+  // Of this run alone: another one may run beside it.
+  const folder = join(root, "out", `test.${process.pid}`);
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  process.on("SIGINT", () => process.exit(130));
   const named = (file) => file.replace(/\.ts$/, "");
   const { metafile } = await build({
     absWorkingDir: root,

@@ -3,7 +3,7 @@
 //
 // The files are found here and not by a shell's pattern, which Windows' shell wouldn't know.
 import { spawnSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { run } from "node:test";
@@ -15,13 +15,29 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const args = process.argv.slice(2);
 /**
  * The folders of `npm run test:rest`: they wait in real time, run other programs and languages, browsers, packages, and the bundle
- * under load. Every other folder is of `npm test`.
+ * under load, or test what looks at the product from outside. Every other folder is of `npm test`.
  */
-const restOfTests = /^test\/(?:bench|campaign|e2e|package|page|slow|vm)\//;
+const restOfTests = /^(?:proof|test\/(?:e2e|package|page|slow))\//;
+
+/** Those that take longest begin first: begun last, they would be waited for alone. */
+const longest = [
+  "proof/campaign/campaign.test.ts",
+  "test/e2e/call.test.ts",
+  "test/e2e/tills.test.ts",
+  "test/e2e/receipts.test.ts",
+  "test/e2e/recovery.test.ts",
+  "test/e2e/settled-campaign.test.ts",
+  "test/settle/settle-over-line.test.ts",
+];
+const isLong = (file) => Number(longest.includes(file));
 
 function files(isRest) {
-  const names = readdirSync(join(root, "test"), { recursive: true }).filter((name) => name.endsWith(".test.ts"));
-  const all = names.map((name) => posix(join("test", name))).sort();
+  const all = ["proof", "test"].flatMap((folder) => {
+    if (!existsSync(join(root, folder))) return [];
+    const names = readdirSync(join(root, folder), { recursive: true }).filter((name) => name.endsWith(".test.ts"));
+    return names.map((name) => posix(join(folder, name))).sort();
+  });
+  all.sort((one, other) => isLong(other) - isLong(one));
   return all.filter((file) => restOfTests.test(file) === isRest);
 }
 
@@ -48,7 +64,10 @@ class Tally {
   #sources = new Map();
   /** The files that have not come to their end. */
   #waiting;
-  #latest = "";
+  /** Processes that have ended, and failed: node tells of their tests in order, and late. */
+  #ended = 0;
+  #broken = 0;
+  #count;
   #beganMs = performance.now();
 
   constructor(programs) {
@@ -58,6 +77,7 @@ class Tally {
         this.#sources.set(bundle, source);
       }
     }
+    this.#count = programs.length;
     this.#waiting = new Set(programs.flatMap(({ files }) => [...files.values()]));
   }
 
@@ -66,8 +86,9 @@ class Tally {
     const { file, name, nesting, details } = data;
     if (type === "test:stdout" || type === "test:stderr") {
       this.#wrote.set(file, (this.#wrote.get(file) ?? "") + data.message);
-    } else if (type === "test:start") {
-      this.#latest = this.#nameOf(data);
+    } else if (type === "test:complete" && this.#programs.get(name) === name) {
+      this.#ended++;
+      if (!details.passed) this.#broken++;
     } else if (type === "test:pass" || type === "test:fail") {
       if (nesting === 0) this.#waiting.delete(name);
       if (type === "test:fail") this.#fail(data);
@@ -98,7 +119,8 @@ class Tally {
   }
 
   get progress() {
-    return `${this.#seconds} s  ${this.passed} passed, ${this.failed.length} failed  ${this.#latest}`;
+    const failed = this.#broken === 0 ? "" : `, ${this.#broken} failed`;
+    return `${this.#seconds} s: ${this.#ended} of ${this.#count} processes of tests have ended${failed}`;
   }
 
   /** What is told at the end: each failure whole, and what the process wrote that it was in. */
@@ -116,10 +138,10 @@ async function runAll(isRest) {
   const programs = await buildTests(root, files(isRest), 2 * cores);
   const tally = new Tally(programs);
   const isShown = process.stdout.isTTY;
-  const show = () => process.stdout.write(`\r\x1b[K${tally.progress.slice(0, process.stdout.columns - 1)}`);
+  const show = () => process.stdout.write(`\r\x1b[K${tally.progress.slice(0, (process.stdout.columns || 80) - 1)}`);
   const progress = isShown ? setInterval(show, 1_000) : undefined;
-  // Much of what they do is to wait, and what runs the bundle has processes beside it.
-  const concurrency = isRest ? Math.max(2, cores - 1) : cores + 1;
+  // Much of what they do is to wait.
+  const concurrency = cores + 1;
   for await (const event of run({ files: programs.map(({ path }) => path), concurrency })) tally.take(event);
   tally.end();
   clearInterval(progress);

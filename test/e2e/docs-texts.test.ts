@@ -238,7 +238,7 @@ test("troubleshooting.md's messages are the words of log, status, answers and do
 });
 
 test("development.md's proofs are those of the virtual machine", () => {
-  const main = fileURLToPath(new URL("test/vm/main.ts", root));
+  const main = fileURLToPath(new URL("proof/vm/main.ts", root));
   const help = execFileSync(process.execPath, ["--import", "tsx", main, "--help"], { encoding: "utf8" });
   const proofs = [...help.matchAll(/^ {2}(\w+) +(short )?/gm)].map(([, name, short]) => [name, short !== undefined]);
   const [, table = ""] = /^<!-- proofs: ([\s\S]*)^<!-- \/proofs -->$/m.exec(page("docs/development.md")) ?? [];

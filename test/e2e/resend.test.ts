@@ -6,6 +6,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { found } from "../../proof/vm/host.ts";
 import { createHttpClient } from "../../src/client/client.ts";
 import { closeBrowser, noChromium, open } from "../page/browser.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
@@ -13,7 +14,6 @@ import { freePorts } from "../support/free-port.ts";
 import { Systemd } from "../support/systemd.ts";
 import { probeReply, Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
-import { found } from "../vm/host.ts";
 
 /**
  * Tests src/operations/operations.ts over what tills really use: a browser and curl send a POST once more by themselves when a kept

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isKept } from "../campaign/part.ts";
-import { rowsOf } from "../campaign/settled.ts";
-import { World } from "../campaign/settled-world.ts";
+import { isKept } from "../../proof/campaign/part.ts";
+import { rowsOf } from "../../proof/campaign/settled.ts";
+import { World } from "../../proof/campaign/settled-world.ts";
 
 /**
  * Followed operations over the real bundle, two lines of ptys and the emulator with every fault of its list, with tills that crash and

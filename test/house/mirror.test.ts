@@ -8,7 +8,7 @@ import { test } from "node:test";
 const root = new URL("../..", import.meta.url).pathname;
 
 /** Folders whose tests are about the whole product. */
-const whole = /^(?:bench|campaign|e2e|house|package|process|support|vm)\//;
+const whole = /^(?:e2e|house|package|process|support)\//;
 
 test("each test file has the path of the source that it tests, or names its sources in its head comment", () => {
   const all = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" });

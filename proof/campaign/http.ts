@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ask, type BridgeProcess, startedBridge } from "../support/bridge-process.ts";
-import { freePorts } from "../support/free-port.ts";
+import { ask, type BridgeProcess, startedBridge } from "../../test/support/bridge-process.ts";
+import { freePorts } from "../../test/support/free-port.ts";
 import { Forked } from "./forked.ts";
 import { atOnce, type Round, type RoundDone } from "./http-fuzzer.ts";
 import { type Part, partMs, type Row } from "./part.ts";

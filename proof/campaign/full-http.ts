@@ -1,7 +1,7 @@
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import type { Duplex } from "node:stream";
 import { textOf } from "../../src/envelope/json.ts";
-import type { VirtualNet } from "../support/virtual-net.ts";
+import type { VirtualNet } from "../../test/support/virtual-net.ts";
 
 /** How tills of the full worlds reach their box: by Node's HTTP client, over the world's own network. */
 

@@ -3,7 +3,7 @@ import { settlingRulesOf } from "../../src/contract/settling.ts";
 import { isOperationEnd } from "../../src/core/followed.ts";
 import type { JsonObject } from "../../src/core/json-object.ts";
 import { parseFaultChance } from "../../src/emulator/faults/wire-fault.ts";
-import type { HttpAnswer } from "../support/bridge-process.ts";
+import type { HttpAnswer } from "../../test/support/bridge-process.ts";
 import { SettledBox } from "./settled-box.ts";
 import { type Change, lines, reloadsOf } from "./settled-setup.ts";
 import { type Named, SettledTerminal, type Standing, servicesOf } from "./settled-terminal.ts";

@@ -8,8 +8,8 @@ import type { Exchange } from "../../src/line/exchange.ts";
 import type { Receiving } from "../../src/line/frame-reader.ts";
 import type { Recovery } from "../../src/recovery/recovery.ts";
 import type { Decoded, Discard, DiscardReason, Framing } from "../../src/wire/decoded.ts";
-import { configOf, idOf, merchantId, requestFor } from "../line/lines.ts";
-import { questionReplies } from "../support/terminal.ts";
+import { configOf, idOf, merchantId, requestFor } from "../../test/line/lines.ts";
+import { questionReplies } from "../../test/support/terminal.ts";
 import { keyOf, type OpenEngine } from "./open-engine.ts";
 
 /**

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { type ContractName, contractNames } from "../../src/core/call.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
-import { idOf } from "../line/lines.ts";
-import { SimulatedDevice } from "../line/simulated-line.ts";
-import type { Timeline } from "../line/timeline.ts";
-import { frame } from "../support/fake-device.ts";
-import { strayed, strayOf } from "../support/stray-bytes.ts";
-import { bothReplies, probeReplies, questionReply, type SecondKind } from "../support/terminal.ts";
+import { idOf } from "../../test/line/lines.ts";
+import { SimulatedDevice } from "../../test/line/simulated-line.ts";
+import type { Timeline } from "../../test/line/timeline.ts";
+import { frame } from "../../test/support/fake-device.ts";
+import { strayed, strayOf } from "../../test/support/stray-bytes.ts";
+import { bothReplies, probeReplies, questionReply, type SecondKind } from "../../test/support/terminal.ts";
 
 /**
  * A terminal on a line of the campaign, with a ledger of what it heard whole. It answers in order, one queue for all or one a service, and

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Asked, answering, type Behaviour, probeReply, Terminal } from "../support/terminal.ts";
+import { type Asked, answering, type Behaviour, probeReply, Terminal } from "../../test/support/terminal.ts";
 
 /**
  * A terminal of the isolation bench, on a pty at the path of the command line. It has a process of its own: in one with the others, what

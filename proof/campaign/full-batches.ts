@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { VirtualNet } from "../support/virtual-net.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { VirtualNet } from "../../test/support/virtual-net.ts";
+import { VirtualTime } from "../../test/support/virtual-time.ts";
 import { Forked } from "./forked.ts";
 import { emptyFullTally, FullLife, type FullTally, fullWorld } from "./full-life.ts";
 import type { PartOptions, Row } from "./part.ts";

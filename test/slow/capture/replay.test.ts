@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { LineRecorder } from "../../src/capture/recorder.ts";
-import { parseRecordings, type Recording, recordingText } from "../../src/capture/recording.ts";
-import { replay } from "../../src/capture/replay.ts";
-import type { RingSize } from "../../src/capture/ring.ts";
-import { garbling, Life, recordedStep, type World, worldOf } from "../line/worlds.ts";
+import { LineRecorder } from "../../../src/capture/recorder.ts";
+import { parseRecordings, type Recording, recordingText } from "../../../src/capture/recording.ts";
+import { replay } from "../../../src/capture/replay.ts";
+import type { RingSize } from "../../../src/capture/ring.ts";
+import { garbling, Life, recordedStep, type World, worldOf } from "../../line/worlds.ts";
 
 /**
  * Tests src/capture/replay.ts, src/capture/recorder.ts, src/capture/ring.ts.

@@ -13,11 +13,11 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ask, scratchFolder } from "../../support/bridge-process.ts";
-import { freePorts } from "../../support/free-port.ts";
-import { bundle } from "../../support/posline-process.ts";
-import { nullModem } from "../../support/till.ts";
-import { until } from "../../support/until.ts";
+import { ask, scratchFolder } from "../../../test/support/bridge-process.ts";
+import { freePorts } from "../../../test/support/free-port.ts";
+import { bundle } from "../../../test/support/posline-process.ts";
+import { nullModem } from "../../../test/support/till.ts";
+import { until } from "../../../test/support/until.ts";
 
 /**
  * The box of a soak: the real bundle as a bridge, with two lines, a journal and an admin port, and behind each line the bundle as an

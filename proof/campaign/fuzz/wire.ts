@@ -3,7 +3,7 @@ import { crc16 } from "../../../src/wire/crc16.ts";
 import { crc32 } from "../../../src/wire/crc32.ts";
 import type { Decoded, Decoder } from "../../../src/wire/decoded.ts";
 import { frameOf } from "../../../src/wire/framing.ts";
-import { decoderOf, type ModeName } from "../../wire/feed.ts";
+import { decoderOf, type ModeName } from "../../../test/wire/feed.ts";
 import { frames } from "./corpus.ts";
 import { mutated } from "./mutate.ts";
 import type { Random } from "./random.ts";

@@ -10,9 +10,9 @@ import type { Log } from "../../src/core/log.ts";
 import type { OpenTransport } from "../../src/device/transport.ts";
 import type { Line } from "../../src/line/line.ts";
 import { Operations } from "../../src/operations/operations.ts";
-import { folder, bytes as journalBytes, Told } from "../journal/records.ts";
-import type { SimDisk } from "../journal/sim-disk.ts";
-import { configOf } from "../line/lines.ts";
+import { folder, bytes as journalBytes, Told } from "../../test/journal/records.ts";
+import type { SimDisk } from "../../test/journal/sim-disk.ts";
+import { configOf } from "../../test/line/lines.ts";
 import { merchantId } from "./request-body.ts";
 
 /** One process of a full world: the bridge itself, from its ports to its devices, on a disk and a network of the world's own. */

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { answering, Terminal } from "../../support/terminal.ts";
+import { answering, Terminal } from "../../../test/support/terminal.ts";
 import { need, packages } from "../host.ts";
 import { type foreign, foreignNode } from "../image.ts";
 import { packageOf, unpacked } from "../packages.ts";

@@ -24,7 +24,7 @@ import { watching } from "./watching.ts";
  * is missed or something that should have been measured wasn't; without it nothing is asserted. A row isn't judged when what the
  * harness takes without any bridge moved while it was measured: then the machine had something else to do.
  *
- * `--peers` measures the sections of test/bench/peers instead and writes their tables and plots into out/bench.
+ * `--peers` measures the sections of proof/bench/peers instead and writes their tables and plots into out/bench.
  */
 
 const sections: Record<SectionName, (bench: Bench) => Promise<void>> = {

@@ -5,9 +5,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { ContractName, ServiceName } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
-import { ask, BridgeProcess, type HttpAnswer } from "../support/bridge-process.ts";
-import { freePorts } from "../support/free-port.ts";
-import { PoslineProcess } from "../support/posline-process.ts";
+import { ask, BridgeProcess, type HttpAnswer } from "../../test/support/bridge-process.ts";
+import { freePorts } from "../../test/support/free-port.ts";
+import { PoslineProcess } from "../../test/support/posline-process.ts";
 import { type Change, changed, configOf, mistaken, type Places, usualSetup } from "./settled-setup.ts";
 
 /** posline on its box: the real bundle, reloaded, killed and started again, with a journal that outlives it. */

@@ -14,10 +14,10 @@ import { corruptQuietMs, payloadMsMax } from "../../src/line/limits.ts";
 import type { LineObserve } from "../../src/line/line.ts";
 import type { Question } from "../../src/recovery/standing.ts";
 import { frameOf } from "../../src/wire/framing.ts";
-import { configOf, idOf, merchantId, requestFor } from "../line/lines.ts";
-import { type Acceptance, SimulatedLine } from "../line/simulated-line.ts";
-import { Timeline } from "../line/timeline.ts";
-import { secondKinds } from "../support/terminal.ts";
+import { configOf, idOf, merchantId, requestFor } from "../../test/line/lines.ts";
+import { type Acceptance, SimulatedLine } from "../../test/line/simulated-line.ts";
+import { Timeline } from "../../test/line/timeline.ts";
+import { secondKinds } from "../../test/support/terminal.ts";
 import {
   detectable,
   type FateKind,

@@ -9,8 +9,8 @@ import { asUnknown, joinOperations, writeRecord } from "../../../src/journal/rec
 import { slotBytes, textBytesMax, writeSlot } from "../../../src/journal/slot.ts";
 import { openOperations } from "../../../src/operations/operations.ts";
 import { crc32 } from "../../../src/wire/crc32.ts";
-import { callOf, folder, routeTo, Told } from "../../journal/records.ts";
-import { SimDisk } from "../../journal/sim-disk.ts";
+import { callOf, folder, routeTo, Told } from "../../../test/journal/records.ts";
+import { SimDisk } from "../../../test/journal/sim-disk.ts";
 import { mutated, mutatedJson, randomObject } from "./mutate.ts";
 import type { Random } from "./random.ts";
 import type { Target } from "./target.ts";

@@ -1,6 +1,6 @@
 import { get } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ask } from "../support/bridge-process.ts";
+import { ask } from "../../test/support/bridge-process.ts";
 import { Random } from "./fuzz/random.ts";
 import type { Part, Row } from "./part.ts";
 import { Box, type Sample } from "./soak/box.ts";

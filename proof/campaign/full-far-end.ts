@@ -1,8 +1,8 @@
 import { contracts } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
-import { FakeDevice, frame } from "../support/fake-device.ts";
-import type { VirtualTime } from "../support/virtual-time.ts";
+import { FakeDevice, frame } from "../../test/support/fake-device.ts";
+import type { VirtualTime } from "../../test/support/virtual-time.ts";
 
 /** The far end of a line in the full worlds: a device, and what serves the contracts behind it, which answers in order. */
 

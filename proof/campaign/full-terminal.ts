@@ -2,8 +2,8 @@ import { closingRoutes } from "../../src/contract/settling.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { scalarText } from "../../src/settle/exact-json.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
-import { probeReply } from "../support/terminal.ts";
-import type { VirtualTime } from "../support/virtual-time.ts";
+import { probeReply } from "../../test/support/terminal.ts";
+import type { VirtualTime } from "../../test/support/virtual-time.ts";
 import type { FullFarEnd } from "./full-far-end.ts";
 import {
   type End,

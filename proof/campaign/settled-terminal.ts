@@ -9,7 +9,7 @@ import type { FaultChance } from "../../src/emulator/faults/fault-plan.ts";
 import { faultyTransport } from "../../src/emulator/faults/faulty-transport.ts";
 import { lineEndpoint } from "../../src/emulator/line-endpoint.ts";
 import { LineListener } from "../../src/line/listener.ts";
-import { UnpluggableTty } from "../support/unpluggable-tty.ts";
+import { UnpluggableTty } from "../../test/support/unpluggable-tty.ts";
 import { bodyOf, merchantId } from "./request-body.ts";
 
 /**

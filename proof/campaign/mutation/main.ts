@@ -39,7 +39,13 @@ const sampleSize = values.sample === undefined ? Number.POSITIVE_INFINITY : Numb
 const seed = Number(values.seed);
 
 /** Tests at the pace of the wall clock: too slow for each mutant, and what they hold should be held closer to the code. */
-const apart = ["test/line/rest.test.ts", "test/settle/settle-emulator.test.ts", "test/settle/settle-over-line.test.ts"];
+const apart = [
+  "test/line/rest.test.ts",
+  "test/settle/settle-emulator.test.ts",
+  "test/settle/settle-over-line.test.ts",
+  "test/slow/line/exchange-pty.test.ts",
+  "test/slow/settle/settle-over-bridge.test.ts",
+];
 /** Tests of one mutant, in ms on the code as it is: what would take longer is cut, which can only add survivors. */
 const plannedMsMax = 15_000;
 /** One run in so many is a control: the same tests without the mutant must pass, or a slow machine kills mutants. */
@@ -57,7 +63,12 @@ const mutants = numberedMutants(targets.filter((file) => file.endsWith(".ts")));
 const work = join(out, createHash("sha256").update(JSON.stringify(mutants)).digest("hex").slice(0, 12));
 /** Tests of the mutated rooms: what a room does should be held by its own tests, not only by those of the bundle. */
 const testRooms = values.tests?.split(",") ?? [...new Set(targets.map((file) => dirname(file).replace(/^src/, "test")))];
-const tests = testRooms.flatMap(filesIn).filter((file) => file.endsWith(".test.ts") && !apart.includes(file));
+const ofRoom = (room: string) =>
+  [room, room.replace(/^test\//, "test/slow/")].filter((folder) => existsSync(join(root, folder)));
+const tests = testRooms
+  .flatMap(ofRoom)
+  .flatMap(filesIn)
+  .filter((file) => file.endsWith(".test.ts") && !apart.includes(file));
 
 async function inJobs<Item>(items: readonly Item[], work: (item: Item, index: number) => Promise<void>): Promise<void> {
   const waiting = items.entries();

@@ -4,7 +4,7 @@ import { type Coverage, CoverageMeter } from "./coverage.ts";
 /**
  * Fuzzes the readers in a process of its own, so that memory and coverage are theirs alone:
  *
- * `node --expose-gc --import tsx test/campaign/fuzz/main.ts --seconds 60 --seed 1 [--target NAME]... [--frames N] [--coverage]`
+ * `node --expose-gc --import tsx proof/campaign/fuzz/main.ts --seconds 60 --seed 1 [--target NAME]... [--frames N] [--coverage]`
  *
  * Prints a line of JSON for each target. `--only NUMBER` makes one input of a target again, and lets its error through.
  */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { isObject, type JsonObject } from "../../../src/core/json-object.ts";
 import examplesJson from "../../../src/openapi/examples.json" with { type: "json" };
-import framesJson from "../../vectors/frames.json" with { type: "json" };
+import framesJson from "../../../test/vectors/frames.json" with { type: "json" };
 
 /** What inputs are made from: golden frames, the contracts' examples, and the files of `test/vectors/corpus`. */
 
@@ -27,7 +27,7 @@ export const examples: readonly Example[] = (["fiscal", "bank", "qr"] as const).
 
 /** A file of the corpus. */
 export function corpusText(name: string): string {
-  return readFileSync(new URL(`../../vectors/corpus/${name}`, import.meta.url), "utf8");
+  return readFileSync(new URL(`../../../test/vectors/corpus/${name}`, import.meta.url), "utf8");
 }
 
 /** Its pieces, which stand between lines of `----`. */
