@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { createClient } from "../app/client.ts";
+import { createClient as createLineClient } from "../app/line-client.ts";
 import type { Client } from "../client/client.ts";
 import { check } from "../config/check.ts";
 import { type Config, ConfigError, type ServiceConfig } from "../config/config.ts";
@@ -159,7 +160,8 @@ export async function readTarget(target: CallTarget, { name: called, contract }:
           "FILE, or set POSLINE_MERCHANT_ID. Nothing was sent",
       );
     },
-    client: () => createClient(line === undefined ? { ...services, ...own, ...settle } : { ...services, line }),
+    client: () =>
+      line === undefined ? createClient({ ...services, ...own, ...settle }) : createLineClient({ ...services, line }),
   };
 }
 
