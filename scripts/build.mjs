@@ -209,6 +209,11 @@ var __toCommonJS = (mod) => (__listed(mod), `,
     .replace(/^(var __toCommonJS = .*);$/m, "$1);");
 }
 
+/** Drops the comments on a class's members, the only ones that esbuild leaves: a twentieth of what a bridge holds and a browser is sent. */
+async function dropComments(file) {
+  await writeFile(file, (await readFile(file, "utf8")).replace(/^ *\/\*\*.*?\*\/\n/gms, ""));
+}
+
 process.on("exit", () => rmSync(dist, { recursive: true, force: true }));
 await mkdir(dist);
 // Looked through once for what both files import, then written.
@@ -222,6 +227,7 @@ const inBoth = inMain.filter((name) => inMore.has(name));
 note((await build({ ...mainFile, plugins: [partOfJsonc, fromMore, sharedModules(inBoth)] })).metafile);
 await writeFile(mainFile.outfile, listedOnDemand(await readFile(mainFile.outfile, "utf8")));
 note((await build({ ...moreFile, plugins: [oneTypebox, partOfJsonc, fromMain(inBoth)] })).metafile);
+for (const { outfile } of [mainFile, moreFile]) await dropComments(outfile);
 const examples = JSON.parse(await readFile(join(root, "src/openapi/examples.json"), "utf8"));
 await writeFile(join(dist, "examples.json"), JSON.stringify(examples));
 await writeFile(join(dist, "LICENSES.txt"), await licences());
@@ -251,9 +257,7 @@ await build({
   charset: "utf8",
   logLevel: "warning",
 });
-// The build drops all comments but those on a class's members, which would be a thirtieth of what a browser is sent.
-const script = join(dist, "page/page.js");
-await writeFile(script, (await readFile(script, "utf8")).replace(/^ *\/\*\*.*?\*\/\n/gms, ""));
+await dropComments(join(dist, "page/page.js"));
 for (const name of ["index.html", "page.css", "icon.svg", "en.json", "de.json"])
   await cp(join(page, name), join(dist, "page", name));
 

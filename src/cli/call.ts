@@ -167,7 +167,7 @@ function requireKey(
   );
 }
 
-/** One request. */
+/** Makes a single request, which is not followed. */
 interface OneRequest {
   readonly called: CalledService;
   readonly route: Route;

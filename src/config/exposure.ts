@@ -93,7 +93,7 @@ export function exposedServices({ services }: Config): string[] {
   });
 }
 
-/** The same of a socket of systemd's, which is open to the network whatever the service's own address is. */
+/** Warns of a socket of systemd's, which is open to the network whatever the service's own address is. */
 export function exposedSocket(
   service: string,
   { host, port }: { readonly host: string; readonly port: number },
