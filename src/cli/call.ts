@@ -167,7 +167,7 @@ function requireKey(
   );
 }
 
-/** Makes a single request, which is not followed. */
+/** A single request, which is not followed. */
 interface OneRequest {
   readonly called: CalledService;
   readonly route: Route;
