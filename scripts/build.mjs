@@ -1,12 +1,14 @@
-// Makes dist/: the bundle main.cjs, the few lines of posline.cjs before it, and beside them serialport's native prebuilds for Linux,
-// and the status page. It runs with no node_modules near.
+// Makes dist/: the bundle, the few lines of posline.cjs before it, and beside them serialport's native prebuilds for Linux, the status
+// page and the examples of the OpenAPI documents. The bundle runs with no node_modules near.
 //
-// The bundle is plain CommonJS, not minified: what runs can be read in it, and a stack trace leads into it. Each module is in it once,
-// whole; a dynamic import is a module of the same file that is run on first use.
+// The bundle is two files of plain CommonJS, not minified: what runs can be read in it, and a stack trace leads into it. Each module
+// is in it once, whole, and a dynamic import runs its module on first use. main.cjs has what a bridge runs; the modules of `later`,
+// and what only they import, are in more.cjs, which main.cjs loads with the first of them: an idle bridge holds the text of what it
+// has loaded, and what it took to parse that.
 import { rmSync } from "node:fs";
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { writeClientTypes } from "./client-types.mjs";
@@ -18,6 +20,7 @@ const dist = join(root, `dist.${process.pid}`);
 const bindings = dirname(createRequire(import.meta.url).resolve("@serialport/bindings-cpp/package.json"));
 
 const common = {
+  absWorkingDir: root,
   bundle: true,
   platform: "node",
   target: "node20.19",
@@ -25,18 +28,26 @@ const common = {
   legalComments: "none",
   logLevel: "warning",
   metafile: true,
-  // Its main file is UMD, whose inner requires esbuild can't see.
-  alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
 };
 
 /**
  * What packages ask of the place that they are in. The binding looks for its prebuilds one level above its own folder: above the
- * bundle itself, so in the folder beside it. yargs looks for its translations by `import.meta.url`, which CommonJS hasn't got.
+ * bundle itself, so in the folder beside it; where npm installed posline, they are the binding's own. yargs looks for its translations
+ * by `import.meta.url`, which CommonJS hasn't got.
  */
 const places = {
-  define: { __dirname: "__filename", "import.meta.url": "bundleUrl" },
+  define: { __dirname: "place.ofBinding", "import.meta.url": "place.url" },
   // What stands before a file's "use strict" takes its force, so it is there once more.
-  banner: { js: `"use strict";\nconst bundleUrl = require("node:url").pathToFileURL(__filename).href;` },
+  banner: {
+    js: `"use strict";
+const place = {
+  url: require("node:url").pathToFileURL(__filename).href,
+  get ofBinding() {
+    if (require("node:fs").existsSync(new URL("prebuilds", this.url))) return __filename;
+    return require("node:path").dirname(require.resolve("@serialport/bindings-cpp"));
+  },
+};`,
+  },
 };
 
 /**
@@ -55,15 +66,35 @@ const oneTypebox = {
   },
 };
 
+/**
+ * Of jsonc-parser what posline uses, in one module: its formatter is run when its module is, and keeps 300 kB of texts. Its main file
+ * is UMD, whose inner requires esbuild can't see.
+ */
+const partOfJsonc = {
+  name: "part of jsonc-parser",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^jsonc-parser$/ }, ({ path }) => ({ path, namespace: "part" }));
+    onLoad({ filter: /.*/, namespace: "part" }, async () => {
+      const contents = 'export { printParseErrorCode, visit } from "jsonc-parser/lib/esm/main.js";';
+      const { outputFiles, metafile } = await build({ ...common, stdin: { contents, resolveDir: root }, write: false });
+      note(metafile);
+      return { contents: outputFiles[0].text };
+    });
+  },
+};
+
 /** The packages whose code went into the file, by folder, so that their licences go with it. */
 const packages = new Set([bindings]);
 
-function note({ inputs }) {
-  for (const input of Object.keys(inputs)) {
+function note(metafile) {
+  for (const input of moduleNames(metafile)) {
     const folder = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
-    if (folder !== undefined) packages.add(resolve(folder));
+    if (folder !== undefined) packages.add(resolve(root, folder));
   }
 }
+
+/** The files that went in, from the root; what a plugin wrote has a namespace before its name. */
+const moduleNames = ({ inputs }) => Object.keys(inputs).filter((name) => !name.includes(":"));
 
 async function licences() {
   const texts = [];
@@ -76,21 +107,136 @@ async function licences() {
   return texts.join(`\n${"-".repeat(80)}\n\n`);
 }
 
+/** What a bridge that relays needs only on occasion, or never: the other commands, the emulator, schemas, metrics, OpenAPI. */
+const later = [
+  "src/cli/commands.ts",
+  "src/cli/greeting.ts",
+  "src/admin/metrics-text.ts",
+  "src/app/emulation.ts",
+  "src/app/emulated-line.ts",
+  "src/contract/schema.ts",
+  "src/openapi/service.ts",
+  "src/openapi/admin.ts",
+];
+const fromRoot = (path) => relative(root, path).replaceAll("\\", "/");
+const literal = JSON.stringify;
+
+/** In main.cjs: a module of `later` is had from more.cjs, which is given the modules that it shares with main.cjs. */
+const fromMore = {
+  name: "from more.cjs",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^\.\.?\// }, ({ path, kind, resolveDir }) => {
+      const name = fromRoot(join(resolveDir, path));
+      if (kind === "dynamic-import" && later.includes(name)) return { path: name, namespace: "more" };
+    });
+    onResolve({ filter: /^\.\/more\.cjs$/ }, ({ path }) => ({ path, external: true }));
+    onLoad({ filter: /.*/, namespace: "more" }, ({ path }) => ({
+      contents: `module.exports = require("./more.cjs").load(${literal(path)}, require("shared modules").shared);`,
+      resolveDir: root,
+    }));
+  },
+};
+
+/** The modules that more.cjs has from main.cjs, by name. */
+const sharedModules = (names) => ({
+  name: "shared modules",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^shared modules$/ }, ({ path }) => ({ path, namespace: "shared" }));
+    onLoad({ filter: /.*/, namespace: "shared" }, () => ({
+      contents: `exports.shared = {\n${names.map((name) => `${literal(name)}: () => require(${literal(`./${name}`)}),\n`).join("")}};`,
+      resolveDir: root,
+    }));
+  },
+});
+
+/** In more.cjs: a module that main.cjs has is had from there. */
+const fromMain = (names) => ({
+  name: "from main.cjs",
+  setup({ onResolve, onLoad, resolve: find }) {
+    onResolve({ filter: /.*/ }, async ({ path, kind, resolveDir, importer, namespace, pluginData }) => {
+      if (pluginData === "found" || namespace !== "file" || kind === "entry-point") return;
+      const { path: found } = await find(path, { kind, resolveDir, importer, pluginData: "found" });
+      const name = fromRoot(found);
+      if (names.includes(name)) return { path: name, namespace: "main" };
+    });
+    onResolve({ filter: /^the modules of main\.cjs$/ }, ({ path }) => ({ path, namespace: "given" }));
+    onLoad({ filter: /.*/, namespace: "given" }, () => ({ contents: "exports.of = {};" }));
+    onLoad({ filter: /.*/, namespace: "main" }, ({ path }) => ({
+      contents: `module.exports = require("the modules of main.cjs").of[${literal(path)}]();`,
+    }));
+  },
+});
+
+const moreEntry = `import * as given from "the modules of main.cjs";
+const modules = {
+${later.map((name) => `  ${literal(name)}: () => require(${literal(`./${name}`)}),\n`).join("")}};
+/** Gives one of these modules, which find those of main.cjs in \`shared\`. */
+export function load(name, shared) {
+  Object.assign(given.of, shared);
+  return modules[name]();
+}
+`;
+
+// Node has `require` also for a program inside its executable, and there no `import()`.
+const bundled = { ...common, ...places, supported: { "dynamic-import": false } };
+const mainFile = { ...bundled, entryPoints: [join(root, "src/main.ts")], outfile: join(dist, "main.cjs") };
+const moreFile = { ...bundled, stdin: { contents: moreEntry, resolveDir: root }, outfile: join(dist, "more.cjs") };
+
+/**
+ * main.cjs with the lists of what each shared module exports made when more.cjs first asks for them: as esbuild writes them, 2,000
+ * functions are made at each start, which a bridge holds and never calls.
+ */
+function listedOnDemand(text) {
+  let count = 0;
+  const lists = text.replace(/^__export\((\w+), (\{\n(?: {2}.*\n)*\})\);$/gm, (list, name, members) => {
+    const isShared = text.split(new RegExp(`\\b${name}\\b`)).length - text.split(`__toCommonJS(${name})`).length === 2;
+    if (!isShared) return list;
+    count++;
+    return `__onDemand.set(${name}, () => (${members}));`;
+  });
+  const maker = /^var __toCommonJS = \(mod\) => /m;
+  if (count < inBoth.length / 2 || !maker.test(lists)) throw new Error("Cannot build: esbuild writes exports in another way");
+  return lists
+    .replace(
+      maker,
+      `var __onDemand = /* @__PURE__ */ new Map();
+var __listed = (mod) => {
+  if (__onDemand.has(mod)) __export(mod, __onDemand.get(mod)());
+  __onDemand.delete(mod);
+};
+var __toCommonJS = (mod) => (__listed(mod), `,
+    )
+    .replace(/^(var __toCommonJS = .*);$/m, "$1);");
+}
+
+/** Drops the comments on a class's members, the only ones that esbuild leaves: a twentieth of what a bridge holds and a browser is sent. */
+async function dropComments(file) {
+  await writeFile(file, (await readFile(file, "utf8")).replace(/^ *\/\*\*.*?\*\/\n/gms, ""));
+}
+
 process.on("exit", () => rmSync(dist, { recursive: true, force: true }));
 await mkdir(dist);
-const { metafile } = await build({
-  ...common,
-  ...places,
-  entryPoints: [join(root, "src/main.ts")],
-  outfile: join(dist, "main.cjs"),
-  plugins: [oneTypebox],
-});
-note(metafile);
+// Looked through once for what both files import, then written.
+const inMain = moduleNames(
+  (await build({ ...mainFile, write: false, plugins: [partOfJsonc, fromMore, sharedModules([])] })).metafile,
+);
+const inMore = new Set(
+  moduleNames((await build({ ...moreFile, write: false, plugins: [partOfJsonc, fromMain([])] })).metafile),
+);
+const inBoth = inMain.filter((name) => inMore.has(name));
+note((await build({ ...mainFile, plugins: [partOfJsonc, fromMore, sharedModules(inBoth)] })).metafile);
+await writeFile(mainFile.outfile, listedOnDemand(await readFile(mainFile.outfile, "utf8")));
+note((await build({ ...moreFile, plugins: [oneTypebox, partOfJsonc, fromMain(inBoth)] })).metafile);
+for (const { outfile } of [mainFile, moreFile]) await dropComments(outfile);
+const examples = JSON.parse(await readFile(join(root, "src/openapi/examples.json"), "utf8"));
+await writeFile(join(dist, "examples.json"), JSON.stringify(examples));
 await writeFile(join(dist, "LICENSES.txt"), await licences());
 await cp(join(root, "src/door.cjs"), join(dist, "posline.cjs"));
 await chmod(join(dist, "posline.cjs"), 0o755);
 for (const platform of ["linux-x64", "linux-arm64", "linux-arm"]) {
-  await cp(join(bindings, "prebuilds", platform), join(dist, "prebuilds", platform), { recursive: true });
+  // musl's and ARMv6's are for systems that posline has no package for.
+  const filter = (path) => !/\.musl\.node$|\.armv6\./.test(path);
+  await cp(join(bindings, "prebuilds", platform), join(dist, "prebuilds", platform), { recursive: true, filter });
 }
 
 // The status page, which the admin port answers: one script that can be read too, and the other files as they are.
@@ -111,20 +257,22 @@ await build({
   charset: "utf8",
   logLevel: "warning",
 });
-// The build drops all comments but those on a class's members, which would be a thirtieth of what a browser is sent.
-const script = join(dist, "page/page.js");
-await writeFile(script, (await readFile(script, "utf8")).replace(/^ *\/\*\*.*?\*\/\n/gms, ""));
+await dropComments(join(dist, "page/page.js"));
 for (const name of ["index.html", "page.css", "icon.svg", "en.json", "de.json"])
   await cp(join(page, name), join(dist, "page", name));
 
-// The client, for those who import it: one file each for import, require and pages, and its types. What a line needs is loaded by
-// the first call over one, from a file of its own; only the binding stays a package, since it finds its prebuilds in itself.
+// The client, for those who import it: one file each for import, require and pages, and its types; the client over a line is a file
+// that Node also takes by `require`. Only the binding stays a package, since it finds its prebuilds in itself.
 const client = join(dist, "client");
-const library = { ...common, external: ["@serialport/bindings-cpp"] };
+const library = {
+  ...common,
+  alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
+  external: ["@serialport/bindings-cpp"],
+};
 const entry = join(root, "src/app/client.ts");
 await build({
   ...library,
-  entryPoints: { client: entry },
+  entryPoints: { client: entry, line: join(root, "src/app/line-client.ts") },
   outdir: client,
   format: "esm",
   splitting: true,

@@ -34,16 +34,8 @@ const exits = [
 /** Every variable that the configuration reads; a test holds this to the program's own list. */
 const variables = [
   ["POSLINE_CONFIG", "The configuration file."],
-  ["POSLINE_LINE, POSLINE_BAUD", "The device and the speed, where there is only one line."],
   ["POSLINE_HOST", "The address that every service listens on."],
   ["POSLINE_FISCAL_PORT, POSLINE_BANK_PORT, POSLINE_QR_PORT, POSLINE_ADMIN_PORT", "Ports; 0 is any free one."],
-  ["POSLINE_ADMIN_HOST", "The address of the admin port; one that the network reaches needs a token."],
-  ["POSLINE_ADMIN_TOKEN_FILE", "The file that holds the token of the admin port."],
-  ["POSLINE_FISCAL_UPSTREAM, POSLINE_BANK_UPSTREAM, POSLINE_QR_UPSTREAM", "Where the gateway reaches the services."],
-  ["POSLINE_MERCHANT_ID, POSLINE_MERCHANT_ID_FILE", "What fiscal requests are signed with, or the file that holds it."],
-  ["POSLINE_API_KEY, POSLINE_API_KEY_FILE", "The bank's X-API-Key, or the file that holds it."],
-  ["POSLINE_JOURNAL", "The folder of the journal of money, or false to keep no journal."],
-  ["POSLINE_LOG_LEVEL", "trace, debug, info, warn, error, fatal or silent."],
 ];
 
 const files = [

@@ -8,10 +8,7 @@ import { changelog, control, copyright, overrides, packageName } from "./control
 import { manPage } from "./man.mjs";
 import { configPage } from "./man-config.mjs";
 
-/**
- * The folders of prebuilds by Debian's names of architectures. 32-bit ARM keeps both of its builds: Raspberry Pi OS has a
- * nodejs for ARMv6, Debian one for ARMv7, and each takes its own. musl's are for other systems.
- */
+/** The folders of prebuilds by Debian's names of architectures. */
 export const architectures = { amd64: "linux-x64", arm64: "linux-arm64", armhf: "linux-arm" };
 
 const copies = [
@@ -29,11 +26,14 @@ const copies = [
 async function putProgram(tree, root, { architecture, executable }) {
   const folder = architectures[architecture];
   const from = join(root, "dist/prebuilds", folder);
-  for (const name of (await readdir(from)).filter((each) => each.endsWith(".glibc.node"))) {
+  for (const name of await readdir(from)) {
     await put(tree, `usr/lib/posline/prebuilds/${folder}/${name}`, await readFile(join(from, name)));
   }
   for (const name of await readdir(join(root, "dist/page"))) {
     await put(tree, `usr/lib/posline/page/${name}`, await readFile(join(root, "dist/page", name)));
+  }
+  for (const name of ["more.cjs", "examples.json"]) {
+    await put(tree, `usr/lib/posline/${name}`, await readFile(join(root, "dist", name)));
   }
   await mkdir(join(tree, "usr/bin"), { recursive: true });
   if (executable === undefined) {
@@ -65,6 +65,9 @@ export function manualsOf(root, { version, date }) {
   ]);
 }
 
+/** Pages for those who change posline: no package has them, as package.json says for npm's. */
+export const forMaintainers = ["architecture.md", "decisions.md", "development.md", "proof.md"];
+
 async function putDocuments(tree, root, release, runtimeLicence) {
   const doc = `usr/share/doc/${packageName(release)}`;
   const [licence, bundled, news] = await Promise.all(
@@ -72,7 +75,7 @@ async function putDocuments(tree, root, release, runtimeLicence) {
   );
   await put(tree, `${doc}/copyright`, copyright(release, { licence, bundled }));
   await put(tree, `${doc}/changelog.gz`, gzip(changelog(release, news)));
-  const found = await readdir(join(root, "docs"), { recursive: true });
+  const found = (await readdir(join(root, "docs"), { recursive: true })).filter((name) => !forMaintainers.includes(name));
   const pages = ["README.md", ...found.filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)];
   for (const page of pages) await put(tree, `${doc}/${page}.gz`, gzip(await readFile(join(root, page))));
   // Not below the package's own name: README and man page name one place for both packages.

@@ -34,7 +34,7 @@ export async function openAdmin(
     config: config ?? adminDefaults,
     routes,
     files: await readPageFiles(pageFolder, paths),
-    // It says that the process runs, and nothing else: what restarts a container has no token.
+    // /healthz says that the process runs, and nothing else: what restarts a container has no token.
     tokenless: ["GET /healthz"],
     error: (error) => reportBug(log, error),
     dropped: () => {

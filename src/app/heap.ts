@@ -19,7 +19,7 @@ let areFlagsSet = false;
  * new ones, and begins to make them in the space for old ones, which is collected seldom: each of them keeps alive until then what
  * it refers to, so that nearly all of each call is copied into that space, after it ended.
  *
- * One thread collects them: there is little to copy, and to wake up others takes longer than they save.
+ * A single thread collects new objects: there is little to copy, and to wake up others takes longer than they save.
  */
 export function setHeapFlagsOnce(): void {
   if (areFlagsSet) return;

@@ -59,7 +59,7 @@ export interface LineSetOptions<L extends OnLine> {
 interface Running<L> {
   readonly shared: SharedLine;
   readonly onLine: L;
-  /** It opens no device any more. */
+  /** The line was ended: it opens no device any more. */
   hasEnded: boolean;
 }
 
@@ -162,7 +162,7 @@ export class LineSet<L extends OnLine> {
     const { onLine: line } = running;
     const before = this.#ending.get(name);
     const ended = Promise.all([before?.ended, line.stop(why, graceMs)]).then(() => {
-      // One that never had the device knows nothing of it.
+      // A line that never had the device knows nothing of it.
       if (line.owed !== undefined) this.#owed.learn(placesOf(running), line.owed);
       if (this.#ending.get(name)?.ended === ended) this.#ending.delete(name);
     });

@@ -10,7 +10,7 @@ export interface Owed {
 const placesMax = 256;
 
 /**
- * Which terminals of this process owe a call's answer, for the lines that will have them later: by the device's path in the configuration,
+ * Terminals of this process that owe a call's answer, for the lines that will have them later: by the device's path in the configuration,
  * and by its real node, since either may change by a reload while the cable stays; and by contract, since a service may be renamed.
  */
 export class OwedCalls {

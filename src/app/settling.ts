@@ -37,7 +37,7 @@ export class Settling {
   readonly #hearing: Hearing;
   readonly #asking: Asking;
   readonly #following: Following;
-  /** By which the services are called once the configuration that is being prepared is taken, and now. */
+  /** The callers of services: those of the configuration that is being prepared, and those of now. */
   readonly #prepared = new Map<ServiceName, PreparedWay>();
   readonly #taken = new Map<ServiceName, PreparedWay>();
   readonly #inFlight = new Map<ServiceName, InFlight>();

@@ -47,7 +47,7 @@ export class Supervision {
     this.#periodMs = this.#notifier.listens ? watchdogPeriodMs(env) : undefined;
   }
 
-  /** It serves now; from here on it is watched. */
+  /** posline serves now; from here on its supervisor watches it. */
   async ready(supervised: Supervised): Promise<void> {
     this.#supervised = supervised;
     this.#sentStatus = this.#summary();
@@ -65,7 +65,7 @@ export class Supervision {
     });
   }
 
-  /** It applies another configuration, until `reloaded`. */
+  /** posline applies another configuration, until `reloaded`. */
   async reloading(): Promise<void> {
     // systemd orders it by its own clock, which is the one that Node counts by.
     await this.#notifier.tell(["RELOADING=1", `MONOTONIC_USEC=${process.hrtime.bigint() / 1_000n}`, "STATUS=reloading"]);
@@ -78,14 +78,14 @@ export class Supervision {
     await this.#notifier.tell(["READY=1", `STATUS=${this.#sentStatus}`]);
   }
 
-  /** It waits for exchanges in flight; this may take longer than the watchdog's period, so the pings go on. */
+  /** posline waits for exchanges in flight; this may take longer than the watchdog's period, so the pings go on. */
   async stopping(): Promise<void> {
     this.#stopping = true;
     clearTimeout(this.#timer);
     await this.#notifier.tell(["STOPPING=1", "STATUS=stopping: waiting for the exchange in flight"]);
   }
 
-  /** It has stopped, or never served: no more notifications, and unused sockets are closed. */
+  /** posline has stopped, or never served: no more notifications, and unused sockets are closed. */
   end(): void {
     this.#watchdog?.stop();
     for (const { holder } of this.sockets) holder.destroy();

@@ -44,7 +44,7 @@ export interface CapturedFrame {
   readonly payload: Buffer;
 }
 
-/** One line of JSON, with its line end. */
+/** The frame as a line of JSON, with its line end. */
 export function writeCaptured({ payload, ...frame }: CapturedFrame): string {
   return `${JSON.stringify({ ...frame, payload: payload.toString("base64") })}\n`;
 }

@@ -46,7 +46,7 @@ interface EndedSending {
   readonly parts: ExchangeParts;
 }
 
-/** One sending of an exchange. */
+/** A sending of an exchange. */
 class SentCall {
   readonly exchange: Exchange;
   readonly name: ExchangeName;

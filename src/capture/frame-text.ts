@@ -7,7 +7,7 @@ import type { CapturedFrame } from "./captured-frame.ts";
 /** Bytes in a row of a hex dump. */
 export const rowBytes = 16;
 
-/** One row of a hex dump, as `hexdump -C` writes it. */
+/** A row of a hex dump, as `hexdump -C` writes it. */
 export function hexRow(offset: number, bytes: Uint8Array): string {
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0"));
   const text = Array.from(bytes, (byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : ".")).join("");

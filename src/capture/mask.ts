@@ -239,7 +239,7 @@ function maskString(out: Buffer, start: number, end: number, field: string | und
   hideString(out, start, end, value !== undefined);
 }
 
-/** One that isn't a string of JSON isn't one afterwards either: `\x` is an escape nowhere, and control characters stay. */
+/** What isn't a string of JSON isn't one after masking either: `\x` is an escape nowhere, and control characters stay. */
 function hideString(out: Buffer, start: number, end: number, isWhole: boolean): void {
   if (isWhole) out.fill(x, start + 1, end);
   else {

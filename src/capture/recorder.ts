@@ -155,7 +155,7 @@ export class LineRecorder {
       this.#turn();
       this.#note(tags.rest, text);
     }
-    // One that fits into no segment isn't tried again with each event.
+    // A rest that fits into no segment isn't tried again with each event.
     this.#needsRest = false;
   }
 

@@ -49,7 +49,7 @@ export interface RecordedFrame {
   readonly like?: JsonObject;
   /** Why it isn't read at all. */
   readonly unread?: string;
-  /** It is what was sent last, come back. */
+  /** The frame is what was sent last, come back. */
   readonly isEcho?: true;
 }
 
@@ -189,7 +189,7 @@ function entryIn(value: JsonObject, number: number): RecordedEntry {
   const isEvent = at !== "rest" && at !== "gap";
   if (!ats.has(at) || (isEvent && (!isMoment(t) || !Array.isArray(decided) || !decided.every(isFlat))))
     throw notOne(number, "it is not an event");
-  // As above.
+  // `recordingText` of the same form wrote this entry, too.
   return value as unknown as RecordedEntry;
 }
 

@@ -34,7 +34,7 @@ export async function curlCommand({ service, route, body, target }: CurlRequest)
 }
 
 /** What stands for an API key that has no file of its own. */
-export const apiKeyVariable = "$POSLINE_API_KEY";
+export const apiKeyVariable = "$BANK_API_KEY";
 
 function keyHeader({ apiKey, apiKeyFile }: Target): readonly string[] {
   if (apiKeyFile !== undefined) return [`-H "X-API-Key: $(cat ${shellQuoted(apiKeyFile)})"`];

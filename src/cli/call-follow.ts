@@ -188,7 +188,7 @@ export class CallFollower {
     if (!this.#mayBeSent) return;
     if (this.#progress !== undefined) this.#progress.interrupt = "Ctrl-C stops following it";
     const report = (text: string) => {
-      // It may have ended meanwhile.
+      // The operation may have ended meanwhile.
       if (this.#latest !== undefined) this.#progress?.say(`${text}; Ctrl-C again stops following`);
     };
     const key = keyValueOf(token);

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { createClient } from "../app/client.ts";
+import { createClient as createLineClient } from "../app/line-client.ts";
 import type { Client } from "../client/client.ts";
 import { check } from "../config/check.ts";
 import { type Config, ConfigError, type ServiceConfig } from "../config/config.ts";
@@ -151,15 +152,16 @@ export async function readTarget(target: CallTarget, { name: called, contract }:
   return {
     url: target.url,
     apiKey,
-    apiKeyFile: target.apiKeyFile ?? process.env["POSLINE_API_KEY_FILE"],
+    apiKeyFile: target.apiKeyFile,
     requireMerchantId: () => {
       if (merchantId !== undefined) return merchantId;
       throw new UsageError(
         "Cannot call fiscal: its requests are signed with the merchant's id: name the file that holds it with --merchant-id-file " +
-          "FILE, or set POSLINE_MERCHANT_ID. Nothing was sent",
+          "FILE. Nothing was sent",
       );
     },
-    client: () => createClient(line === undefined ? { ...services, ...own, ...settle } : { ...services, line }),
+    client: () =>
+      line === undefined ? createClient({ ...services, ...own, ...settle }) : createLineClient({ ...services, line }),
   };
 }
 
@@ -214,18 +216,13 @@ export function shellQuoted(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** From a file of its own, the environment, or the bridge's configuration. */
+/** The secrets of a call, from files of their own or the bridge's configuration. */
 async function secretsFor(
   { merchantIdFile, apiKeyFile }: CallTarget,
   services: Config["services"],
 ): Promise<Partial<Record<"merchantId" | "apiKey", string>>> {
-  const { env } = process;
-  const merchantId =
-    (await secretFrom(merchantIdFile ?? env["POSLINE_MERCHANT_ID_FILE"])) ??
-    env["POSLINE_MERCHANT_ID"] ??
-    services.fiscal?.merchantId;
-  const apiKey =
-    (await secretFrom(apiKeyFile ?? env["POSLINE_API_KEY_FILE"])) ?? env["POSLINE_API_KEY"] ?? services.bank?.apiKey;
+  const merchantId = (await secretFrom(merchantIdFile)) ?? services.fiscal?.merchantId;
+  const apiKey = (await secretFrom(apiKeyFile)) ?? services.bank?.apiKey;
   return { ...(merchantId !== undefined && { merchantId }), ...(apiKey !== undefined && { apiKey }) };
 }
 

@@ -125,8 +125,8 @@ async function printCurl(request: CurlRequest): Promise<number> {
   await request.target.client().close();
   const command = await curlCommand(request);
   process.stdout.write(`${command}\n`);
-  if (command.includes(apiKeyVariable) && process.env["POSLINE_API_KEY"] === undefined) {
-    process.stderr.write("Set POSLINE_API_KEY to the API key of bank before you run it\n");
+  if (command.includes(apiKeyVariable) && process.env[apiKeyVariable.slice(1)] === undefined) {
+    process.stderr.write(`Set ${apiKeyVariable.slice(1)} to the API key of bank before you run it\n`);
   }
   return exitCodes.ok;
 }
@@ -167,7 +167,7 @@ function requireKey(
   );
 }
 
-/** One request. */
+/** A single request, which is not followed. */
 interface OneRequest {
   readonly called: CalledService;
   readonly route: Route;

@@ -38,7 +38,7 @@ export interface ConfigCommandIo {
   readonly err: (text: string) => void;
 }
 
-/** One setting as it is listed. */
+/** A setting as it is listed. */
 interface Row {
   readonly path: string;
   readonly value: string;
@@ -62,7 +62,7 @@ export function renderSettings(loaded: Loaded): string {
   return `${[...table, ...(warnings.length > 0 ? ["", ...warnings] : [])].join("\n")}\n`;
 }
 
-/** The same as one JSON object, with every secret masked. */
+/** All settings as a JSON object, with every secret masked. */
 export function renderSettingsJson(loaded: Loaded): string {
   const { config, origins, file, emulated, warnings } = loaded;
   const shown = { file: file ?? null, emulated, config, origins: Object.fromEntries(origins), warnings };

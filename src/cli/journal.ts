@@ -48,7 +48,7 @@ export interface JournalSurroundings {
 /** Where the package's service keeps it. */
 const usualFolder = "/var/lib/posline";
 
-/** One operation as it is shown. */
+/** An operation as it is shown. */
 interface Shown {
   readonly time: string;
   readonly service: string;

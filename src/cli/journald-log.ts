@@ -124,7 +124,7 @@ function userName(): string {
   try {
     return userInfo().username;
   } catch {
-    // One without a name, as in a container.
+    // A user without a name, as in a container.
     return `user ${process.getuid?.() ?? ""}`;
   }
 }

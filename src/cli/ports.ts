@@ -24,7 +24,7 @@ export function renderDevices(devices: readonly Device[]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** The same as JSON. */
+/** The devices as JSON. */
 export function renderDevicesJson(devices: readonly Device[]): string {
   return `${printableJson(JSON.stringify(devices, undefined, 2))}\n`;
 }

@@ -1,9 +1,8 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { type Decision, decisionText } from "../capture/decision.ts";
 import { type RecordedEvent, type Recording, RecordingError, timeOf } from "../capture/recording.ts";
 import type { ReplayStep } from "../capture/replay.ts";
 import { reason } from "../config/secrets.ts";
-import { codeOf } from "../core/error-code.ts";
 import { printable } from "../core/shell-text.ts";
 import { defineCommand, inQuotes } from "./command.ts";
 import { exitCodes, UsageError } from "./exit.ts";
@@ -17,17 +16,10 @@ export interface ReplayArguments {
   readonly file?: string | undefined;
   readonly line?: string | undefined;
   readonly all?: boolean | undefined;
-  readonly asTest?: string | undefined;
-  readonly at?: number | undefined;
 }
 
 async function runReplay(args: ReplayArguments): Promise<number> {
-  const { at } = args;
-  if (at !== undefined && !(Number.isInteger(at) && at >= 0)) {
-    throw new UsageError(`Cannot replay: --at ${at} must be the number of an event, as posline replay shows it`);
-  }
   const recordings = await recordingsIn(args);
-  if (args.asTest !== undefined) return writeTest(args.asTest, recordings, args.at);
   const { replay } = await import("../capture/replay.ts");
   let code: number = exitCodes.ok;
   for (const recording of recordings) {
@@ -47,7 +39,7 @@ async function runReplay(args: ReplayArguments): Promise<number> {
 }
 
 /** @throws UsageError, RecordingError */
-async function recordingsIn({ file, line }: ReplayArguments): Promise<readonly Recording[]> {
+export async function recordingsIn({ file, line }: Pick<ReplayArguments, "file" | "line">): Promise<readonly Recording[]> {
   if (file === undefined) throw new UsageError("Cannot replay: name the archive of posline support, or a recording");
   const { readArchive } = await import("../app/support-archive.ts");
   const { recordingFile } = await import("../app/support.ts");
@@ -146,43 +138,6 @@ function tallyText({ same, unknown, difference }: Tally, gaps: number): string {
   return `${notes.join("")}${same} events: the same decisions${end}\n`;
 }
 
-async function writeTest(file: string, recordings: readonly Recording[], at: number | undefined): Promise<number> {
-  // The last one of a line that was configured anew.
-  const recording = recordings.at(-1);
-  const lines = new Set(recordings.map(({ head }) => head.line));
-  if (recording === undefined || lines.size > 1) {
-    throw new UsageError(
-      `Cannot write a test: the recording has several lines (${printable([...lines].join(", "))}): choose one with --line`,
-    );
-  }
-  const { startBefore, suspectOf, testOf } = await import("../capture/replay-test.ts");
-  const suspect = at ?? suspectOf(recording);
-  if (suspect === 0 && at === undefined) {
-    throw new RecordingError("Cannot write a test: no event can be replayed, since the beginning of the recording is lost");
-  }
-  const entry = recording.entries[suspect - 1];
-  if (entry === undefined || entry.at === "rest" || entry.at === "gap") {
-    throw new UsageError(
-      `Cannot write a test: there is no event ${suspect} in the recording: posline replay --all shows the numbers`,
-    );
-  }
-  if (startBefore(recording.entries, suspect) === -1) {
-    throw new RecordingError(
-      `Cannot write a test: event ${suspect} can't be replayed, since what was before it is lost: choose a later one with --at`,
-    );
-  }
-  try {
-    writeFileSync(file, testOf(recording, suspect), { flag: "wx" });
-  } catch (error) {
-    const why = codeOf(error) === "EEXIST" ? "there is such a file already: name another one" : String(codeOf(error) ?? error);
-    throw new RecordingError(`Cannot write the test ${inQuotes(file)}: ${why}`);
-  }
-  process.stdout.write(
-    `Written: ${printable(file)}, which fails at event ${suspect}: write there what should have been decided; its place is test/capture/\n`,
-  );
-  return exitCodes.ok;
-}
-
 export const replayCommand = defineCommand({
   name: "replay",
   describe: "Give a recording to the line's engine again: what came, what was decided, and whether it still is",
@@ -190,12 +145,6 @@ export const replayCommand = defineCommand({
   flags: {
     line: { type: "string", example: "till", describe: "Only this line" },
     all: { type: "boolean", describe: "Show events without a decision too" },
-    "as-test": { type: "string", example: "incident.test.ts", describe: "Write a test of posline that fails at the incident" },
-    at: {
-      type: "whole",
-      example: "120",
-      describe: "The event that went wrong, by its number (default: the last unknown outcome)",
-    },
   },
   epilogue: "Exits with 0 when every decision is the same, 1 with the first that isn't, 69 when nothing can be replayed.",
   run: (args: ReplayArguments) => runReplay(args),

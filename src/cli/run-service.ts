@@ -210,7 +210,7 @@ class ProcessSignals {
     process.on("SIGINT", stop);
     process.on("SIGHUP", () => {
       if (process.stdin.isTTY || process.stderr.isTTY) stop();
-      // One reload after the other, so that the last one has the file's last state.
+      // Reloads run one after the other, so that the last one has the file's last state.
       else if (this.#stopped) return;
       else if (this.#reload === undefined) this.#isReloadAsked = true;
       else this.#reloaded = this.#reloaded.then(this.#reload);

@@ -64,7 +64,7 @@ const rtacHeaderBytes = 12;
 /** Its event: the first byte of a piece was received. */
 const dataReceived = 2;
 
-/** One piece of a serial line as LINKTYPE_RTAC_SERIAL has it: time since the start, event, control lines (not known), bytes. */
+/** A piece of a serial line as LINKTYPE_RTAC_SERIAL has it: time since the start, event, control lines (not known), bytes. */
 export function rtacPiece(sinceStartMs: number, bytes: Buffer): Buffer {
   const head = Buffer.alloc(rtacHeaderBytes);
   head.writeUInt32BE(Math.floor(sinceStartMs / 1_000), 0);
@@ -119,7 +119,7 @@ export async function listenRaw(line: LineConfig, fd: number | undefined): Promi
   const code = await ended;
   isOver = true;
   output?.end();
-  // It may be open only now: one that stays open would keep the process.
+  // The device may be open only now: left open, it would keep the process.
   const opened = await opening?.catch(() => undefined);
   await opened?.close();
   return code;

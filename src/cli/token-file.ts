@@ -24,7 +24,7 @@ type SentTo = Pick<CallTarget, "url" | "line" | "baud">;
 
 /** The file holds something else than this process wrote: another may follow the operation, and it must not be sent by both. */
 export class TokenFileChanged extends UsageError {
-  /** It holds the same operation: who follows it there tells how it ends. */
+  /** The file holds the same operation: who follows it there tells how it ends. */
   readonly isSame: boolean;
 
   constructor(message: string, isSame: boolean) {

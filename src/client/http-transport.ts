@@ -221,7 +221,7 @@ const unreachableText: Readonly<Record<UnreachableReason, string>> = {
  */
 function unreachableBy(error: unknown): UnreachableReason | undefined {
   const cause = error instanceof Error ? error.cause : undefined;
-  // One error for each address that a name has
+  // `errors` has one for each address of a name.
   const each: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [cause];
   const reasons = each.map((one) => (one instanceof Error && "code" in one ? connectErrorCodes.get(one.code) : undefined));
   return reasons.includes(undefined) ? undefined : reasons[0];

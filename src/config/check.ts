@@ -56,7 +56,7 @@ function shown(value: unknown, node: Node): string {
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }
 
-/** The same, so that the text "9600" isn't taken for a number. */
+/** The value as a message may show it, with its type, so that the text "9600" isn't taken for a number. */
 function shownWithType(value: unknown, node: Node): string {
   const text = shown(value, node);
   return typeof value === "string" && node.writeOnly !== true ? `the text ${text}` : text;
@@ -112,7 +112,7 @@ function walk(node: Node, value: unknown, path: string, problems: string[]): unk
   return value;
 }
 
-/** One of several kinds of object, of which each names itself in the same required key. */
+/** Checks an object of several kinds, of which each names itself in the same required key. */
 function walkNamed(arms: readonly Node[], value: Record<string, unknown>, path: string, problems: string[]): unknown {
   const [first] = arms;
   const key = first?.required?.find((each) => first.properties?.[each]?.enum !== undefined) ?? "";

@@ -11,7 +11,7 @@ import type { LogLevel } from "../core/log.ts";
  * with the value of a secret.
  */
 
-/** One serial line, every setting resolved. */
+/** A serial line, every setting resolved. */
 export interface LineConfig {
   /** The device's path, or `emulatedPath`. */
   readonly path: string;
@@ -39,7 +39,7 @@ export interface LineConfig {
   readonly rts?: boolean;
 }
 
-/** One service on its TCP port, every setting resolved. */
+/** A service on its TCP port, every setting resolved. */
 export interface ServiceConfig {
   /** The contract that it speaks. */
   readonly contract: ContractName;

@@ -52,7 +52,7 @@ export function draftOf(file: Partial<FileShape>, origin: string): Draft {
   return draft;
 }
 
-/** One line with the three services on it: what `--line` and `--emulated` mean without a file. */
+/** A line with the three services on it: what `--line` and `--emulated` mean without a file. */
 export function draftOfOneLine(name: string): Draft {
   return {
     lines: { [name]: {} },

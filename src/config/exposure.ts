@@ -93,7 +93,7 @@ export function exposedServices({ services }: Config): string[] {
   });
 }
 
-/** The same of a socket of systemd's, which is open to the network whatever the service's own address is. */
+/** Warns of a socket of systemd's, which is open to the network whatever the service's own address is. */
 export function exposedSocket(
   service: string,
   { host, port }: { readonly host: string; readonly port: number },
@@ -121,7 +121,7 @@ export function exposedAdmin({ admin }: Config): string[] {
 /** What an admin port that the network reaches needs, and how to have it. */
 export const needsToken =
   "needs a token, since anyone who can reach it could read the status: put one into a file " +
-  "(openssl rand -hex 24), and set admin.tokenFile or POSLINE_ADMIN_TOKEN_FILE to the file";
+  "(openssl rand -hex 24), and set admin.tokenFile to the file";
 
 /** What brings a port of this box to another one, encrypted. */
 const tunnel = (port: number) => `ssh -N -L ${port}:127.0.0.1:${port} USER@BOX`;

@@ -32,7 +32,7 @@ export interface Sources {
 export interface Loaded {
   readonly config: Config;
   /**
-   * By path, `lines.till.baudRate`: `default`, `file /etc/posline/posline.json`, `environment POSLINE_BAUD` or `flag --baud`.
+   * By path, `lines.till.baudRate`: `default`, `file /etc/posline/posline.json`, `environment POSLINE_HOST` or `flag --baud`.
    * A secret that stands in a file of its own names that file.
    */
   readonly origins: ReadonlyMap<string, string>;
@@ -62,7 +62,7 @@ export async function loadConfig({ file: fallback = defaultFile, env, flags, gro
   const unasked = named === undefined && beside;
   const text = unasked ? undefined : readFile(path, named !== undefined, problems);
   const file = text === undefined ? undefined : path;
-  const draft = text === undefined ? draftWithoutFile(path, env, flags, problems) : draftOfText(text, path, problems);
+  const draft = text === undefined ? draftWithoutFile(path, flags, problems) : draftOfText(text, path, problems);
 
   if (flags.emulate !== undefined) leaveDevices(draft);
   if (flags.gateway !== undefined && file === undefined) supposeUpstreams(draft);
@@ -120,9 +120,9 @@ function draftOfText(text: string, path: string, problems: string[]): Draft {
   return draftOf(checked, `file ${path}`);
 }
 
-function draftWithoutFile(path: string, env: Environment, flags: Flags, problems: readonly string[]): Draft {
+function draftWithoutFile(path: string, flags: Flags, problems: readonly string[]): Draft {
   if (flags.emulated === true || flags.emulate !== undefined) return draftOfOneLine("emulated");
-  if (flags.line !== undefined || env["POSLINE_LINE"] !== undefined) return draftOfOneLine("till");
+  if (flags.line !== undefined) return draftOfOneLine("till");
   throw new ConfigError([
     ...problems,
     `there is no file ${path}, and no line is named: name the device with --line /dev/ttyUSB0 (posline ports lists the devices), ` +

@@ -17,7 +17,7 @@ import { fileSchema } from "./schema.ts";
 
 /**
  * The layers above the file: the environment and the flags. Their values pass the same schema as the file's, under the name
- * that the operator knows them by: `POSLINE_BAUD`, `--baud`.
+ * that the operator knows them by: `POSLINE_HOST`, `--baud`.
  */
 
 /** The flags that say what to serve, as the commands share them. */
@@ -26,7 +26,7 @@ export interface Flags {
   readonly line?: string | undefined;
   readonly baud?: number | undefined;
   readonly emulated?: boolean | undefined;
-  /** Where the payments of an emulated terminal are recorded if there is no file, and no variable names a journal. */
+  /** Where the payments of an emulated terminal are recorded if there is no file. */
   readonly playFolder?: string | undefined;
   /** There for `posline emulate` alone: the emulator itself is what is reached, by HTTP and on a line that a flag names. */
   readonly emulate?: EmulateFlags | undefined;
@@ -60,7 +60,7 @@ const serviceNodes = fileSchema.properties.services.properties;
 /** A number as the environment writes it; other text stays text, which the schema then refuses. */
 const number = (value: string): string | number => (/^\d{1,15}$/.test(value) ? Number(value) : value);
 
-/** Sets a key of the only line. Neither a variable nor a flag can say which of several lines is meant. */
+/** Sets a key of the only line: a flag can't say which of several lines is meant. */
 function setLine<K extends "path" | "baudRate">(
   key: K,
   value: unknown,
@@ -109,25 +109,6 @@ const setHosts: Applied = (draft, label, origin, value, problems) => {
   for (const name of Object.keys(draft.services)) putService(draft, name, "host", kept, origin);
 };
 
-const setLevel: Applied = (draft, label, origin, value, problems) => {
-  const kept = check(fileSchema.properties.log.properties.level, value, label, problems);
-  if (kept === undefined) return;
-  // The schema has checked it to be one of the levels.
-  draft.log = { level: kept as NonNullable<Draft["log"]["level"]> };
-  draft.origins.set("log.level", origin);
-};
-
-/** A folder, or `false` for no journal: what a box without a file needs to say. */
-const setJournal: Applied = (draft, label, origin, value, problems) => {
-  if (value === "false") {
-    leaveJournal(draft, origin);
-    return;
-  }
-  const folder = check(fileSchema.properties.journal.anyOf[1].properties.folder, value, label, problems);
-  if (typeof folder !== "string") return;
-  keepJournal(draft, folder, origin);
-};
-
 const adminPortNode: Node = { ...fileSchema.properties.admin.properties.port, minimum: 0 };
 
 const setAdminPort: Applied = (draft, label, origin, value, problems) => {
@@ -135,20 +116,6 @@ const setAdminPort: Applied = (draft, label, origin, value, problems) => {
   if (typeof kept !== "number") return;
   draft.admin = { ...draft.admin, port: kept };
   draft.origins.set("admin.port", origin);
-};
-
-const setAdminHost: Applied = (draft, label, origin, value, problems) => {
-  const kept = check(fileSchema.properties.admin.properties.host, value, label, problems);
-  if (typeof kept !== "string") return;
-  draft.admin = { ...draft.admin, host: kept };
-  draft.origins.set("admin.host", origin);
-};
-
-const setAdminTokenFile: Applied = (draft, label, origin, value, problems) => {
-  const kept = check(fileSchema.properties.admin.properties.tokenFile, asPath(value), label, problems);
-  if (typeof kept !== "string") return;
-  draft.admin = { ...draft.admin, tokenFile: kept };
-  draft.origins.set("admin.tokenFile", origin);
 };
 
 const asPath = (value: string) => (value === "" ? value : resolve(value));
@@ -163,25 +130,13 @@ const setUpstream: Readonly<Record<ContractName, Applied>> = {
   qr: setService("qr", "upstream", serviceNodes.qr.properties.upstream, text),
 };
 
+/** Where posline listens: what a container or a second posline on a box needs to change. The rest is the file's, or a flag's. */
 const variables: Readonly<Record<string, Applied>> = {
-  POSLINE_LINE: (draft, label, origin, value, problems) => setLine("path", value, draft, label, origin, problems),
-  POSLINE_BAUD: (draft, label, origin, value, problems) => setLine("baudRate", number(value), draft, label, origin, problems),
-  POSLINE_LOG_LEVEL: setLevel,
-  POSLINE_JOURNAL: setJournal,
   POSLINE_HOST: setHosts,
   POSLINE_FISCAL_PORT: port("fiscal"),
   POSLINE_BANK_PORT: port("bank"),
   POSLINE_QR_PORT: port("qr"),
   POSLINE_ADMIN_PORT: setAdminPort,
-  POSLINE_ADMIN_HOST: setAdminHost,
-  POSLINE_ADMIN_TOKEN_FILE: setAdminTokenFile,
-  POSLINE_FISCAL_UPSTREAM: setUpstream.fiscal,
-  POSLINE_BANK_UPSTREAM: setUpstream.bank,
-  POSLINE_QR_UPSTREAM: setUpstream.qr,
-  POSLINE_MERCHANT_ID: setService("fiscal", "merchantId", serviceNodes.fiscal.properties.merchantId, text),
-  POSLINE_MERCHANT_ID_FILE: setMerchantIdFile,
-  POSLINE_API_KEY: setService("bank", "apiKey", serviceNodes.bank.properties.apiKey, text),
-  POSLINE_API_KEY_FILE: setApiKeyFile,
 };
 
 /** Every variable that posline reads. */
@@ -192,11 +147,6 @@ export function refuseUnknown(env: Environment, problems: string[]): void {
   for (const name of Object.keys(env)) {
     if (!name.startsWith("POSLINE_") || variableNames.includes(name) || env[name] === undefined) continue;
     problems.push(`${name}: unknown environment variable: ${suggestion(name, variableNames)}`);
-  }
-  for (const name of ["POSLINE_MERCHANT_ID", "POSLINE_API_KEY"]) {
-    if (env[name] !== undefined && env[`${name}_FILE`] !== undefined) {
-      problems.push(`${name}_FILE: ${name} is set too: keep only one of them`);
-    }
   }
 }
 

@@ -202,7 +202,7 @@ function refuseOpenAdmin({ admin }: Config, problems: string[]): void {
   // A file that can't be read is among the problems already.
   if (admin === undefined || isLoopback(admin.host) || admin.tokenFile !== undefined) return;
   problems.push(
-    `admin.host: the network reaches ${admin.host}, and there the admin port ${needsToken}; or set admin.host (POSLINE_ADMIN_HOST) ` +
+    `admin.host: the network reaches ${admin.host}, and there the admin port ${needsToken}; or set admin.host ` +
       "to 127.0.0.1",
   );
 }

@@ -10,7 +10,7 @@ import { acquireWriterLock, type WriterLock } from "./writer-lock.ts";
 
 /** A file as the system knows it. */
 export interface FileFacts {
-  /** Which of all files it is, whatever its name. */
+  /** The file's identity, whatever its name. */
   readonly identity: string;
   readonly bytes: number;
 }

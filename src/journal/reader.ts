@@ -215,7 +215,7 @@ export class JournalFollower {
     const { records, slots, head, bad } = await scanFolder(this.#folder, window);
     if (window === undefined) {
       this.#slots = slots;
-      // It is another file, whose numbers began anew; unless the last record is being written again at this moment.
+      // This is another file, whose numbers began anew; unless the last record is being written again at this moment.
       if (head < this.#last && bad === 0) this.#last = 0;
     }
     return records.filter(({ sequence }) => sequence > this.#last);

@@ -34,11 +34,11 @@ const replacementsMax = 3;
 
 /** Where a journal reports what its operator should know. */
 export interface JournalReport {
-  /** It can't be written, or for another reason than before: how it is, and what to do. */
+  /** The journal can't be written, or for another reason than before: how it is, and what to do. */
   failed(reason: string): void;
-  /** It is written again. */
+  /** The journal is written again. */
   recovered(message: string): void;
-  /** It works, and its operator should know this of it. */
+  /** The journal works, and its operator should know this of it. */
   noticed(message: string): void;
   /**
    * Operations of unknown outcome stood in it when it was first read, at the start or once its disk was there.

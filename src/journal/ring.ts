@@ -68,7 +68,7 @@ export class Ring {
       const run = Buffer.concat(records.slice(from, to).map(({ sequence, text }) => writeSlot(sequence, text, slots)));
       const position = ((records[from]?.sequence ?? 0) % slots) * slotBytes;
       await file.write(run, position);
-      // One that couldn't be given its right size grows.
+      // A file that couldn't be given its right size grows.
       this.#bytes = Math.max(this.#bytes, position + run.length);
       from = to;
     }

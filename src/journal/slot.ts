@@ -1,7 +1,7 @@
 import { crc32 } from "../wire/crc32.ts";
 
 /**
- * One slot of the ring: a record's text with its sequence number, in 512 bytes, a sector of every disk there is. A slot that a
+ * A slot of the ring: a record's text with its sequence number, in 512 bytes, a sector of every disk there is. A slot that a
  * power cut tore, at whatever byte, is known by its checksum; one that was never written is all zeros.
  *
  * | bytes | what |

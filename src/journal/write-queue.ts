@@ -27,7 +27,7 @@ export type UnnumberedRecord =
 export interface PendingRecord {
   /** True once it is on the disk; false when that isn't possible in time. Never rejects. */
   readonly recorded: Promise<boolean>;
-  /** It is on the disk, in time or later. */
+  /** The record is on the disk, in time or later. */
   readonly isWritten: boolean;
 }
 

@@ -63,7 +63,7 @@ async function hasOthers(folder: string, own?: string): Promise<boolean> {
     const isNew = name.startsWith(newPrefix);
     if ((!isNew && !name.startsWith(prefix)) || name === own) continue;
     if (!(await isAlive(folder, name))) await unlink(`${folder}/${name}`).catch(() => {});
-    // One that has no name yet has not looked for others, and will.
+    // A socket that has no name yet has not looked for others, and will.
     else if (!isNew) return true;
   }
   return false;

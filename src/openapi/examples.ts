@@ -1,6 +1,6 @@
+import { readFileSync } from "node:fs";
 import type { ContractName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import examplesJson from "./examples.json" with { type: "json" };
 
 /**
  * A story for each service, told to the emulator from its first request to its last, with the answers. A test sends each request to a
@@ -29,7 +29,14 @@ export interface Example {
 /** The merchant id that signs the emulator's fiscal requests. */
 export const exampleMerchantId = "MERCHANT-1";
 
-const examples: Readonly<Record<ContractName, readonly Example[]>> = examplesJson;
+/** The file stands beside this module, and beside the bundle. */
+const file = new URL("./examples.json", import.meta.url);
+
+let examples: Readonly<Record<ContractName, readonly Example[]>> | undefined;
 
 /** A service's story, in its order. */
-export const examplesOf = (service: ContractName): readonly Example[] => examples[service];
+export function examplesOf(service: ContractName): readonly Example[] {
+  // test/e2e/openapi-examples.ts wrote it of these very types.
+  examples ??= JSON.parse(readFileSync(file, "utf8")) as Readonly<Record<ContractName, readonly Example[]>>;
+  return examples[service];
+}

@@ -40,13 +40,13 @@ export function summaryOfOpen(result: CallResult, isQuestion: boolean): AnswerSu
     : result.summary;
 }
 
-/** The same where its last answer is another operation's, or ended nothing though it states an end: its words would be taken for this one's. */
+/** What is said of an open operation whose last answer is another operation's, or proves no end though it states one: those words would mislead. */
 export function summaryOfUnproven({ summary }: CallResult): AnswerSummary {
   const why = "the last answer is about another operation, or doesn't prove how this one ended";
   return { ...summary, code: undefined, message: `it may have been carried out, and ${why}` };
 }
 
-/** The same of a closed document whose copy was to be printed. */
+/** The result of a closed document whose copy was to be printed. */
 export function summaryOfCopy(result: CallResult): AnswerSummary {
   return result.outcome === "not-sent"
     ? summaryOfFailed(result, "it is closed, and its copy was not asked for")

@@ -62,7 +62,7 @@ export class NotSentError extends CallError {
   }
 }
 
-/** It may have been carried out or not: ask before anything else. Never a failure. */
+/** The operation may have been carried out or not: ask before anything else. Never a failure. */
 export class UnknownError extends CallError {
   override readonly name = "UnknownError";
   override readonly outcome = "unknown";

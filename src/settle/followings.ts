@@ -76,7 +76,7 @@ function checkOptions(options: unknown): void {
   throw new TypeError("Cannot settle: onProgress is not a function");
 }
 
-/** The same request by the same key is the same operation. Where the key is another one's each settling is one. */
+/** Two requests with one key and body are one operation; if the key names another operation, as of a refund, each settling is one. */
 function nameOf(token: Token): string {
   const { service, route, body, madeMs } = token;
   return JSON.stringify([service, route, body, hasOwnKey(token) ? 0 : madeMs]);
@@ -84,7 +84,7 @@ function nameOf(token: Token): string {
 
 const hasOwnKey = (token: Token) => readToken(token).rules.ownKey;
 
-/** One that is followed, by all who wait for it. */
+/** An operation that is followed, by all who wait for it. */
 class Following {
   /** As the one who began it waits for it. */
   readonly first: Promise<Settled>;

@@ -104,7 +104,7 @@ function afterSuccess(operation: FollowedOperation, state: SettleState, result: 
   // The document that stood under the key before is another's (fiscal.md: a refund under the number of its sale)
   if (end !== undefined && !provesOwnEnd(operation, state.baseline, reply))
     return askAgain({ ...state, phase: "accepted", absents: 0 });
-  // One that was closed by an earlier delivery may be without its print
+  // A document that was closed by an earlier delivery may be without its print.
   if (end !== undefined && saysUnprinted(operation, result)) return askAgain({ ...state, phase: "accepted", unprinted: true });
   if (end !== undefined) return { verdict: end, reply, summary };
   return askAgain({ ...state, phase: "accepted", absents: 0, refusals: 0 });
@@ -189,7 +189,7 @@ function namesOtherPayment({ rules }: FollowedOperation, state: SettleState, rep
   return named !== undefined && named !== state.learned;
 }
 
-/** It runs; and the name that the query gave is the right one, since the service knows it. */
+/** The operation runs; and the name that the query gave is the right one, since the service knows it. */
 function afterPending(state: SettleState): NextStep {
   return askAgain({ ...state, phase: "accepted", learnedProven: state.learnedProven || !state.hasOtherNames });
 }
@@ -236,7 +236,7 @@ function afterFinalError({ rules }: FollowedOperation, state: SettleState, { rep
 
 const mayResendNow = ({ resendsMax }: SettlingRules, state: SettleState) => mayResend(state) && state.resends < resendsMax;
 
-/** The same request once more, if it may be. */
+/** Sends the same request once more, if it may be. */
 function resend(rules: SettlingRules, state: SettleState): NextStep {
   if (!mayResendNow(rules, state)) return askAgain(state);
   return { state: { ...state, phase: "ready", resends: state.resends + 1 }, pause: "none" };
@@ -253,12 +253,12 @@ function summaryOfRefusal(state: SettleState, summary: AnswerSummary): AnswerSum
 function afterEnd(operation: FollowedOperation, state: SettleState, verdict: Verdict, result: AnsweredCall): NextStep {
   const { print } = operation.rules;
   const { reply, summary } = result;
-  // It had ended so by its copy, which the document's printError doesn't know of.
+  // The operation had ended so by its copy, which the document's printError doesn't know of.
   const isCopied = state.end === "closed" && state.unprinted;
   const lacksPrint = !isCopied && (state.unprinted || saysUnprinted(operation, result));
   // Paid under the name that was asked for: that is the right one, whichever other codes were shown
   if (print === undefined || !lacksPrint) return { verdict, reply, summary, known: { ...state, learnedProven: true } };
-  // One that has lost digits as it was read would name another document, and can't be written.
+  // A number that has lost digits as it was read would name another document, and can't be written.
   const nameable = scalarText(reply[print.key]) !== undefined && !isInexact(reply[print.key]);
   if (state.copied || !nameable) return { verdict: "unprinted", reply, summary };
   return { state: { ...state, phase: "printing", unprinted: true }, pause: "none", document: reply };

@@ -12,7 +12,7 @@ import { parseExactObject, scalarText, writeExactObject } from "./exact-json.ts"
 import { type AnsweredCall, isQuestion, leavesOpen } from "./proof.ts";
 import { type Answer, failedAnswer, type Transport, type TransportRequest } from "./transport.ts";
 
-/** One service as a till sees it: a body goes out in the service's envelope, and what comes back is read once. */
+/** A service as a till sees it: a body goes out in the service's envelope, and what comes back is read once. */
 
 /** The fiscal merchant's id, or where to look it up; asked for each request, so that one that was corrected takes effect. */
 export type MerchantId = string | (() => string | Promise<string>);
@@ -87,7 +87,7 @@ export class RemoteService {
     } catch (error) {
       return notSent(`Cannot sign the request: ${messageOf(error)}`, error === merchantIdTimeout);
     }
-    // It may have been left or withdrawn while it was being signed
+    // The call may have been left or withdrawn while it was being signed.
     if (signal?.aborted === true || withdrawn?.aborted === true)
       return notSent("the request was cancelled before it was sent", true);
     const method = json === undefined && route.methods.includes("GET") ? "GET" : "POST";

@@ -242,7 +242,7 @@ class SettleRun {
     return this.#end({ verdict: untouched ? this.#rules.refused : "unknown", reply: undefined, summary });
   }
 
-  /** It had ended so before it was resumed. */
+  /** The operation had ended so before it was resumed. */
   #endUnsent(): Promise<Settled> {
     const { code, message } = this.#token.known.refusal ?? {};
     const summary = { ...emptySummary, code, message: `nothing was sent: ${message ?? "start it again"}` };

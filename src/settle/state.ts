@@ -15,7 +15,7 @@ export const phases = ["baseline", "ready", "lost", "accepted", "refused", "prin
 
 export type Phase = (typeof phases)[number];
 
-/** All that is known of it; a token's `known`. */
+/** All that is known of an operation; a token's `known`. */
 export interface SettleState {
   readonly phase: Phase;
   /** An earlier delivery may have arrived, though nothing came back. */
@@ -24,7 +24,7 @@ export interface SettleState {
   readonly baseline: string | undefined;
   /** How often it was sent again. */
   readonly resends: number;
-  /** It was sent again with a new sign. */
+  /** The operation was sent again with a new sign. */
   readonly signedAgain: boolean;
   /** How often in a row the query was answered by "there is none". */
   readonly absents: number;
@@ -43,15 +43,15 @@ export interface SettleState {
   readonly refusals: number;
   /** A delivery before the last start may be on its way still: what that start was refused with says nothing of it. */
   readonly earlierInDoubt: boolean;
-  /** It was stopped: nothing is sent any more that could begin it. It stays so in every process that resumes it. */
+  /** The operation was stopped: nothing is sent any more that could begin it, in no process that resumes it either. */
   readonly askOnly: boolean;
-  /** It was aborted at the terminal, which may have taken it away. */
+  /** The operation was aborted at the terminal, which may have taken it away. */
   readonly isAborted: boolean;
-  /** It is sent once at most, as by a bridge. Nothing was stopped by that. */
+  /** The operation is sent once at most, as by a bridge. Nothing was stopped by that. */
   readonly isSentOnce: boolean;
   /** The terminal may have forgotten it: it isn't sent again, and that there is none proves nothing. */
   readonly isOld: boolean;
-  /** It is proven to have ended otherwise than in nothing: that there is none any more says nothing then. */
+  /** The operation is proven to have ended otherwise than in nothing: that there is none any more says nothing then. */
   readonly hasEnded: boolean;
   /** How, and which transaction or document that was, where its answer said so: what is said later may be about another one. */
   readonly end: Verdict | undefined;

@@ -25,7 +25,7 @@ export interface Token {
   readonly body: string;
   /** When it was made, as milliseconds since 1970. */
   readonly madeMs: number;
-  /** It is sent by a bridge that follows it (`Prefer: wait`), and once more only by one. */
+  /** The operation is sent by a bridge that follows it (`Prefer: wait`), and once more only by one. */
   readonly byBridge?: true;
   /**
    * Of a qr payment the transaction id by which it is confirmed, cancelled or refunded (qr.md, Endpoints: data.trans must be saved and
@@ -58,7 +58,7 @@ export function newToken(contract: Contract, path: string, body: object, name: S
   return { v: 1, service: name, ...spoken, route: path, body: text, madeMs: Date.now(), known };
 }
 
-/** The same operation with what is known of it by now. */
+/** A token's operation with what is known of it by now. */
 export function withKnown({ trans: _, ...token }: Token, known: SettleState): Token {
   const trans = provenName(known);
   return trans === undefined ? { ...token, known } : { ...token, trans, known };

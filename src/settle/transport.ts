@@ -32,7 +32,7 @@ export interface Answer {
   readonly retryAfterMs: number | undefined;
   /** Why it was not answered, where posline said so (`X-Posline-Reason`). */
   readonly reason: FaultReason | undefined;
-  /** The same in words, where no body says it. */
+  /** The outcome in words, where no body says it. */
   readonly failure: string | undefined;
   /** Why no connection could be made, where that is why it wasn't sent. */
   readonly unreachable?: UnreachableReason | undefined;
@@ -45,7 +45,7 @@ export interface FollowedAnswer {
   readonly result: OperationResult;
   /** The query whose answer it gives, where that isn't the operation's own. */
   readonly answerOf: string | undefined;
-  /** The same call again is only asked about. */
+  /** If the same call comes again, it is only asked about. */
   readonly isGuarded: boolean;
   /** The name that only the terminal's answer gives (qr: `trans`), where it is proven. */
   readonly trans?: string | undefined;

@@ -18,7 +18,7 @@ export interface SettleEvent {
    */
   readonly type: SettleEventType;
   /**
-   * By which the operation can be resumed from here: store it before this event's handler returns, in place of the one before.
+   * The token by which the operation can be resumed from here: store it before this event's handler returns, in place of the one before.
    * An older one may say that nothing was sent yet, and resumed it would be sent again.
    */
   readonly token: Token;
@@ -61,7 +61,7 @@ export interface SettleOptions {
   readonly clock?: Clock;
 }
 
-/** One request of a settle run, for the till's own record. */
+/** A request of a settle run, for the till's own record. */
 export interface SettleStep {
   readonly action: Action;
   readonly route: string;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { startBefore, suspectOf } from "../../scripts/replay-test.ts";
 import { FlightRecorder, LineRecorder } from "../../src/capture/recorder.ts";
 import { parseRecordings, type RecordedEvent, type Recording, recordingText } from "../../src/capture/recording.ts";
 import { replay } from "../../src/capture/replay.ts";
-import { startBefore, suspectOf } from "../../src/capture/replay-test.ts";
 import type { RingSize } from "../../src/capture/ring.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { contractNames } from "../../src/core/call.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -64,8 +64,11 @@ test("posline config shows the journal's settings, or that there is none", async
   const { out } = await run({ config: file });
   assert.match(row(out, "journal.folder"), / \/var\/lib\/posline +environment STATE_DIRECTORY$/);
   assert.match(row(out, "journal.onFailure"), / relay +default$/);
-  const off = await run({ config: file }, { POSLINE_JOURNAL: "false" });
-  assert.match(row(off.out, "journal"), / false +environment POSLINE_JOURNAL$/);
+  const bare = JSON.stringify({ ...JSON.parse(readFileSync(file, "utf8")), journal: false });
+  const unkept = `${file}.unkept`;
+  writeFileSync(unkept, bare);
+  const off = await run({ config: unkept });
+  assert.match(row(off.out, "journal"), / false +file .*unkept$/);
   const none = await run({ config: file }, { STATE_DIRECTORY: undefined });
   assert.match(row(none.out, "journal.folder"), / none +default$/);
   assert.match(none.out, /\nwarning: journal\.folder: not set/);
@@ -86,10 +89,13 @@ test("posline config shows what most routes have in one row, and the others by r
   ]);
 });
 
-test("posline config masks every secret, as text and as JSON, from file and environment", async () => {
+test("posline config masks every secret, as text and as JSON, from the file and files of their own", async () => {
+  const { services, ...rest } = JSON.parse(readFileSync(file, "utf8"));
+  const secret = `${file}.secret`;
+  const bank = { ...services.bank, apiKey: "GEHEIM-E" };
+  writeFileSync(secret, JSON.stringify({ ...rest, services: { ...services, bank }, admin: { tokenFile } }));
   for (const json of [false, true]) {
-    const env = { POSLINE_API_KEY: "GEHEIM-E", POSLINE_ADMIN_TOKEN_FILE: tokenFile };
-    const { out } = await run({ config: file, json }, env);
+    const { out } = await run({ config: secret, json });
     assert.doesNotMatch(out, /GEHEIM/);
     assert.equal(out.match(/\*{4}/g)?.length, 3);
   }

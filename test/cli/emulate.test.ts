@@ -107,7 +107,7 @@ test("posline emulate needs no file, and reads the usual one only when it is nam
   assert.match((await problemsOf({}, { config: join(folder.path, "default.json") }))[0] ?? "", /^line 1, column 1: /);
 });
 
-test("posline emulate takes the device of a flag or a variable, and none of a file's", async () => {
+test("posline emulate takes the device of a flag, and none of a file's", async () => {
   const file = join(folder.path, "bridge.json");
   const lines = { till: { path: "/dev/ttyS1", baudRate: 9600 }, bar: { path: "/dev/ttyS2" } };
   writeFileSync(file, JSON.stringify({ lines, services: { bank: { line: "till" }, qr: { line: "bar" } } }));
@@ -115,7 +115,6 @@ test("posline emulate takes the device of a flag or a variable, and none of a fi
     Object.fromEntries(Object.entries((await load(...args)).config.lines).map(([name, line]) => [name, line.path]));
   assert.deepEqual(await paths({}, { config: file }), { till: emulatedPath, bar: emulatedPath });
   assert.deepEqual(await paths({}, { line: "/dev/pts/7" }), { emulated: "/dev/pts/7" });
-  assert.deepEqual(await paths({}, {}, { POSLINE_LINE: "/dev/pts/7" }), { emulated: "/dev/pts/7" });
   const picked = await load({ services: ["bank"] }, { config: file, line: "/dev/pts/7" });
   assert.equal(picked.config.lines["till"]?.path, "/dev/pts/7");
   assert.equal(picked.config.lines["till"]?.baudRate, 9600);
@@ -135,7 +134,7 @@ test("posline emulate's flags go over the environment: admin port and the files 
   const { config, origins } = await load(
     { adminPort: 0, apiKeyFile: key, merchantIdFile: key },
     {},
-    { POSLINE_ADMIN_PORT: "9", POSLINE_API_KEY: "OTHER", POSLINE_MERCHANT_ID: "OTHER" },
+    { POSLINE_ADMIN_PORT: "9" },
   );
   assert.deepEqual(config.admin, { ...adminDefaults, port: 0 });
   assert.equal(origins.get("admin.port"), "flag --admin-port");
@@ -180,14 +179,17 @@ test("greeting() tells every place, and has commands for a sale, a declined one 
 test("greeting() tells no secret: no sign of a real merchant's id, and no key", async () => {
   const key = join(folder.path, "key");
   writeFileSync(key, "GEHEIM\n");
-  const signs = async (env: Environment, anySign: boolean) => {
-    const { config } = await load({}, {}, env);
+  const signs = async (given: { readonly fiscal?: object; readonly bank?: object }, anySign: boolean) => {
+    const file = join(folder.path, "secrets.json");
+    const services = { fiscal: { line: "till", ...given.fiscal }, bank: { line: "till", ...given.bank } };
+    writeFileSync(file, JSON.stringify({ lines: { till: { path: "/dev/ttyS1" } }, services }));
+    const { config } = await load({}, { config: file });
     return greeting({ ...greeted, services: config.services, anySign });
   };
-  assert.match(await signs({ POSLINE_MERCHANT_ID: emulatedMerchantId }, false), /&sign=/);
-  assert.doesNotMatch(await signs({ POSLINE_MERCHANT_ID: "GEHEIM" }, false), /&sign=/);
-  assert.match(await signs({ POSLINE_API_KEY: "GEHEIM" }, true), /-H 'X-API-Key: THE-KEY'/);
-  const byFile = await signs({ POSLINE_API_KEY_FILE: key }, true);
+  assert.match(await signs({ fiscal: { merchantId: emulatedMerchantId } }, false), /&sign=/);
+  assert.doesNotMatch(await signs({ fiscal: { merchantId: "GEHEIM" } }, false), /&sign=/);
+  assert.match(await signs({ bank: { apiKey: "GEHEIM" } }, true), /-H 'X-API-Key: THE-KEY'/);
+  const byFile = await signs({ bank: { apiKeyFile: key } }, true);
   assert.ok(byFile.includes(`-H "X-API-Key: $(cat '${key}')"`));
   assert.doesNotMatch(byFile, /GEHEIM/);
 });

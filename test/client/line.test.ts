@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { type ClientOptions, createClient } from "../../src/app/client.ts";
+import { createClient as createHttpClient, type ClientOptions as HttpOptions } from "../../src/app/client.ts";
 import { type LineClientOptions, openLine } from "../../src/app/client-line.ts";
+import { type ClientOptions, createClient } from "../../src/app/line-client.ts";
 import { createClientOver } from "../../src/client/client.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
@@ -16,7 +17,7 @@ import { merchantId } from "../settle/scripted.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 
 /**
- * Tests src/app/client-line.ts, src/app/client.ts.
+ * Tests src/app/client-line.ts, src/app/line-client.ts, src/app/client.ts.
  *
  * A terminal on a line in memory; `asked` answers, or doesn't.
  */
@@ -182,12 +183,13 @@ test("createClient() over a line that was never used closes at once", async () =
   await createClient({ line: { path: "/dev/none" } }).close();
 });
 
-test("createClient() refuses a line without a path, and takes one that isn't given for none", () => {
+test("createClient() of posline/line refuses a line without a path, and that of posline refuses a line", () => {
   const message = 'Cannot make a client: line has no path: use { path: "/dev/ttyUSB0" }';
-  for (const line of ["/dev/ttyUSB0", {}, { path: 5 }]) {
+  for (const line of ["/dev/ttyUSB0", {}, { path: 5 }, undefined, null]) {
     assert.throws(() => createClient({ line } as unknown as ClientOptions), { name: "TypeError", message });
   }
-  for (const line of [undefined, null]) createClient({ line } as unknown as ClientOptions);
+  const line = { path: "/dev/ttyUSB0" };
+  assert.throws(() => createHttpClient({ line } as unknown as HttpOptions), { name: "TypeError", message: /"posline\/line"/ });
   assert.throws(() => createClient("/dev/ttyUSB0" as unknown as ClientOptions), { message: /the options are not an object$/ });
 });
 
@@ -201,7 +203,7 @@ test("createClient() refuses an option of its line that is misspelt: the line wo
 
 test("createClient() without a line goes over HTTP to the contracts' own ports", async () => {
   const urls: string[] = [];
-  const client = createClient({
+  const client = createHttpClient({
     fetch: async (url) => {
       urls.push(String(url));
       return new Response('{"status":"success","data":{"systems":[]}}');

@@ -10,7 +10,7 @@ const etc = join(folder, "etc");
 const state = join(folder, "state");
 
 test("serviceEnvironment() is the shell's own where posline isn't installed", () => {
-  const env = { POSLINE_LOG_LEVEL: "warn" };
+  const env = { POSLINE_HOST: "::1" };
   assert.equal(serviceEnvironment(env, { etc, state }), env);
 });
 

@@ -37,13 +37,11 @@ test("loadConfig() for a gateway on a line reads no file unless one is named", a
   await assert.rejects(loadConfig({ ...wrong, flags: { line: "/dev/ttyS1" } }));
 });
 
-test("loadConfig() takes upstreams from the file, then the environment, then the flags", async () => {
+test("loadConfig() takes upstreams from the file, then the flags", async () => {
   const gateway = { upstreams: { bank: "http://flag" } };
-  const env = { POSLINE_BANK_UPSTREAM: "http://env", POSLINE_FISCAL_UPSTREAM: "http://env" };
-  const { config, origins } = await load(upstreams, env, { gateway });
+  const { config, origins } = await load(upstreams, {}, { gateway });
   assert.equal(config.services.bank?.upstream, "http://flag");
   assert.equal(origins.get("services.bank.upstream"), "flag --upstream-bank");
-  assert.equal(config.services.fiscal?.upstream, "http://env");
   assert.equal((await load(upstreams, {}, { gateway: {} })).config.services.bank?.upstream, "https://terminal.lan/bank");
   assert.match(
     (await problemsOf(upstreams, {}, { gateway: { upstreams: { bank: "bank" } } }))[0] ?? "",

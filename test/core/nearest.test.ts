@@ -3,13 +3,13 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { nearest, suggestion } from "../../src/core/nearest.ts";
 
-const known = ["path", "baudRate", "parity", "stopBits", "/sale", "POSLINE_BAUD", "POSLINE_BANK_PORT"];
+const known = ["path", "baudRate", "parity", "stopBits", "/sale", "POSLINE_HOST", "POSLINE_BANK_PORT"];
 
 test("nearest() finds a word through a missing, an extra, a wrong and a swapped letter and another case", () => {
   for (const word of ["baudRte", "baudRatee", "baudRite", "buadRate", "BAUDRATE", "baudrate"])
     assert.equal(nearest(word, known), "baudRate");
   assert.equal(nearest("/sal", known), "/sale");
-  assert.equal(nearest("POSLINE_BAUDRATE", known), "POSLINE_BAUD");
+  assert.equal(nearest("POSLINE_HOSTS", known), "POSLINE_HOST");
 });
 
 test("nearest() finds none for a word that resembles none, or one without end", () => {

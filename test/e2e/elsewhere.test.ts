@@ -19,7 +19,7 @@ after(() => folder.remove());
 // No prebuilds beside it, and no node_modules above it.
 const file = join(folder.path, "posline.cjs");
 copyFileSync(bundle, file);
-copyFileSync(join(bundle, "../main.cjs"), join(folder.path, "main.cjs"));
+for (const name of ["main.cjs", "more.cjs", "examples.json"]) copyFileSync(join(bundle, "..", name), join(folder.path, name));
 cpSync(fileURLToPath(new URL("../../dist/client", import.meta.url)), join(folder.path, "client"), { recursive: true });
 rmSync(join(folder.path, "client/types"), { recursive: true, force: true });
 const shim = fileURLToPath(new URL("../support/elsewhere.cjs", import.meta.url));
@@ -111,14 +111,14 @@ for (const platform of ["darwin", "win32"]) {
   test(`the client over HTTP answers on ${platform}, and one over a line says that lines are driven on Linux`, async () => {
     await started(platform, ["emulate"], async (posline) => {
       for (const [name, imported] of [
-        ["client.mjs", `import { createClient } from "./client/client.mjs";`],
-        ["client.cjs", `const { createClient } = require("./client/client.cjs");`],
+        ["client.mjs", `import { createClient } from "./client/client.mjs"; import * as line from "./client/line.mjs";`],
+        ["client.cjs", `const { createClient } = require("./client/client.cjs"), line = require("./client/line.mjs");`],
       ] as const) {
         const script = join(folder.path, `${platform}-${name}`);
         const url = `http://127.0.0.1:${await posline.port("bank")}`;
         const calls = `(async () => {
   console.log((await createClient({ bank: { url: "${url}" } }).bank.terminals()).status);
-  const client = createClient({ line: { path: "/dev/cu.usbserial", services: ["bank"] } });
+  const client = line.createClient({ line: { path: "/dev/cu.usbserial", services: ["bank"] } });
   await client.bank.terminals().catch((error) => console.log(error.name, error.message));
   await client.close();
 })();`;

@@ -169,17 +169,12 @@ test("serve --emulated without a configuration keeps a journal in a temporary fo
   assert.equal(existsSync(kept), false);
 });
 
-test("serve --emulated keeps no journal where a variable or a file has one, and goes on without a temporary folder", async () => {
+test("serve --emulated keeps no journal where a file says so, and goes on without a temporary folder", async () => {
   const file = join(folder.path, "journal.json");
   const services = { bank: { line: "till" } };
   writeFileSync(file, JSON.stringify({ lines: { till: { path: "/dev/null" } }, services, journal: { folder: folder.path } }));
   const noPorts = { POSLINE_FISCAL_PORT: undefined, POSLINE_QR_PORT: undefined };
-  for (const env of [
-    { POSLINE_JOURNAL: folder.path },
-    { POSLINE_JOURNAL: "false" },
-    { ...noPorts, POSLINE_CONFIG: file },
-    { TMPDIR: join(folder.path, "none") },
-  ]) {
+  for (const env of [{ ...noPorts, POSLINE_CONFIG: file }, { TMPDIR: join(folder.path, "none") }]) {
     const bridge = posline(["serve", "--emulated"], env);
     const sold = await followed(await bridge.port("bank"), saleOf("J-1"));
     assert.deepEqual([sold.headers["x-posline-result"], sold.headers["x-posline-repeat-guard"]], ["approved", "off"]);

@@ -233,12 +233,20 @@ test("GET /events ends each exchange that it began, posline's own questions too,
 
 const token = "T-0123456789abcdef";
 
+/** An emulated bank with these settings of its admin port. */
+function emulatedWith(folder: string, admin: object): PoslineProcess {
+  const config = join(folder, "posline.json");
+  const lines = { till: { path: "/dev/absent0" } };
+  writeFileSync(config, JSON.stringify({ lines, services: { bank: { line: "till" } }, admin }));
+  const env = { POSLINE_FISCAL_PORT: undefined, POSLINE_QR_PORT: undefined };
+  return new PoslineProcess(["serve", "--emulated", "--config", config], { env });
+}
+
 test("the admin port asks for its token, refuses foreign pages, and doesn't open to the network without one", async () => {
   const scratch = scratchFolder();
   const tokenFile = join(scratch.path, "token");
   writeFileSync(tokenFile, `${token}\n`, { mode: 0o600 });
-  const env = { POSLINE_ADMIN_TOKEN_FILE: tokenFile, POSLINE_ADMIN_HOST: "0.0.0.0" };
-  const posline = new PoslineProcess(["serve", "--emulated"], { env });
+  const posline = emulatedWith(scratch.path, { tokenFile, host: "0.0.0.0" });
   try {
     const admin = await posline.port("admin");
     const bearer = { Authorization: `Bearer ${token}` };
@@ -255,7 +263,7 @@ test("the admin port asks for its token, refuses foreign pages, and doesn't open
     await watcher.hello();
     watcher.leave();
     assert.doesNotMatch(posline.stdout + posline.stderr, new RegExp(token));
-    const open = new PoslineProcess(["serve", "--emulated"], { env: { POSLINE_ADMIN_HOST: "0.0.0.0" } });
+    const open = emulatedWith(scratch.path, { host: "0.0.0.0" });
     assert.equal(await open.ended(), 78);
     assert.match(open.stderr, /admin\.host: the network reaches 0\.0\.0\.0, and there the admin port needs a token/);
   } finally {
@@ -315,7 +323,7 @@ test("posline logs --live says why it can't follow, and how to", async () => {
     const logs = new PoslineProcess(["logs", "--live", ...flags]);
     return { code: await logs.ended(), stderr: logs.stderr };
   };
-  const posline = new PoslineProcess(["serve", "--emulated"], { env: { POSLINE_ADMIN_TOKEN_FILE: tokenFile } });
+  const posline = emulatedWith(scratch.path, { tokenFile });
   try {
     const url = `http://127.0.0.1:${await posline.port("admin")}`;
     const without = await run("--url", url);

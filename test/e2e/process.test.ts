@@ -260,12 +260,12 @@ test("serve and gateway warn once at the start of secrets that every user may re
   chmodSync(folder.path, 0o755);
   const config = join(folder.path, "posline.json");
   const bank = { line: "till", apiKey: "GEHEIM-K", upstream: "http://127.0.0.1:1" };
-  writeFileSync(config, JSON.stringify({ lines: { till: { path: "/dev/absent0" } }, services: { bank } }));
+  writeFileSync(config, JSON.stringify({ lines: { till: { path: "/dev/absent0" } }, services: { bank }, journal: false }));
   chmodSync(config, 0o644);
   const env = { POSLINE_FISCAL_PORT: undefined, POSLINE_QR_PORT: undefined, POSLINE_ADMIN_PORT: undefined };
   try {
     for (const command of ["serve", "gateway"]) {
-      const posline = new PoslineProcess([command, "--config", config], { env: { ...env, POSLINE_JOURNAL: "false" } });
+      const posline = new PoslineProcess([command, "--config", config], { env });
       await posline.logged((line) => line["line"] === "till", "the line to be tried");
       assert.equal(await posline.ended("SIGTERM"), 0);
       const told = posline.log.filter(({ level, msg }) => level === "warn" && /every user/.test(String(msg)));

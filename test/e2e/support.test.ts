@@ -179,11 +179,12 @@ test("posline replay ends with 1 at the first decision that is another", async (
   }
 });
 
-test("posline replay --as-test writes a test that fails where the incident went wrong, and passes once its last line is right", async () => {
+test("scripts/replay-test.ts writes a test that fails where the incident went wrong, and passes once its last line is right", async () => {
   const made = join(import.meta.dirname, "../capture/made-by-replay.test.ts");
-  const { code, out, err } = await run(["replay", archive, "--as-test", made]);
+  const script = join(import.meta.dirname, "../../scripts/replay-test.ts");
+  const written = spawnSync(process.execPath, ["--import", "tsx", script, archive, made], { encoding: "utf8" });
   try {
-    assert.equal(code, 0, out + err);
+    assert.equal(written.status, 0, written.stderr);
     const failing = tested(made);
     assert.match(failing, /CHANGE THIS/);
     assert.match(failing, /# fail 1/);

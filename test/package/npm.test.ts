@@ -68,17 +68,20 @@ before(() => {
   if (install(project, file)) installed = project;
 });
 
-test("npm pack builds first: the package has the command, its prebuilds and the client", () => {
+test("npm pack builds first: the package has the command and the client, and not what its dependency brings", () => {
   const needed = [
     "dist/posline.cjs",
     "dist/main.cjs",
+    "dist/more.cjs",
+    "dist/examples.json",
     "dist/client/client.cjs",
     "dist/client/client.mjs",
+    "dist/client/line.mjs",
     "dist/client/browser.mjs",
     "README.md",
   ];
   for (const name of needed) assert.ok(packed.includes(`package/${name}`), name);
-  assert.ok(packed.some((name) => name.startsWith("package/dist/prebuilds/linux-x64/")));
+  assert.ok(!packed.some((name) => name.startsWith("package/dist/prebuilds/")));
   assert.deepEqual(packed.filter((name) => /^package\/(?:src|test|scripts|node_modules|out)\//.test(name)).sort(), [
     "package/scripts/prometheus/grafana-dashboard.json",
     "package/scripts/prometheus/posline.rules.yml",
@@ -90,7 +93,14 @@ test("npm pack builds first: the package has the command, its prebuilds and the 
   ]);
 });
 
-test("the links of the package's pages lead to files of the package", () => {
+/** Pages for those who change posline, of which README says where they are. */
+const forMaintainers = /^package\/docs\/(?:architecture|decisions|development|proof)\.md$/;
+
+test("the links of the package's pages lead to files of the package, or to pages that README says are in the repository", () => {
+  assert.deepEqual(
+    packed.filter((name) => forMaintainers.test(name)),
+    [],
+  );
   const pages = packed.filter((name) => /^package\/(?:README\.md|docs\/.*\.md)$/.test(name));
   assert.ok(pages.length > 10, pages.join());
   for (const name of pages) {
@@ -99,7 +109,7 @@ test("the links of the package's pages lead to files of the package", () => {
       if (/^https?:/.test(target)) continue;
       const file = posix.join(posix.dirname(name), target);
       assert.ok(
-        packed.some((each) => each === file || each.startsWith(`${file}/`)),
+        forMaintainers.test(file) || packed.some((each) => each === file || each.startsWith(`${file}/`)),
         `${name} leads to ${target}`,
       );
     }
@@ -183,8 +193,8 @@ test("the installed client drives a line of its own, imported and required", asy
   const call = `const client = createClient({ line: { path: process.argv[2], services: ["bank"] } });
 client.bank.terminals().then((answer) => console.log(answer.status)).finally(() => client.close());
 `;
-  writeFileSync(join(installed, "line.mjs"), `import { createClient } from "posline";\n${call}`);
-  writeFileSync(join(installed, "line.cjs"), `const { createClient } = require("posline");\n${call}`);
+  writeFileSync(join(installed, "line.mjs"), `import { createClient } from "posline/line";\n${call}`);
+  writeFileSync(join(installed, "line.cjs"), `const { createClient } = require("posline/line");\n${call}`);
   for (const name of ["line.mjs", "line.cjs"]) {
     const file = join(installed, name);
     await onALine(
@@ -207,7 +217,7 @@ function consumer(): string {
   return `import { createClient, type Client, UnknownError } from "posline";\n${body}\nexport const client: Client = createClient();\nexport { UnknownError };\n`;
 }
 
-const line = `import { createClient, type ClientOptions } from "posline";
+const line = `import { createClient, type ClientOptions } from "posline/line";
 const options: ClientOptions = { line: { path: "/dev/ttyUSB0", baudRate: 9600 } };
 export const client = createClient(options);
 `;

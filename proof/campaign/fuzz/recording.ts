@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
+import { suspectOf, testOf } from "../../../scripts/replay-test.ts";
 import { decisionText } from "../../../src/capture/decision.ts";
 import { maskPayload, maskUnframed } from "../../../src/capture/mask.ts";
 import { parseRecordings, type Recording, RecordingError, timeOf } from "../../../src/capture/recording.ts";
 import { replay } from "../../../src/capture/replay.ts";
-import { suspectOf, testOf } from "../../../src/capture/replay-test.ts";
 import { corpusLines, examples } from "./corpus.ts";
 import { mutated, mutatedJson, randomObject } from "./mutate.ts";
 import type { Random } from "./random.ts";
@@ -23,7 +23,7 @@ function recordingBytes(random: Random): Buffer {
 
 const recordings: Target = {
   name: "recordings",
-  sources: ["capture/recording.ts", "capture/replay.ts", "capture/replay-test.ts", "capture/decision.ts"],
+  sources: ["capture/recording.ts", "capture/replay.ts", "capture/decision.ts"],
   unit: "events replayed",
   make: recordingBytes,
   check: (input) => {

@@ -38,7 +38,7 @@ async function relayed(architecture: keyof typeof foreign): Promise<string> {
   const env = {
     PATH: process.env["PATH"],
     ...{ POSLINE_BANK_PORT: String(port), POSLINE_QR_PORT: String(port + 1), POSLINE_FISCAL_PORT: String(port + 2) },
-    ...{ POSLINE_ADMIN_PORT: String(port + 3), POSLINE_MERCHANT_ID: "MERCHANT-1" },
+    ...{ POSLINE_ADMIN_PORT: String(port + 3) },
   };
   const began = performance.now();
   const child = spawn(command, [...args, bundle, "serve", "--line", terminal.link], { env, stdio: ["ignore", "pipe", "pipe"] });

@@ -1,10 +1,16 @@
-import { type RecordedEntry, type Recording, timeOf } from "./recording.ts";
-import { replay } from "./replay.ts";
+import { writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { type RecordedEntry, type Recording, timeOf } from "../src/capture/recording.ts";
+import { replay } from "../src/capture/replay.ts";
+import { recordingsIn } from "../src/cli/replay.ts";
+import { codeOf, messageOf } from "../src/core/error-code.ts";
 
 /**
  * An incident as a test of posline: the recording up to one event, which the engine is given again. At that event the test expects
  * something that no engine decides, so it fails there until somebody writes down what should have been decided, and then until the
  * engine decides it. What came after isn't in it: it followed from the wrong decision.
+ *
+ *     node --import tsx scripts/replay-test.ts ARCHIVE TEST [--line till] [--at 120]
  */
 
 /**
@@ -43,7 +49,7 @@ export function testOf(recording: Recording, at: number): string {
     'import { replay } from "../../src/capture/replay.ts";',
     "",
     "/**",
-    " * Tests src/line/engine.ts, by an incident: made by posline replay --as-test, bytes are masked.",
+    " * Tests src/line/engine.ts, by an incident: made by scripts/replay-test.ts, bytes are masked.",
     " *",
     " * It fails at the last event. Write there what should have been decided; then fix the engine until the test passes.",
     " */",
@@ -68,4 +74,47 @@ export function startBefore(entries: readonly RecordedEntry[], at: number): numb
   const before = entries.slice(0, Math.max(0, at - 1));
   const start = before.findLastIndex((entry) => entry.at === "rest");
   return before.slice(start + 1).some((entry) => entry.at === "gap") ? -1 : start;
+}
+
+/** @throws Error saying why there is no test. */
+async function writeTest(args: readonly string[]): Promise<string> {
+  const options = { line: { type: "string" }, at: { type: "string" } } as const;
+  const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options });
+  const [file, made] = positionals;
+  if (made === undefined) throw new Error("Cannot write a test: name the archive of posline support, and the test's file");
+  const recordings = await recordingsIn({ file, line: values.line });
+  // The last one of a line that was configured anew.
+  const recording = recordings.at(-1);
+  const lines = new Set(recordings.map(({ head }) => head.line));
+  if (recording === undefined || lines.size > 1) {
+    throw new Error(`Cannot write a test: the recording has several lines (${[...lines].join(", ")}): choose one with --line`);
+  }
+  const suspect = values.at === undefined ? suspectOf(recording) : Number(values.at);
+  const entry = recording.entries[suspect - 1];
+  if (entry === undefined || entry.at === "rest" || entry.at === "gap") {
+    throw new Error(
+      `Cannot write a test: there is no event ${suspect} in the recording: posline replay --all shows the numbers`,
+    );
+  }
+  if (startBefore(recording.entries, suspect) === -1) {
+    throw new Error(
+      `Cannot write a test: event ${suspect} can't be replayed, since what was before it is lost: choose a later --at`,
+    );
+  }
+  try {
+    writeFileSync(made, testOf(recording, suspect), { flag: "wx" });
+  } catch (error) {
+    const why = codeOf(error) === "EEXIST" ? "there is such a file already: name another one" : messageOf(error);
+    throw new Error(`Cannot write the test ${made}: ${why}`);
+  }
+  return `Written: ${made}, which fails at event ${suspect}: write there what should have been decided; its place is test/capture/`;
+}
+
+if (process.argv[1] === import.meta.filename) {
+  try {
+    console.log(await writeTest(process.argv.slice(2)));
+  } catch (error) {
+    console.error(messageOf(error));
+    process.exitCode = 1;
+  }
 }
