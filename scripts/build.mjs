@@ -28,6 +28,8 @@ const common = {
   legalComments: "none",
   logLevel: "warning",
   metafile: true,
+  // Its main file is UMD, whose inner requires esbuild can't see.
+  alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
 };
 
 /**
@@ -66,20 +68,14 @@ const oneTypebox = {
   },
 };
 
-/**
- * Of jsonc-parser what posline uses, in one module: its formatter is run when its module is, and keeps 300 kB of texts. Its main file
- * is UMD, whose inner requires esbuild can't see.
- */
-const partOfJsonc = {
-  name: "part of jsonc-parser",
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^jsonc-parser$/ }, ({ path }) => ({ path, namespace: "part" }));
-    onLoad({ filter: /.*/, namespace: "part" }, async () => {
-      const contents = 'export { printParseErrorCode, visit } from "jsonc-parser/lib/esm/main.js";';
-      const { outputFiles, metafile } = await build({ ...common, stdin: { contents, resolveDir: root }, write: false });
-      note(metafile);
-      return { contents: outputFiles[0].text };
-    });
+/** Leaves out what jsonc-parser's formatter, which posline has no use for, would make when it is loaded: 300 kB of texts. */
+const lean = {
+  name: "lean",
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\/string-intern$/ }, ({ path, resolveDir }) => ({
+      path: join(resolveDir, `${path}.js`),
+      sideEffects: false,
+    }));
   },
 };
 
@@ -137,15 +133,34 @@ const fromMore = {
   },
 };
 
-/** The modules that more.cjs has from main.cjs, by name. */
-const sharedModules = (names) => ({
+/** What each of posline's own modules exports, by its name. */
+async function exportsOf(names) {
+  const entryPoints = names.filter((name) => name.startsWith("src/"));
+  const { metafile } = await build({ ...common, entryPoints, outdir: dist, format: "esm", packages: "external", write: false });
+  return new Map(Object.values(metafile.outputs).map(({ entryPoint, exports }) => [entryPoint, exports]));
+}
+
+/**
+ * The modules that more.cjs has from main.cjs, by name. What posline's own export is listed when more.cjs asks: `require` of such a
+ * module would make esbuild list it at each start, 2,000 functions that a bridge holds and never calls.
+ */
+const sharedModules = (names, exported) => ({
   name: "shared modules",
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^shared modules$/ }, ({ path }) => ({ path, namespace: "shared" }));
-    onLoad({ filter: /.*/, namespace: "shared" }, () => ({
-      contents: `exports.shared = {\n${names.map((name) => `${literal(name)}: () => require(${literal(`./${name}`)}),\n`).join("")}};`,
-      resolveDir: root,
-    }));
+    onLoad({ filter: /.*/, namespace: "shared" }, () => {
+      const imports = names.map((name, at) => {
+        const words = exported.get(name)?.map((word) => `${word} as ${word}${at}`);
+        return words === undefined ? "" : `import { ${words.join(", ")} } from ${literal(`./${name}`)};`;
+      });
+      const members = names.map((name, at) => {
+        const words = exported.get(name)?.map((word) => `get ${word}() { return ${word}${at}; }`);
+        const made = words === undefined ? `require(${literal(`./${name}`)})` : `({ ${words.join(", ")} })`;
+        return `${literal(name)}: () => ${made},`;
+      });
+      const contents = [...imports, "export const shared = {", ...members, "};"].join("\n");
+      return { contents, resolveDir: root };
+    });
   },
 });
 
@@ -182,33 +197,6 @@ const bundled = { ...common, ...places, supported: { "dynamic-import": false } }
 const mainFile = { ...bundled, entryPoints: [join(root, "src/main.ts")], outfile: join(dist, "main.cjs") };
 const moreFile = { ...bundled, stdin: { contents: moreEntry, resolveDir: root }, outfile: join(dist, "more.cjs") };
 
-/**
- * main.cjs with the lists of what each shared module exports made when more.cjs first asks for them: as esbuild writes them, 2,000
- * functions are made at each start, which a bridge holds and never calls.
- */
-function listedOnDemand(text) {
-  let count = 0;
-  const lists = text.replace(/^__export\((\w+), (\{\n(?: {2}.*\n)*\})\);$/gm, (list, name, members) => {
-    const isShared = text.split(new RegExp(`\\b${name}\\b`)).length - text.split(`__toCommonJS(${name})`).length === 2;
-    if (!isShared) return list;
-    count++;
-    return `__onDemand.set(${name}, () => (${members}));`;
-  });
-  const maker = /^var __toCommonJS = \(mod\) => /m;
-  if (count < inBoth.length / 2 || !maker.test(lists)) throw new Error("Cannot build: esbuild writes exports in another way");
-  return lists
-    .replace(
-      maker,
-      `var __onDemand = /* @__PURE__ */ new Map();
-var __listed = (mod) => {
-  if (__onDemand.has(mod)) __export(mod, __onDemand.get(mod)());
-  __onDemand.delete(mod);
-};
-var __toCommonJS = (mod) => (__listed(mod), `,
-    )
-    .replace(/^(var __toCommonJS = .*);$/m, "$1);");
-}
-
 /** Drops the comments on a class's members, the only ones that esbuild leaves: a twentieth of what a bridge holds and a browser is sent. */
 async function dropComments(file) {
   await writeFile(file, (await readFile(file, "utf8")).replace(/^ *\/\*\*.*?\*\/\n/gms, ""));
@@ -216,17 +204,14 @@ async function dropComments(file) {
 
 process.on("exit", () => rmSync(dist, { recursive: true, force: true }));
 await mkdir(dist);
-// Looked through once for what both files import, then written.
-const inMain = moduleNames(
-  (await build({ ...mainFile, write: false, plugins: [partOfJsonc, fromMore, sharedModules([])] })).metafile,
-);
-const inMore = new Set(
-  moduleNames((await build({ ...moreFile, write: false, plugins: [partOfJsonc, fromMain([])] })).metafile),
-);
-const inBoth = inMain.filter((name) => inMore.has(name));
-note((await build({ ...mainFile, plugins: [partOfJsonc, fromMore, sharedModules(inBoth)] })).metafile);
-await writeFile(mainFile.outfile, listedOnDemand(await readFile(mainFile.outfile, "utf8")));
-note((await build({ ...moreFile, plugins: [oneTypebox, partOfJsonc, fromMain(inBoth)] })).metafile);
+// Looked through once for what more.cjs has from main.cjs, then written.
+const looked = (file, plugins) => build({ ...file, write: false, plugins: [lean, ...plugins] });
+const inMain = new Set(moduleNames((await looked(mainFile, [fromMore, sharedModules([], new Map())])).metafile));
+const { inputs } = (await looked(moreFile, [fromMain([])])).metafile;
+const imported = Object.keys(inputs).flatMap((name) => (inMain.has(name) ? [] : inputs[name].imports.map(({ path }) => path)));
+const shared = [...new Set(imported)].filter((name) => inMain.has(name));
+note((await build({ ...mainFile, plugins: [lean, fromMore, sharedModules(shared, await exportsOf(shared))] })).metafile);
+note((await build({ ...moreFile, plugins: [lean, oneTypebox, fromMain(shared)] })).metafile);
 for (const { outfile } of [mainFile, moreFile]) await dropComments(outfile);
 const examples = JSON.parse(await readFile(join(root, "src/openapi/examples.json"), "utf8"));
 await writeFile(join(dist, "examples.json"), JSON.stringify(examples));
