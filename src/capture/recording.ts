@@ -3,7 +3,7 @@ import { lineDefaults } from "../config/limits.ts";
 import type { ContractName, ServiceName } from "../core/call.ts";
 import type { FaultKind, FaultReason } from "../core/fault.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
-import type { EngineRest } from "../line/engine.ts";
+import type { EngineRest } from "../line/events.ts";
 import type { Receiving } from "../line/frame-reader.ts";
 import type { Question } from "../recovery/standing.ts";
 import type { Discard, Framing } from "../wire/decoded.ts";

@@ -7,11 +7,11 @@ import type { JsonObject } from "../core/json-object.ts";
 import { type Cause, wordsOf } from "../device/open-errors.ts";
 import { msPerByte } from "../device/transport.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
-import { Liveness, type LivenessSnapshot, type ServiceLiveness } from "../recovery/liveness.ts";
-import { Recovery, type RecoveryState } from "../recovery/recovery.ts";
+import { Liveness, type ServiceLiveness } from "../recovery/liveness.ts";
+import { Recovery } from "../recovery/recovery.ts";
 import type { LineService } from "../recovery/standing.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
-import type { LineEffect, LineEvent, LineReported } from "./events.ts";
+import type { EngineRest, LineEffect, LineEvent, LineReported } from "./events.ts";
 import { type Ending, Exchange, type Failure, type LineRequest, tooLarge, unavailable } from "./exchange.ts";
 import type { Receiving } from "./frame-reader.ts";
 import { idleQuestion, isIdleQuestion } from "./idle-question.ts";
@@ -35,25 +35,6 @@ export interface LineEngineOptions {
   readonly services: readonly LineService[];
   /** The state to go on from; absent if the engine begins anew. */
   readonly rest?: EngineRest | undefined;
-}
-
-/**
- * An engine at rest, as data: nothing is in flight, nothing waits, and it isn't stopping. With the same options, another engine goes on
- * from it with the same decisions.
- */
-export interface EngineRest {
-  readonly state: LineState;
-  readonly reason: string;
-  readonly wasTried: boolean;
-  readonly isDrained: boolean;
-  readonly isWriting: boolean;
-  readonly receiving: Receiving;
-  readonly lastBusyMs: number;
-  readonly babblesSinceMs?: number | undefined;
-  /** Absent if the line never pauses. */
-  readonly pausesUntilMs?: number | undefined;
-  readonly recovery: RecoveryState;
-  readonly liveness: LivenessSnapshot;
 }
 
 const never = Number.POSITIVE_INFINITY;
@@ -115,7 +96,7 @@ export class LineEngine {
       receiving: this.#receiving,
       lastBusyMs: this.#lastBusyMs,
       babblesSinceMs: this.#babblesSinceMs,
-      ...(this.#config.pauseMs === 0 ? {} : { pausesUntilMs: this.#pausesUntilMs }),
+      pausesUntilMs: this.#pausesUntilMs,
       recovery: this.#recovery.state,
       liveness: this.#liveness.state,
     };
@@ -130,7 +111,7 @@ export class LineEngine {
     this.#receiving = rest.receiving;
     this.#lastBusyMs = rest.lastBusyMs;
     this.#babblesSinceMs = rest.babblesSinceMs;
-    this.#pausesUntilMs = rest.pausesUntilMs ?? 0;
+    this.#pausesUntilMs = rest.pausesUntilMs;
     this.#recovery.state = rest.recovery;
     this.#liveness.state = rest.liveness;
   }
@@ -349,7 +330,7 @@ export class LineEngine {
     const isHead = this.#queue.head === exchange;
     // An exchange in flight runs to its end; only a waiting one is taken out.
     if (!this.#queue.remove(exchange)) return;
-    this.#end(exchange, callerLeft(exchange, isHead ? "the request was sent" : "its turn came", now));
+    this.#end(exchange, exchange.callerLeft(isHead ? "the request was sent" : "its turn came", now));
     this.#proceed(now);
   }
 
@@ -379,7 +360,7 @@ export class LineEngine {
       const next = this.#queue.next();
       if (next === undefined) return;
       const hindered = this.hindered(next.request.service);
-      if (next.request.caller.gone) this.#end(next, callerLeft(next, "its turn came", now));
+      if (next.request.caller.gone) this.#end(next, next.callerLeft("its turn came", now));
       else if (hindered !== undefined) this.#end(next, hindered);
       else if (isRecorded) this.#send(next, now);
       else this.#sendOrRecord(next, now);
@@ -682,7 +663,7 @@ export class LineEngine {
   #recoveryDue(now: number): void {
     if (this.#receiving.phase === "in-frame") return;
     if (this.#isStill && this.#recovery.believeSilence(now).length > 0) {
-      this.#lookClean(now, this.#whyClean());
+      this.#lookClean(now, this.#liveness.whyClean(this.#recovery));
       return;
     }
     if (now < this.#mayAskMs) return;
@@ -691,22 +672,6 @@ export class LineEngine {
     const { service } = asked.lineService;
     this.#liveness.unanswered(service, now);
     this.#write(asked.frame, service, undefined);
-  }
-
-  /** Why calls are sent, and to which services they are not. */
-  #whyClean(): string {
-    const { aside, vague } = this.#recovery;
-    const refusal = this.#liveness.refusal(vague);
-    const cause = this.#liveness.trouble(aside);
-    const why = [
-      ...(aside.length === 0
-        ? []
-        : [
-            `calls to ${aside.join(", ")} are refused until an answer comes${cause === undefined ? "" : `: ${wordsOf(cause)}`}`,
-          ]),
-      ...(refusal === undefined ? [] : [`${wordsOf(refusal)}; calls are sent`]),
-    ];
-    return why.length === 0 ? "the terminal was silent for long enough: the line is ready" : why.join(". ");
   }
 
   /** Ends the recovery if each service is in step or set aside. */
@@ -792,8 +757,3 @@ export class LineEngine {
 const isAnswer = (item: Decoded) => item.kind === "frame" || item.reason !== "noise";
 
 const jsonOf = (read: ReturnType<typeof readReply>) => (typeof read === "string" ? undefined : read.json);
-
-function callerLeft(exchange: Exchange, before: string, now: number): Fault {
-  const why = `the client disconnected, or shut down its side of the connection, before ${before}`;
-  return exchange.refusal("caller-left", why, now);
-}

@@ -2,12 +2,14 @@ import type { ServiceName } from "../core/call.ts";
 import type { Fault } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { Cause } from "../device/open-errors.ts";
+import type { LivenessSnapshot } from "../recovery/liveness.ts";
+import type { RecoveryState } from "../recovery/recovery.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import type { Ending, Exchange } from "./exchange.ts";
 import type { Receiving } from "./frame-reader.ts";
 import type { LineState } from "./states.ts";
 
-/** Events that a line's engine is given, and effects that it returns. */
+/** Events that a line's engine is given, effects that it returns, and its state at rest. */
 
 /** An event on a line. */
 export type LineEvent =
@@ -68,3 +70,21 @@ export type LineEffect =
   | { readonly do: "report"; readonly what: LineReported }
   /** The line has stopped: the device is to be given back. */
   | { readonly do: "close" };
+
+/**
+ * An engine at rest, as data: nothing is in flight, nothing waits, and it isn't stopping. With the same options, another engine goes on
+ * from it with the same decisions.
+ */
+export interface EngineRest {
+  readonly state: LineState;
+  readonly reason: string;
+  readonly wasTried: boolean;
+  readonly isDrained: boolean;
+  readonly isWriting: boolean;
+  readonly receiving: Receiving;
+  readonly lastBusyMs: number;
+  readonly babblesSinceMs?: number | undefined;
+  readonly pausesUntilMs: number;
+  readonly recovery: RecoveryState;
+  readonly liveness: LivenessSnapshot;
+}

@@ -179,6 +179,12 @@ export class Exchange implements Queued {
     return unavailable(this.#line, reason, state, { queueMs: now - this.cameMs });
   }
 
+  /** The ending of a waiting exchange whose caller left. @param before What its client did not wait for. */
+  callerLeft(before: string, now: number): Fault {
+    const why = `the client disconnected, or shut down its side of the connection, before ${before}`;
+    return this.refusal("caller-left", why, now);
+  }
+
   /**
    * The ending of a sent exchange without a good reply.
    * @param more Words for a technician; what to do about the money stands before them.

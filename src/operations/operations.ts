@@ -282,12 +282,13 @@ export class Operations implements OperationLog {
 
   /** Notes that an answer to a question said that the terminal has the operation, which takes back that it failed. */
   begun(sending: Sending): void {
-    const { place, sent, settled, said, isFound } = sending;
-    if ((isFound || said.begun === true) && endOfOne(sending) !== "failed") return;
+    const { place, sent, said, isFound } = sending;
+    const wasFailed = endOfOne(sending) === "failed";
+    if ((isFound || said.begun === true) && !wasFailed) return;
     sending.isFound = true;
     if (place !== undefined && this.#recorder !== undefined)
       noteOn(sending, this.#recorder.add({ kind: "begun", timeMs: Date.now(), sent: place, digest: sent.digest }));
-    if (settled === "failed") {
+    if (wasFailed) {
       sending.settled = undefined;
       if (sending.cause !== undefined) this.#unknowns.add(sending);
       if (sending.isFollowed) this.#followed.add(sending);

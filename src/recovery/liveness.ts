@@ -1,7 +1,7 @@
 import type { ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import type { Cause } from "../device/open-errors.ts";
+import { type Cause, wordsOf } from "../device/open-errors.ts";
 import { otherReading } from "../wire/crc16.ts";
 import type { Discard, Framing } from "../wire/decoded.ts";
 import { isConsole } from "./byte-patterns.ts";
@@ -217,6 +217,19 @@ export class Liveness {
       ...(unasked.length === 0 ? [] : [`${named(unasked)} can't be asked, so its silence is waited for`]),
       ...services.flatMap((each) => this.#refusalOf(each)?.cause ?? []),
     ];
+  }
+
+  /** Why calls are sent after a silence, and to which services they are not, in words. */
+  whyClean({ aside, vague }: { readonly aside: readonly ServiceName[]; readonly vague: readonly ServiceName[] }): string {
+    const why: string[] = [];
+    if (aside.length > 0) {
+      const cause = this.trouble(aside);
+      const because = cause === undefined ? "" : `: ${wordsOf(cause)}`;
+      why.push(`calls to ${aside.join(", ")} are refused until an answer comes${because}`);
+    }
+    const refusal = this.refusal(vague);
+    if (refusal !== undefined) why.push(`${wordsOf(refusal)}; calls are sent`);
+    return why.length === 0 ? "the terminal was silent for long enough: the line is ready" : why.join(". ");
   }
 
   /** Notes that a service was asked and has not replied yet. Symptoms from long before say nothing of that. */
