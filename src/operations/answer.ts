@@ -33,10 +33,11 @@ export interface Told {
 
 /** @throws Fault if its sending, or every question, failed. */
 export function toldOf(told: Told): Reply {
-  const { asked, known, state, start, last, polls, whyNot, isGuarded } = told;
+  const { asked, known, state, start, last, polls, whyNot, cannotAsk, isGuarded } = told;
   const { end, isAccepted } = known;
   const isOpen = end === undefined;
-  const result: OperationResult = end ?? (isAccepted && whyNot === undefined ? "pending" : "unknown");
+  const result: OperationResult =
+    end ?? (isAccepted && whyNot === undefined && cannotAsk === undefined ? "pending" : "unknown");
   // Until a question has found the payment under its name, another sending may have shown another code.
   const trans = known.standing.length > 1 && !state.learnedProven ? undefined : provenName(state);
   const followed: Followed = { result, answerOf: undefined, polls, isGuarded, trans };

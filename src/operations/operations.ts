@@ -114,11 +114,13 @@ export class Operations implements OperationLog {
     this.#followed.add(sending);
   }
 
-  /** Operations whose end somebody wants to know: unknown, or followed by this process and without an end. */
+  /** Operations whose end somebody wants to know: unknown, or followed by this process and without an end. After a day that is unknown. */
   wanted(): readonly Sending[] {
     for (const each of this.#followed) {
       const isOver = each.endedMs !== undefined && this.knownOf(each).end !== undefined;
-      if (isOver || isOld(each)) this.#followed.delete(each);
+      if (!isOver && !isOld(each)) continue;
+      this.#followed.delete(each);
+      if (!isOver && each.cause === undefined) this.#unknown(each);
     }
     return [...new Set([...this.#followed, ...this.#unknowns.kept])];
   }
@@ -158,7 +160,7 @@ export class Operations implements OperationLog {
     await this.#recorder?.close();
   }
 
-  /** All sendings of a service under a key within a day, in order. */
+  /** What stands under a key of a service, in order of sending. */
   under(service: string, key: string | undefined): readonly Sending[] {
     return this.#memory.of({ service, key });
   }

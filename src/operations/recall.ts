@@ -46,13 +46,13 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
     const atMs = now - (behindMs < 0 ? 0 : ageMs);
     const facts = { place: sequence, order: sequence, atMs, endedMs: now, said, isFound, settled: settled?.result };
     const sending = newSending(sent, facts);
+    if (ending === undefined) sending.cause = "no outcome recorded";
+    else if (ending.outcome === "unknown") sending.cause = "reported as unknown";
     if (ending?.outcome !== "not-sent" && said.begun !== false) {
       memory.closes(sent, sequence);
       memory.add(sending);
     }
     if (ending !== undefined && isAbort(sent, ending)) memory.stopped(sent, sequence);
-    if (ending === undefined) sending.cause = "no outcome recorded";
-    else if (ending.outcome === "unknown") sending.cause = "reported as unknown";
     if (sending.cause === undefined || settled !== undefined) continue;
     // An outcome lost before the last start was reported at that start.
     if (ending === undefined && !lost) recent.push(asUnknown(sent, sending.cause));

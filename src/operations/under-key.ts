@@ -1,9 +1,12 @@
 import { closingRoutes, settlingRules } from "../contract/settling.ts";
 import { nowMs } from "../core/clock.ts";
 import type { SentRecord } from "../journal/record.ts";
-import { dayMs, type Sending } from "./sending.ts";
+import { dayMs, endOfOne, type Sending } from "./sending.ts";
 
-/** The sendings of the last day by service and key, in memory, and since when that memory is complete. */
+/**
+ * What stands under each key of a service, in memory: the sendings of the last day, and those of unknown end, however old. And since when that
+ * memory is complete.
+ */
 
 /** Paths of the operations that have an end of their own to ask for; /abort bears the key of another one. */
 const followable: ReadonlySet<string> = new Set(
@@ -24,6 +27,10 @@ const lastOf = (sendings: readonly Sending[]) => sendings.at(-1)?.order ?? 0;
 const none: readonly Sending[] = [];
 
 type Key = Pick<SentRecord, "service" | "key">;
+
+/** True until a day is over, and for an operation of unknown end until that is settled: a retry of it may charge twice at any age. */
+const isKept = (sending: Sending, oldestMs: number) =>
+  sending.atMs >= oldestMs || ((sending.isFollowed || sending.cause !== undefined) && endOfOne(sending) === undefined);
 
 export class UnderKey {
   /** Sendings by service and key, in order. */
@@ -64,9 +71,9 @@ export class UnderKey {
   add(sending: Sending): void {
     const { key, route, service } = sending.sent;
     const oldestMs = nowMs() - dayMs;
-    if (key === undefined || !followable.has(route) || sending.atMs < oldestMs) return;
-    const before = this.of(sending.sent);
-    const kept = before.filter(({ atMs }) => atMs >= oldestMs);
+    if (key === undefined || !followable.has(route) || !isKept(sending, oldestMs)) return;
+    const before = this.#keys.get(nameOf(sending.sent)) ?? none;
+    const kept = before.filter((each) => isKept(each, oldestMs));
     this.#total += kept.length + 1 - before.length;
     const place = kept.findLastIndex(({ order }) => order < sending.order) + 1;
     const name = nameOf(sending.sent);
@@ -94,11 +101,11 @@ export class UnderKey {
     else this.#keys.set(nameOf(sending.sent), left);
   }
 
-  /** All sendings of a key within a day, in order. The list is another one once anything was sent under the key. */
+  /** What stands under a key, in order of sending. The list is another one once anything was sent under the key. */
   of(key: Key): readonly Sending[] {
     const sendings = this.#keys.get(nameOf(key)) ?? none;
     const oldestMs = nowMs() - dayMs;
-    return sendings.every(({ atMs }) => atMs >= oldestMs) ? sendings : sendings.filter(({ atMs }) => atMs >= oldestMs);
+    return sendings.every((each) => isKept(each, oldestMs)) ? sendings : sendings.filter((each) => isKept(each, oldestMs));
   }
 
   get all(): readonly Sending[] {
@@ -161,7 +168,7 @@ export class UnderKey {
   #forget(): void {
     const oldestMs = nowMs() - dayMs;
     for (const [name, sendings] of this.#keys) {
-      const isTooOld = !sendings.some(({ atMs }) => atMs >= oldestMs);
+      const isTooOld = !sendings.some((each) => isKept(each, oldestMs));
       if (!isTooOld && this.#total <= this.#max) return;
       const kept = isTooOld || this.#keys.size > 1 ? none : sendings.slice(-this.#max);
       const lastGone = sendings[sendings.length - kept.length - 1];

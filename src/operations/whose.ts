@@ -10,14 +10,14 @@ import { endOfOne, type Sending } from "./sending.ts";
 export interface WhoseOptions {
   /** The operation's last sending. */
   readonly sending: Sending;
-  /** All sendings of its service under the key within a day, in order. */
+  /** What stands under the key in its service, in order of sending. */
   readonly under: readonly Sending[];
   readonly rules: SettlingRules;
   /** What the terminal had under the key right before the sending: "" for nothing, undefined if not known. */
   readonly before: string | undefined;
   /** The mark of the device that the answer came over, if known. */
   readonly device: string | undefined;
-  /** True if another service sent something under the key over that device within a day. */
+  /** True if something of another service stands under the key over that device. */
   readonly hasOthers: boolean;
   /** True if records are lost since: their operations may stand under the key as well. */
   readonly lacks: boolean;

@@ -455,6 +455,31 @@ test("a cancel with a short wait is sent once it is proven that its sale never b
   assert.deepEqual([words[0], box.count("/cancel") > 0], ["failed", true]);
 });
 
+test("a sale that a day didn't settle isn't sent by the same call, until a person says what became of it", async () => {
+  const dayMs = 86_400_000;
+  // Its answer is lost, or the terminal says that it goes on. Only a process that runs knows that a till waits for the second.
+  for (const { isLost, kills } of [
+    { isLost: true, kills: false },
+    { isLost: true, kills: true },
+    { isLost: false, kills: false },
+  ]) {
+    const box = await new WholeBox(time, ({ route }) => (route === "/sale" && isLost ? undefined : success)).start();
+    box.call("/sale", sale, 30);
+    await time.advance(dayMs + 600_000);
+    if (kills) await box.kill();
+    const again = box.call("/sale", sale, 30);
+    const other = box.call("/sale", { ...sale, amount: 7 }, 30);
+    await time.advance(90_000);
+    assert.deepEqual([again.word, other.word, box.count("/sale"), box.unknown], ["unknown", undefined, 1, ["/sale P-1"]]);
+    const [open] = box.operations.listed;
+    assert.ok(open);
+    await box.operations.settle(open, { result: "failed", by: "operator", note: "not in the report" });
+    box.call("/sale", sale, 30);
+    await time.advance(90_000);
+    assert.equal(box.count("/sale"), 2, "it may be sent again");
+  }
+});
+
 test("a record from a clock that was ahead makes none behind it younger", async (t) => {
   const day = 86_400_000;
   const now = Date.UTC(2026, 10, 21, 18);
