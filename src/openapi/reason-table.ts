@@ -96,10 +96,11 @@ export const mayHave = (kind: FaultKind, outcome: FaultOutcome, reason: FaultRea
 
 /** The table as Markdown, for docs/client.md. */
 export function reasonTable(): string {
-  const titles = ["`X-Posline-Reason` (`Retry-After`)", "status", "outcome", "result", "the cashier sees", "the code does"];
+  const titles = ["`X-Posline-Reason` status (`Retry-After`)", "outcome", "result", "the cashier sees", "the code does"];
   const rows = reasonRows.map((row) => [
-    row.reasons.map((reason) => `\`${reason}\`${row.outcome === "not-sent" ? afterOf(reason) : ""}`).join(", "),
-    statusesOf(row),
+    row.reasons
+      .map((reason) => `\`${reason}\` ${statusesOf(row.outcome, reason)}${row.outcome === "not-sent" ? afterOf(reason) : ""}`)
+      .join(", "),
     `\`${row.outcome}\``,
     row.result,
     row.cashier,
@@ -113,10 +114,10 @@ function afterOf(reason: FaultReason): string {
   return seconds === undefined ? "" : ` (${seconds} s)`;
 }
 
-/** The HTTP statuses of a row, and the services that have another one than the others. */
-function statusesOf({ outcome, reasons }: ReasonRow): string {
+/** The HTTP statuses of a reason, and the services that have another one than the others. */
+function statusesOf(outcome: FaultOutcome, reason: FaultReason): string {
   const services = new Map<number, Set<string>>();
-  for (const kind of kinds.filter((each) => reasons.some((reason) => mayHave(each, outcome, reason)))) {
+  for (const kind of kinds.filter((each) => mayHave(each, outcome, reason))) {
     for (const service of contractNames) {
       const contract = contracts[service];
       const fault = new Fault(kind, "");
@@ -127,6 +128,6 @@ function statusesOf({ outcome, reasons }: ReasonRow): string {
   }
   const all = [...services].sort(([one], [other]) => one - other);
   return all
-    .map(([status, of]) => (of.size === contractNames.length ? `${status}` : `${[...of].join(", ")} ${status}`))
-    .join(", ");
+    .map(([status, of]) => (of.size === contractNames.length ? `${status}` : `${status} (${[...of].join(", ")})`))
+    .join(" or ");
 }

@@ -100,7 +100,7 @@ test("client.md's table of reasons has every HTTP status of each outcome", () =>
   const told = rows(section("docs/client.md", "Reasons"));
   for (const { outcome, httpStatus } of Object.values(faultClasses)) {
     const found = told.some(
-      ([, status = "", its]) => its === `\`${outcome}\`` && new RegExp(`\\b${httpStatus}\\b`).test(status),
+      ([reasons = "", its]) => its === `\`${outcome}\`` && new RegExp(`\\b${httpStatus}\\b`).test(reasons),
     );
     assert.ok(found, `${outcome} ${httpStatus}`);
   }
