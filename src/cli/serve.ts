@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Bridge } from "../app/bridge.ts";
 import type { EmulationFlags } from "../app/emulation.ts";
 import type { Flags, Loaded } from "../config/load.ts";
@@ -30,7 +30,7 @@ export async function runServe(flags: ServeArguments): Promise<number> {
     );
     return exitCodes.usage;
   }
-  const play = flags.emulated === true ? playFolder() : {};
+  const play = flags.emulated === true ? playFolder(flags.state) : {};
   return runUntilStopped({
     flags: { ...flags, playFolder: play.path },
     logFormat: flags.logFormat,
@@ -40,27 +40,32 @@ export async function runServe(flags: ServeArguments): Promise<number> {
       const emulated = loaded.emulated ? flags : undefined;
       const bridge = await startBridge({ config: loaded.config, log, emulated, sockets, tap });
       logStart(log, "posline serves", loaded.warnings, bridge);
-      if (play.error !== undefined) log.process("warn", "no journal is kept: there is no temporary folder for it", play);
-      if (loaded.emulated) await greet(loaded, bridge);
+      if (play.error !== undefined) log.process("warn", "no journal is kept: its folder can't be made", play);
+      if (loaded.emulated) await greet(loaded, bridge, flags.state !== undefined);
       return bridge;
     },
   });
 }
 
 /** On standard error, beside the log: what a person who tries posline may paste. */
-async function greet({ config }: Loaded, bridge: Bridge): Promise<void> {
+async function greet({ config }: Loaded, bridge: Bridge, isKept: boolean): Promise<void> {
   const { greeting } = await import("./greeting.ts");
   const title = "posline serves an emulated terminal, and no device is used";
   const { listening, admin } = bridge;
-  const journal = config.journal === false ? undefined : config.journal.folder;
+  const folder = config.journal === false ? undefined : config.journal.folder;
+  const journal = folder === undefined ? undefined : `${folder}, which ${isKept ? "stays" : "is removed at the end"}`;
   process.stderr.write(greeting({ title, listening, admin, devices: [], journal, services: config.services, anySign: false }));
 }
 
-/** A folder that is gone with the process, for the journal of an emulated terminal: a till meets what it meets in a shop. */
-function playFolder(): { readonly path?: string; readonly error?: string } {
+/**
+ * A folder for the journal of an emulated terminal, so that a till meets what it meets in a shop: beside the emulator's state, or gone with
+ * the process, as the terminal's memory is.
+ */
+function playFolder(state: string | undefined): { readonly path?: string; readonly error?: string } {
   try {
-    const path = mkdtempSync(join(tmpdir(), "posline-emulated-"));
-    process.on("exit", () => rmSync(path, { recursive: true, force: true }));
+    const path = state === undefined ? mkdtempSync(join(tmpdir(), "posline-emulated-")) : resolve(`${state}.journal`);
+    if (state === undefined) process.on("exit", () => rmSync(path, { recursive: true, force: true }));
+    else mkdirSync(path, { recursive: true });
     return { path };
   } catch (error) {
     return { error: messageOf(error) };

@@ -77,7 +77,6 @@ export function leaveJournal(draft: Draft, origin: string): void {
 
 /** Keeps the journal in this folder. */
 export function keepJournal(draft: Draft, folder: string, origin: string): void {
-  // A named folder means that a journal is wanted, even over a file that says false.
   draft.journal = { ...(draft.journal === false ? {} : draft.journal), folder };
   draft.origins.delete("journal");
   draft.origins.set("journal.folder", origin);

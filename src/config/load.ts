@@ -67,7 +67,7 @@ export async function loadConfig({ file: fallback = defaultFile, env, flags, gro
   if (flags.emulate !== undefined) leaveDevices(draft);
   if (flags.gateway !== undefined && file === undefined) supposeUpstreams(draft);
   applyEnvironment(draft, env, problems);
-  applyFlags(draft, file === undefined ? flags : { ...flags, playFolder: undefined }, problems);
+  applyFlags(draft, flags, problems);
   if (flags.emulate === undefined) applyCredentials(draft, env);
   const marginMs = flags.gateway === undefined ? 0 : gatewayMarginMs;
   const config = resolveDraft(draft, { file, marginMs, stateFolders: env["STATE_DIRECTORY"] }, problems);

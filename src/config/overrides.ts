@@ -26,7 +26,7 @@ export interface Flags {
   readonly line?: string | undefined;
   readonly baud?: number | undefined;
   readonly emulated?: boolean | undefined;
-  /** Where the payments of an emulated terminal are recorded if there is no file. */
+  /** Where the payments of an emulated terminal are recorded. */
   readonly playFolder?: string | undefined;
   /** There for `posline emulate` alone: the emulator itself is what is reached, by HTTP and on a line that a flag names. */
   readonly emulate?: EmulateFlags | undefined;
@@ -171,8 +171,8 @@ export function applyFlags(draft: Draft, flags: Flags, problems: string[]): void
   if (flags.baud !== undefined) setLine("baudRate", flags.baud, draft, "--baud", "flag --baud", problems);
   if (flags.emulated !== true) return;
   for (const name of Object.keys(draft.lines)) putLine(draft, name, "path", emulatedPath, "flag --emulated");
-  // Play money must not get into the bridge's journal.
-  if (draft.journal !== undefined || flags.playFolder === undefined) leaveJournal(draft, "flag --emulated");
+  // Play money must not get into the bridge's journal: it has one of its own, unless the file wants none.
+  if (draft.journal === false || flags.playFolder === undefined) leaveJournal(draft, "flag --emulated");
   else keepJournal(draft, flags.playFolder, "flag --emulated");
   for (const [name, service] of Object.entries(draft.services)) {
     if (contractOf(name, service) !== "fiscal") continue;

@@ -127,13 +127,20 @@ test("loadConfig() keeps the journal in the folder that is set, else in systemd'
   assert.equal((await of({ journal: false }, env))[0], false);
 });
 
-test("loadConfig() keeps no journal of an emulated terminal, and refuses a folder that is no whole path", async () => {
+test("loadConfig() keeps the journal of an emulated terminal apart, if at all, and refuses a folder that is no whole path", async () => {
   const env = { STATE_DIRECTORY: "/var/lib/posline" };
   const { config, origins } = await load(plain, env, { emulated: true });
   assert.equal(config.journal, false);
   assert.equal(origins.get("journal"), "flag --emulated");
   assert.equal((await load(plain, env, { emulate: {} })).config.journal, false);
-  assert.equal((await load(plain, {}, { emulated: true, playFolder: "/tmp/play" })).config.journal, false, "a file was read");
+  const play = { emulated: true, playFolder: "/tmp/play" };
+  const { journal } = (await load({ ...plain, journal: { folder: "/data", onFailure: "refuse" } }, env, play)).config;
+  assert.deepEqual(
+    journal && [journal.folder, journal.onFailure],
+    ["/tmp/play", "refuse"],
+    "play money has a folder of its own",
+  );
+  assert.equal((await load({ ...plain, journal: false }, env, play)).config.journal, false);
   assert.match(
     (await problemsOf({ ...plain, journal: { folder: "journal" } }))[0] ?? "",
     /^journal\.folder: "journal" is not valid/,

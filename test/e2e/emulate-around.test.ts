@@ -52,7 +52,7 @@ test("posline emulate refuses a damaged state file with 78, tells path and reaso
   assert.match(nowhere.stderr, /^Cannot write the state file .*: there is no such folder: create it, or name another$/m);
   assert.deepEqual(
     readdirSync(folder.path).filter((name) => name.startsWith("damaged.json")),
-    ["damaged.json"],
+    ["damaged.json", "damaged.json.journal"],
   );
 });
 
@@ -169,11 +169,32 @@ test("serve --emulated without a configuration keeps a journal in a temporary fo
   assert.equal(existsSync(kept), false);
 });
 
-test("serve --emulated keeps no journal where a file says so, and goes on without a temporary folder", async () => {
+test("serve --emulated --state keeps its journal too: after kill -9 the same call only asks", async () => {
+  const state = join(folder.path, "kept.json");
+  const bridge = posline(["serve", "--emulated", "--state", state]);
+  const bank = await bridge.port("bank");
+  const sold = await post(bank, "/sale", saleOf("K-1"));
+  assert.equal(sold.status, 200);
+  await bridge.ended("SIGKILL");
+  const again = posline(["serve", "--emulated", "--state", state]);
+  const answer = await followed(await again.port("bank"), saleOf("K-1"));
+  assert.deepEqual([answer.headers["x-posline-result"], answer.headers["x-posline-repeat-guard"]], ["approved", undefined]);
+  const sent = again.log.filter((line) => line["route"] === "/sale" && line["outcome"] !== undefined);
+  assert.deepEqual(sent, [], "it wasn't sent again");
+  assert.equal(await again.ended("SIGTERM"), 0);
+});
+
+test("serve --emulated leaves the journal of a file alone, keeps none where it says so, and goes on without a temporary folder", async () => {
   const file = join(folder.path, "journal.json");
   const services = { bank: { line: "till" } };
-  writeFileSync(file, JSON.stringify({ lines: { till: { path: "/dev/null" } }, services, journal: { folder: folder.path } }));
+  const write = (journal: unknown) =>
+    writeFileSync(file, JSON.stringify({ lines: { till: { path: "/dev/null" } }, services, journal }));
   const noPorts = { POSLINE_FISCAL_PORT: undefined, POSLINE_QR_PORT: undefined };
+  write({ folder: folder.path });
+  const kept = posline(["serve", "--emulated"], { ...noPorts, POSLINE_CONFIG: file });
+  assert.equal((await followed(await kept.port("bank"), saleOf("J-1"))).headers["x-posline-repeat-guard"], undefined);
+  assert.equal(await kept.ended("SIGTERM"), 0);
+  write(false);
   for (const env of [{ ...noPorts, POSLINE_CONFIG: file }, { TMPDIR: join(folder.path, "none") }]) {
     const bridge = posline(["serve", "--emulated"], env);
     const sold = await followed(await bridge.port("bank"), saleOf("J-1"));
