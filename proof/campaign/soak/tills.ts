@@ -30,7 +30,8 @@ export class Tills {
   readonly wrong: string[] = [];
   readonly #box: Box;
   readonly #random: Random;
-  readonly #agent = new Agent({ keepAlive: true });
+  /** Idle for less long than posline keeps a connection (5 s), as client.md asks: otherwise a request may meet its end. */
+  readonly #agent = new Agent({ keepAlive: true, timeout: 4_000 });
   readonly #faultyNext: number[] = [];
   readonly #stop = new AbortController();
   #keys = 0;
