@@ -1,5 +1,6 @@
 // A sale by card, then its fiscal receipt: receipt.exe KEY AMOUNT MERCHANT_ID [BANK] [FISCAL]. .NET, .NET Framework or Mono.
 // After a crash, run it again with the same arguments: nothing is charged, or printed as a sale, a second time.
+// Exit code 4: the card is charged, and there is no receipt yet.
 using System;
 using System.IO;
 using System.Linq;
@@ -12,6 +13,7 @@ using System.Threading.Tasks;
 static class Receipt
 {
     const string formType = "application/x-www-form-urlencoded";
+    static bool isCharged;
     static readonly HttpClient client = new HttpClient { Timeout = TimeSpan.FromSeconds(240) };
 
     // Not by returning: a Mono that has used an HttpClient hangs now and then at its end.
@@ -25,7 +27,7 @@ static class Receipt
         var bank = args.Length > 3 ? args[3] : "http://localhost:8888";
         var fiscal = args.Length > 4 ? args[4] : "http://localhost:8008";
         try { return Sell(args[0], args[1], args[2], bank, fiscal).GetAwaiter().GetResult(); }
-        catch (Stopped e) { return Say(e.Code, e.Message); }
+        catch (Stopped e) { return Say(isCharged ? 4 : e.Code, e.Message); }
     }
 
     static async Task<int> Sell(string key, string amount, string merchant, string bank, string fiscal)
@@ -34,8 +36,9 @@ static class Receipt
         var paid = await Settled(bank + "/sale", sale, "application/json");
         Console.WriteLine(paid.Item1);
         if (paid.Item1 != "approved") return 1;
+        isCharged = true;
         var rrn = Regex.Match(paid.Item2, "\"rrn\"\\s*:\\s*\"([^\"]+)\"").Groups[1].Value;
-        if (rrn == "") return Say(1, "The answer has no rrn for the receipt: run it again");
+        if (rrn == "") return Say(4, "The answer has no rrn for the receipt: run it again");
         // A key of its own: a document under the sale's would be refused on the same terminal.
         var receipt = "{\"documentExtID\":\"" + key + "-R\"," +
             "\"items\":[{\"itemName\":\"Coffee\",\"itemQty\":1000,\"itemAmount\":" + amount + "," +
@@ -45,13 +48,13 @@ static class Receipt
         Console.WriteLine(issued.Item1);
         if (issued.Item1 == "unprinted")
         {
-            // The document is closed, only the paper is missing. A copy is asked for once: a lost answer may have printed it.
+            // The document is closed, only the paper is missing. A run asks for a copy once: a lost answer may have printed it.
             var id = Regex.Match(issued.Item2, "\"documentID\"\\s*:\\s*\"?(\\d+)").Groups[1].Value;
             var copy = await Post(fiscal + "/check_copy", Form("{\"documentID\":" + id + "}", merchant), formType, "");
             var text = await TextOf(copy);
             Console.WriteLine(Regex.IsMatch(text, "\"status\"\\s*:\\s*\"success\"") ? "copied" : "no copy: " + text);
         }
-        return issued.Item1 == "closed" || issued.Item1 == "unprinted" ? 0 : 1;
+        return issued.Item1 == "closed" || issued.Item1 == "unprinted" ? 0 : 4;
     }
 
     /// <summary>How a call ends, and the answer that shows it: the same call is sent until that is known.</summary>

@@ -2,6 +2,7 @@
 """A sale by card, then its fiscal receipt: python3 receipt.py KEY AMOUNT MERCHANT_ID [BANK] [FISCAL].
 
 After a crash, run it again with the same arguments: nothing is charged, or printed as a sale, a second time.
+Exit code 4: the card is charged, and there is no receipt yet.
 """
 import base64
 import hashlib
@@ -48,9 +49,10 @@ def form(document):
 
 def end(code, text):
     print(text, file=sys.stderr)
-    sys.exit(code)
+    sys.exit(4 if is_charged else code)
 
 
+is_charged = False
 if len(sys.argv) < 4 or not sys.argv[2].isdecimal():
     end(64, "Usage: python3 receipt.py KEY AMOUNT MERCHANT_ID [BANK] [FISCAL], such as A-1 1500 MERCHANT-1")
 key, amount, merchant = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -60,6 +62,7 @@ paid, text = settled(bank, "/sale", json.dumps({"pay_id": key, "amount": amount,
 print(paid)
 if paid != "approved":
     sys.exit(1)
+is_charged = True
 rrn = (json.loads(text).get("data") or {}).get("rrn") or end(1, "The answer has no rrn for the receipt: run it again")
 # A key of its own: a document under the sale's would be refused on the same terminal.
 receipt = {
@@ -70,7 +73,7 @@ receipt = {
 issued, text = settled(fiscal, "/sale", form(receipt))
 print(issued)
 if issued == "unprinted":
-    # The document is closed, only the paper is missing. A copy is asked for once: a lost answer may have printed it.
+    # The document is closed, only the paper is missing. A run asks for a copy once: a lost answer may have printed it.
     _, copy = post(fiscal, "/check_copy", form({"documentID": json.loads(text)["documentID"]}), {})
     print("copied" if json.loads(copy).get("status") == "success" else f"no copy: {copy}")
-sys.exit(0 if issued in ("closed", "unprinted") else 1)
+sys.exit(0 if issued in ("closed", "unprinted") else 4)

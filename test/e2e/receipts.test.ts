@@ -26,7 +26,7 @@ for (const { file, skip, make } of receiptPrograms) {
         ["1500", "approved\nclosed", 0],
         ["1515", "approved\nunprinted\ncopied", 0],
         ["1520", "declined", 1],
-        ["1510", "approved\nfailed", 1],
+        ["1510", "approved\nfailed", 4],
       ];
       for (const [amount, printed, code] of ends) {
         const [first, again] = [await run(amount).ended, await run(amount).ended];
