@@ -27,6 +27,13 @@ export const merchantId = "MERCHANT-1";
 /** Some three seconds of the wire at 115200 baud. */
 const lengthyAnswer = Buffer.from(JSON.stringify({ status: "success", data: "x".repeat(32_768) }));
 
+/** Somebody who waits for a request. */
+interface Watcher {
+  readonly route: string;
+  readonly text: string;
+  resolve(asked: Asked): void;
+}
+
 /** Nothing of it is written. */
 const noReply: Reply = { payload: [], status: undefined, code: undefined, queueMs: 0, lineMs: 0 };
 
@@ -45,7 +52,7 @@ export class CabledTerminal {
   #lost: string | undefined;
   /** Answers to sales are long enough to be interrupted. */
   #lengthy = false;
-  #watchers: { readonly route: string; resolve(asked: Asked): void }[] = [];
+  #watchers: Watcher[] = [];
 
   /** @param path The socket at the cable's other end. */
   constructor(path: string) {
@@ -106,9 +113,9 @@ export class CabledTerminal {
     this.letOut();
   }
 
-  /** The next request on this route, once it has come. */
-  next(route: string): Promise<Asked> {
-    return new Promise((resolve) => this.#watchers.push({ route, resolve }));
+  /** The next request on this route with this text, once it has come. posline asks by some routes itself. */
+  next(route: string, text = ""): Promise<Asked> {
+    return new Promise((resolve) => this.#watchers.push({ route, text, resolve }));
   }
 
   /** How often it was asked this. */
@@ -122,8 +129,9 @@ export class CabledTerminal {
     if (isOurs) this.asked.push(asked);
     const isLost = this.#lost !== undefined && call.route === "/sale" && asked.body.includes(this.#lost);
     const reply = isLost ? noReply : this.#emulator.answer(call).reply;
-    for (const watcher of this.#watchers.filter(({ route }) => route === call.route)) watcher.resolve(asked);
-    this.#watchers = this.#watchers.filter(({ route }) => route !== call.route);
+    const isFor = ({ route, text }: Watcher) => route === asked.route && asked.body.includes(text);
+    for (const watcher of this.#watchers.filter(isFor)) watcher.resolve(asked);
+    this.#watchers = this.#watchers.filter((watcher) => !isFor(watcher));
     if (isLost) return reply;
     if (this.#held === call.route) await new Promise<void>((resolve) => this.#release.push(resolve));
     if (this.#lengthy && call.route === "/sale") return { ...reply, payload: [lengthyAnswer] };

@@ -34,11 +34,11 @@ export const killed: BoxProof = {
     await guest.until("systemctl show -P NRestarts posline.service", new RegExp(`^${before.restarts + 1}$`));
     // What it would have said to the killed process comes when the next one may already be asking.
     terminal.release();
-    const asked = terminal.next("/check");
+    const asked = terminal.next("/check", "K-1");
     await box.answers("K-1", 120_000);
     const answeredMs = performance.now() - began;
     assert.match((await asked).answer?.toString() ?? "", /"data"/);
-    const next = terminal.next("/check");
+    const next = terminal.next("/check", "K-1");
     const { body } = await box.call("bank", "/check", checkOf("K-1"));
     assert.deepEqual(body, (await next).answer, "the answer to this question, and no earlier one");
     const named = (await box.log(100)).split("\n").find((line) => /outcome is unknown/.test(line) && /"K-1"/.test(line));
