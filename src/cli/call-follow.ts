@@ -219,6 +219,8 @@ class Progress {
   readonly #timer: NodeJS.Timeout | undefined;
   readonly #beganMs = performance.now();
   #step = "starting";
+  /** Why it was not sent last, which is said once. */
+  #why: string | undefined;
   /** What Ctrl-C does now. */
   interrupt = "Ctrl-C asks the terminal to abort it";
 
@@ -231,6 +233,11 @@ class Progress {
 
   show(event: SettleEvent): void {
     const { service, route } = event.token;
+    if (event.type === "not sent" && event.unreachable === undefined && event.message !== this.#why) {
+      this.#why = event.message;
+      this.say(`${service} ${route}: not sent: ${event.message}`);
+      if (this.#spinner === undefined) return;
+    }
     const wait = event.waitMs === undefined ? "" : ` ${(event.waitMs / 1_000).toFixed(1)} s`;
     this.#write(`${service} ${route}: ${eventWords[event.type]}${event.type === "waiting" ? wait : ""}`);
   }

@@ -11,8 +11,8 @@ import type { RemoteService } from "./remote-service.ts";
 import { askFrom, dataOf, operationOf } from "./settle.ts";
 import { type SettleState, stateAtEnd, stateRefused, stateWithoutEffect } from "./state.ts";
 import { newToken, readToken, type Token, withKnown } from "./token.ts";
-import type { FollowedAnswer, UnreachableReason } from "./transport.ts";
-import type { Settled, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
+import type { FollowedAnswer } from "./transport.ts";
+import type { Settled, SettleEvent, SettleOptions, SettleStep } from "./types.ts";
 
 /**
  * `settle` by the bridge's own following (`Prefer: wait`): the operation is sent, the bridge asks, and the same call is sent again while
@@ -93,7 +93,7 @@ class BridgeRun {
       if (isNew && (hasLeft() || isStopped())) return this.#notSent("it was stopped before it was sent");
       if (hasLeft()) return this.#left();
       if (isStopped()) return this.#askOn(untilMs - clock.nowMs());
-      await this.#notify(isNew ? "sent" : "resent", isNew);
+      await this.#notify({ type: isNew ? "sent" : "resent" }, isNew);
       if (!isNew && (hasLeft() || isStopped())) continue;
       const remainingMs = Math.max(0, untilMs - clock.nowMs());
       const waitS = Math.min(waitSMax, Math.ceil(remainingMs / 1_000));
@@ -115,7 +115,7 @@ class BridgeRun {
       const isOfSecondCode = end !== undefined && !isGuarded && this.#mayBeSecondCodes(end);
       if (end !== undefined && !isPassing && !isOfSecondCode) return this.#end(end, result, isRefused);
       if (isRefused) {
-        await this.#notify("not sent", false, result.unreachable);
+        await this.#notify({ type: "not sent", unreachable: result.unreachable, message: result.summary.message });
         if (!result.passing) return this.#notSent(result.summary.message);
       } else {
         isNew = false;
@@ -138,7 +138,7 @@ class BridgeRun {
       if (clock.nowMs() + waitMs > untilMs) {
         return isNew ? this.#notSent(result.summary.message) : this.#unknown(result);
       }
-      await this.#notify("waiting", false, undefined, waitMs);
+      await this.#notify({ type: "waiting", waitMs });
       await sleepUnless(clock, waitMs, [signal, askOnly]);
     }
   }
@@ -204,21 +204,17 @@ class BridgeRun {
   }
 
   /** @param mayStop What its handler throws stops the operation: nothing was sent yet. */
-  async #notify(type: SettleEventType, mayStop: boolean, unreachable?: UnreachableReason, waitMs?: number): Promise<void> {
+  /** @param mayStop True if a handler that throws stops the operation: nothing was sent yet. */
+  async #notify(event: Omit<SettleEvent, "token">, mayStop = false): Promise<void> {
     try {
-      await this.#options.onProgress?.({
-        type,
-        token: this.#token,
-        ...(unreachable === undefined ? {} : { unreachable }),
-        ...(waitMs === undefined ? {} : { waitMs }),
-      });
+      await this.#options.onProgress?.({ ...event, token: this.#token });
     } catch (error) {
       if (mayStop) throw error;
     }
   }
 
   async #settled(result: Settled["result"], call: CallResult | undefined, message: string | undefined): Promise<Settled> {
-    await this.#notify("final", false);
+    await this.#notify({ type: "final" });
     const { contract } = this.#service;
     const known = { trans: this.#token.trans, steps: this.#steps, token: this.#token };
     const answerOf = call?.summary.followed?.answerOf ?? this.#route.path;

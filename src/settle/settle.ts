@@ -122,7 +122,10 @@ class SettleRun {
       const result = await this.#send(action);
       endMs ??= this.#clock.nowMs() + this.#windowMs;
       this.#noteStop(action);
-      if (result.outcome === "not-sent") await this.#notify({ type: "not sent", unreachable: result.unreachable });
+      if (result.outcome === "not-sent") {
+        const { unreachable, summary } = result;
+        await this.#notify({ type: "not sent", unreachable, message: summary.message });
+      }
       const step = nextStep(this.#operation, this.#token.known, result, sinceStartMs);
       if ("verdict" in step) return this.#end(action === "print" ? { ...step, summary: summaryOfCopy(result) } : step);
       await this.#continue(step, result);

@@ -25,6 +25,8 @@ export interface SettleEvent {
   readonly waitMs?: number;
   /** Of `not sent`: why no connection could be made, where that is the reason. */
   readonly unreachable?: UnreachableReason | undefined;
+  /** Of `not sent`: why, in the service's words. */
+  readonly message?: string | undefined;
   /** The answer that was just had: the payment's QR code may be in it. */
   readonly reply?: JsonObject | undefined;
 }

@@ -282,7 +282,7 @@ const programs: Readonly<Record<string, (args: readonly string[]) => void>> = {
   journalctl: (args) => unitsThere(args.flatMap((arg, n) => (args[n - 1] === "-u" ? [arg] : []))),
   ssh: ([, program = "", ...args]) => programs[program]?.(args),
   docker: ([, flag, file = ""]) => assert.ok(flag === "-f" && existsSync(new URL(file, root)), `there is no ${file}`),
-  apt: ([verb = ""]) => assert.equal(verb, "install"),
+  apt: ([verb = ""]) => assert.ok(["install", "update"].includes(verb)),
   ...Object.fromEntries(
     ["cp", "install", "jq", "mkdir", "printf", "sudoedit", "tee", "wireshark"].map((name) => [name, () => {}]),
   ),
