@@ -7,8 +7,8 @@ import { type BoxProof, seconds, spread } from "../proof.ts";
 
 /** Milliseconds until a call works after the device is back, less what it takes here to ask; the 66 questions of a row take 50 ms each here. */
 const backMs = 7_000;
-/** Rounds after which memory must not grow any more. */
-const warmRounds = 2;
+/** Rounds out of `rounds` after which memory must not grow any more: until then V8 finds the size of its heap. */
+const warmRounds = (rounds: number) => Math.floor(rounds / 2);
 const growthKb = 4_096;
 
 export const unplug: BoxProof = {
@@ -23,7 +23,7 @@ export const unplug: BoxProof = {
     const before = await box.vitals();
     let warm = before;
     for (let round = 1; round <= rounds; round++) {
-      if (round === warmRounds + 1) warm = await box.vitals();
+      if (round === warmRounds(rounds) + 1) warm = await box.vitals();
       const {
         lostMs,
         backMs: ms,
