@@ -68,14 +68,8 @@ export class Operations implements OperationLog {
     if (options === undefined) return;
     const { disk = nodeDisk, folder, bytes, report } = options;
     const onFirstRead = (found: FoundRecords) => this.#found(found, report);
-    this.#recorder = new Recorder({
-      disk,
-      folder,
-      bytes,
-      report,
-      onFirstRead,
-      onReplaced: () => this.#memory.missing(0, nowMs()),
-    });
+    const onReplaced = () => this.#memory.missing(0, nowMs());
+    this.#recorder = new Recorder({ disk, folder, bytes, report, onFirstRead, onReplaced });
   }
 
   /** `ok`, or why the journal can't be written and what to do. */
