@@ -152,7 +152,10 @@ export class TtySettings {
       child.stdout?.setEncoding("utf8").on("data", (text: string) => {
         printed += text;
       });
-      child.on("error", reject);
+      // A process that is ended by the signal emits an error at once, and has the descriptor until it closes.
+      child.on("error", (error) => {
+        if (child.pid === undefined) reject(error);
+      });
       child.on("close", (code) => {
         if (signal.aborted) reject(new Error("the device is being closed"));
         else if (code === 127) reject(new Error("there is no stty here"));
