@@ -84,7 +84,8 @@ test("/metrics counts what was asked of a bridge, by outcome and reason", async 
 });
 
 test("/metrics holds no path, key or card number that a request brought", async () => {
-  const text = await scrape();
+  // Names and labels alone: a figure may have any digits.
+  const text = (await scrape()).replace(/ \S+$/gm, "");
   for (const seed of ["4111", "P-1", "R-1", "1538", "EUR"]) assert.ok(!text.includes(seed), seed);
 });
 
