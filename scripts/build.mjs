@@ -149,14 +149,12 @@ const sharedModules = (names, exported) => ({
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^shared modules$/ }, ({ path }) => ({ path, namespace: "shared" }));
     onLoad({ filter: /.*/, namespace: "shared" }, () => {
-      const imports = names.map((name, at) => {
-        const words = exported.get(name)?.map((word) => `${word} as ${word}${at}`);
-        return words === undefined ? "" : `import { ${words.join(", ")} } from ${literal(`./${name}`)};`;
-      });
+      const imports = [];
       const members = names.map((name, at) => {
-        const words = exported.get(name)?.map((word) => `get ${word}() { return ${word}${at}; }`);
-        const made = words === undefined ? `require(${literal(`./${name}`)})` : `({ ${words.join(", ")} })`;
-        return `${literal(name)}: () => ${made},`;
+        const [path, words] = [literal(`./${name}`), exported.get(name)];
+        if (words === undefined) return `${literal(name)}: () => require(${path}),`;
+        imports.push(`import { ${words.map((word) => `${word} as ${word}${at}`).join(", ")} } from ${path};`);
+        return `${literal(name)}: () => ({ ${words.map((word) => `get ${word}() { return ${word}${at}; }`).join(", ")} }),`;
       });
       const contents = [...imports, "export const shared = {", ...members, "};"].join("\n");
       return { contents, resolveDir: root };

@@ -75,10 +75,9 @@ export function leaveJournal(draft: Draft, origin: string): void {
   draft.origins.set("journal", origin);
 }
 
-/** Keeps the journal in this folder. */
+/** Keeps the journal in this folder, in place of another or none. */
 export function keepJournal(draft: Draft, folder: string, origin: string): void {
-  draft.journal = { ...(draft.journal === false ? {} : draft.journal), folder };
-  draft.origins.delete("journal");
+  draft.journal = { ...(draft.journal || undefined), folder };
   draft.origins.set("journal.folder", origin);
 }
 
