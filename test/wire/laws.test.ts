@@ -144,6 +144,8 @@ test("decoder takes a whole answer among any bytes that begin no other, once the
           name === "stx" ? (["stx", encodeStx([payload])] as const) : (["length", encodeLength("arc", [payload])] as const);
         const stray = Buffer.concat([before, Buffer.alloc(zeros)]);
         fc.pre(!beginsAnswer(stray) && (name !== "stx" || !stray.includes(2)));
+        // With a stray 02 and zeros before it, the length of a payload of 3 bytes ends an empty STX frame, whose CRC-32 is 0
+        fc.pre(name !== "dual" || payload.length !== 3);
         const feed = new Feed(decoderOf(name, { answers: true }));
         feed.feed(Buffer.concat([stray, ...encoded, behind ?? Buffer.alloc(0)]), cut).find();
         const frames = feed.events.filter((event) => event.kind === "frame" && event.payloadBytes > 0);
