@@ -1,10 +1,10 @@
 // Makes dist/: the bundle, the few lines of posline.cjs before it, and beside them serialport's native prebuilds for Linux, the status
 // page and the examples of the OpenAPI documents. The bundle runs with no node_modules near.
 //
-// The bundle is two files of plain CommonJS, not minified: what runs can be read in it, and a stack trace leads into it. Each module
-// is in it once, whole, and a dynamic import runs its module on first use. main.cjs has what a bridge runs; the modules of `later`,
-// and what only they import, are in more.cjs, which main.cjs loads with the first of them: an idle bridge holds the text of what it
-// has loaded, and what it took to parse that.
+// The bundle is two files of plain CommonJS, which keep names and lines: what runs can be read in them, and a stack trace leads into
+// them. Each module is in one of them, whole, and a dynamic import runs its module on first use. main.cjs has what a bridge runs; the
+// modules of `later`, and what only they import, are in more.cjs, which main.cjs loads with the first of them: an idle bridge holds
+// the text of what it has loaded, and what it took to parse that.
 import { rmSync } from "node:fs";
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -25,11 +25,12 @@ const common = {
   platform: "node",
   target: "node20.19",
   format: "cjs",
+  minifySyntax: true,
   legalComments: "none",
   logLevel: "warning",
   metafile: true,
-  // Its main file is UMD, whose inner requires esbuild can't see.
-  alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
+  // jsonc-parser's main file is UMD, whose inner requires esbuild can't see; debug's has what is for browsers too.
+  alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js", debug: "debug/src/node.js" },
 };
 
 /**
@@ -68,10 +69,14 @@ const oneTypebox = {
   },
 };
 
-/** Leaves out what jsonc-parser's formatter, which posline has no use for, would make when it is loaded: 300 kB of texts. */
+/**
+ * Leaves out what jsonc-parser's formatter, which posline has no use for, would make when it is loaded: 300 kB of texts. And the list
+ * of emoji by which yargs lines up the columns of its help.
+ */
 const lean = {
   name: "lean",
-  setup({ onResolve }) {
+  setup({ onResolve, onLoad }) {
+    onLoad({ filter: /[\\/]emoji-regex[\\/]index\.js$/ }, () => ({ contents: "module.exports = () => /(?!)/g;" }));
     onResolve({ filter: /^\.\/string-intern$/ }, ({ path, resolveDir }) => ({
       path: join(resolveDir, `${path}.js`),
       sideEffects: false,
@@ -247,11 +252,7 @@ for (const name of ["index.html", "page.css", "icon.svg", "en.json", "de.json"])
 // The client, for those who import it: one file each for import, require and pages, and its types; the client over a line is a file
 // that Node also takes by `require`. Only the binding stays a package, since it finds its prebuilds in itself.
 const client = join(dist, "client");
-const library = {
-  ...common,
-  alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
-  external: ["@serialport/bindings-cpp"],
-};
+const library = { ...common, external: ["@serialport/bindings-cpp"] };
 const entry = join(root, "src/app/client.ts");
 await build({
   ...library,
