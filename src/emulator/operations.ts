@@ -49,6 +49,9 @@ const checksDefault = 1;
 /** Milliseconds that a till takes for a question (Endpoints, rule 1, and flow rule 2: every 1000-2000 ms). */
 export const checkMs = 2000;
 
+/** How an operation stands, in a word. */
+export const standOf = ({ ended, end }: EmulatedOperation) => (ended ? end : "in progress");
+
 export const isApproved = (operation: EmulatedOperation) => operation.ended && operation.end === "approved";
 
 export class OperationStore<T extends EmulatedOperation> {

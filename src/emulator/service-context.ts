@@ -1,6 +1,7 @@
 import type { JsonObject } from "../core/json-object.ts";
 import type { ServiceAnswer } from "./answer.ts";
 import type { EmulatedOutcome } from "./faults/magic-amounts.ts";
+import type { LedgerEntry } from "./ledger.ts";
 
 /** An emulated service's surroundings: time, outcomes, and where to report a change. */
 export interface ServiceContext {
@@ -20,6 +21,8 @@ export interface ServiceContext {
 export interface EmulatedService {
   /** Answers a request to one of its contract's routes; it is carried out when this returns. */
   answer(route: string, body: JsonObject): ServiceAnswer;
+  /** What it has done so far with money, paper and the drawer, the oldest first. */
+  ledger(): readonly LedgerEntry[];
   /** The service's memory, as JSON; integers that may be large are bigints. */
   saved(): JsonObject;
   /**

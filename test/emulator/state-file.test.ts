@@ -32,6 +32,10 @@ class FakeService implements EmulatedService {
     return { status: "success" } as const;
   }
 
+  ledger() {
+    return [];
+  }
+
   saved(): JsonObject {
     return this.memory;
   }

@@ -1,7 +1,8 @@
 import { bank } from "../../contract/bank.ts";
 import type { JsonObject } from "../../core/json-object.ts";
 import { errorAnswer, type ServiceAnswer, zeroPadded } from "../answer.ts";
-import { type EmulatedOperation, isApproved, OperationStore } from "../operations.ts";
+import type { LedgerEntry } from "../ledger.ts";
+import { type EmulatedOperation, isApproved, OperationStore, standOf } from "../operations.ts";
 import { answerOrRefusal, RequestReader } from "../request-reader.ts";
 import type { EmulatedService, ServiceContext } from "../service-context.ts";
 import { StateReader } from "../state-reader.ts";
@@ -73,6 +74,14 @@ class EmulatedBank implements EmulatedService {
   answer(route: string, body: JsonObject): ServiceAnswer {
     this.#operations.endDue();
     return answerOrRefusal(() => this.#answer(new RequestReader(route, body, codes.invalid)));
+  }
+
+  ledger(): readonly LedgerEntry[] {
+    this.#operations.endDue();
+    return [...this.#operations.all()].filter(isCardOperation).map((operation) => {
+      const { number, route, payId: key, amount } = operation;
+      return { id: String(number), route, key, amount, end: standOf(operation) };
+    });
   }
 
   saved(): JsonObject {

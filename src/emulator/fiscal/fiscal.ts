@@ -1,6 +1,7 @@
 import { fiscal } from "../../contract/fiscal.ts";
 import type { JsonObject } from "../../core/json-object.ts";
 import { errorAnswer, type ServiceAnswer } from "../answer.ts";
+import type { LedgerEntry } from "../ledger.ts";
 import { answerOrRefusal, RequestReader } from "../request-reader.ts";
 import type { EmulatedService, ServiceContext } from "../service-context.ts";
 import { StateReader } from "../state-reader.ts";
@@ -36,6 +37,13 @@ class EmulatedFiscal implements EmulatedService {
     return answerOrRefusal(() =>
       this.#answer(route, new FiscalFields(new RequestReader(route, body, fiscalCodes.missingParams), body), body),
     );
+  }
+
+  ledger(): readonly LedgerEntry[] {
+    return [...this.#memory.register.all()].map(({ id, kind, extId: key, sum: amount, closed }) => {
+      const end = closed === undefined ? "in progress" : closed.printTime === undefined ? "unprinted" : "closed";
+      return { id: String(id), route: `/${kind}`, key, amount, end };
+    });
   }
 
   saved(): JsonObject {

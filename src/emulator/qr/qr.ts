@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../core/json-object.ts";
 import { type ServiceAnswer, zeroPadded } from "../answer.ts";
-import { isApproved, OperationStore, operationEndOf } from "../operations.ts";
+import type { LedgerEntry } from "../ledger.ts";
+import { isApproved, OperationStore, operationEndOf, standOf } from "../operations.ts";
 import { answerOrRefusal, RequestReader } from "../request-reader.ts";
 import type { EmulatedService, ServiceContext } from "../service-context.ts";
 import { StateReader } from "../state-reader.ts";
@@ -54,6 +55,20 @@ class EmulatedQr implements EmulatedService {
   answer(route: string, body: JsonObject): ServiceAnswer {
     this.#payments.endDue();
     return answerOrRefusal(() => this.#answer(new RequestReader(route, body, failed)));
+  }
+
+  /** What was given back of a payment is one entry of its own, however often a part was. */
+  ledger(): readonly LedgerEntry[] {
+    this.#payments.endDue();
+    return [...this.#payments.all()].flatMap((payment) => {
+      const { number, payId: key, amount, givenBack, cancelled } = payment;
+      const paid = { id: String(number), route: "/showqrcode", key, amount, end: standOf(payment) };
+      if (givenBack === 0n) return [paid];
+      return [
+        paid,
+        { id: `${number} back`, route: cancelled ? "/cancel" : "/refund", key, amount: givenBack, end: "approved" },
+      ];
+    });
   }
 
   saved(): JsonObject {
