@@ -51,7 +51,7 @@ export async function openLine(
       const { replyBytesMax = serviceDefaults.replyBytesMax } = options[service] ?? {};
       return lineService(contracts[service], { ...rules, merchantId: idFor(service, id), replyBytesMax });
     }),
-    open: open ?? (await import("../device/serial-port.ts")).serialPort(config),
+    open: open ?? (await import("../device/opener.ts")).openerOf(config),
     report: {
       state: () => report(),
       discard: () => {},

@@ -1,10 +1,12 @@
 import { type Config, emulatedPath, type LineConfig } from "../config/config.ts";
+import { readTcpAddress } from "../config/device-name.ts";
 import { contractOnLine, contracts } from "../contract/contracts.ts";
 import type { Handler } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { serialPort } from "../device/serial-port.ts";
+import { listenTcp, type TcpListener } from "../device/tcp-port.ts";
 import { msPerByte } from "../device/transport.ts";
 import { faultyTransport } from "../emulator/faults/faulty-transport.ts";
 import { HttpListener } from "../http/listener.ts";
@@ -66,7 +68,15 @@ export async function startEmulating(options: EmulateOptions): Promise<Emulating
   };
   const listening: Listening[] = [];
   let admin: Admin | undefined;
+  const tcp = new Map<string, TcpListener>();
   try {
+    for (const { line, path } of devices) {
+      const address = readTcpAddress(path);
+      if (address === undefined) continue;
+      const listener = await listenTcp(address);
+      tcp.set(line, listener);
+      ends.push({ stop: () => listener.close() });
+    }
     for (const { each, listener } of ports) {
       listening.push({ service: each.service, ...(await listener.listen()) });
     }
@@ -84,7 +94,7 @@ export async function startEmulating(options: EmulateOptions): Promise<Emulating
   for (const [name, line] of Object.entries(config.lines)) {
     if (line.path === emulatedPath) continue;
     const here = served.filter((each) => each.config.line === name);
-    const listener = lineListenerOf(name, line, here, emulation, log);
+    const listener = lineListenerOf({ name, config: line, served: here, tcp: tcp.get(name) }, emulation, log);
     ends.push(listener);
     listener.start();
   }
@@ -106,15 +116,17 @@ function httpListenerOf({ service, config }: Served, handler: Handler, log: Log)
   });
 }
 
-function lineListenerOf(
-  name: string,
-  config: LineConfig,
-  served: readonly Served[],
-  emulation: Emulation,
-  log: Log,
-): LineListener {
+interface EmulatedOnDevice {
+  readonly name: string;
+  readonly config: LineConfig;
+  readonly served: readonly Served[];
+  /** The port on which the bridge is awaited, in place of a device. */
+  readonly tcp: TcpListener | undefined;
+}
+
+function lineListenerOf({ name, config, served, tcp }: EmulatedOnDevice, emulation: Emulation, log: Log): LineListener {
   const { handler, stepsFor } = emulation.onLine(config.crc16, served);
-  const device = serialPort(config, { settingsChanged: settingsReport(name, log) });
+  const device = tcp?.open ?? serialPort(config, { settingsChanged: settingsReport(name, log) });
   const open = faultyTransport({ open: device, stepsFor, msPerByte: msPerByte(config) });
   const { discard } = lineReport(name, log);
   let said: string | undefined;
@@ -129,7 +141,8 @@ function lineListenerOf(
     report: {
       discard,
       unaddressed: unaddressedReport(name, log),
-      state: (reason) => {
+      state: (told) => {
+        const reason = tcp?.isAlone === true ? `waiting for a connection at ${tcp.path}` : told;
         // A missing device is retried again and again.
         if (reason !== said) log.line("info", "line", { line: name, reason });
         said = reason;

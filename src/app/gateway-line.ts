@@ -9,7 +9,7 @@ import type { ExchangeRecord } from "../core/log.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { newTraceparent, traceIdOf } from "../core/traceparent.ts";
 import type { Cause } from "../device/open-errors.ts";
-import { serialPort } from "../device/serial-port.ts";
+import { openerOf } from "../device/opener.ts";
 import { readReply } from "../envelope/reply.ts";
 import { readHttpBody } from "../envelope/request.ts";
 import { httpCaller } from "../http/caller.ts";
@@ -51,7 +51,7 @@ export function gatewayLine({ name, config, served }: SharedLine, place: Place, 
   let finished: Promise<void> | undefined;
   const listener = new LineListener({
     config,
-    open: place.open(serialPort(config, { settingsChanged: told.settingsChanged })),
+    open: place.open(openerOf(config, { settingsChanged: told.settingsChanged })),
     answering: "newest",
     newTrace: newTraceparent,
     services: served.map(({ service, config: each }) => {

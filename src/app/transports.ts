@@ -10,8 +10,8 @@ import type { SharedLine } from "./served.ts";
 export type TransportOf = (shared: SharedLine) => LineTransport;
 
 export async function devices(log: Log): Promise<TransportOf> {
-  const { serialPort } = await import("../device/serial-port.ts");
-  return ({ name, config }) => ({ open: serialPort(config, { settingsChanged: settingsReport(name, log) }) });
+  const { openerOf } = await import("../device/opener.ts");
+  return ({ name, config }) => ({ open: openerOf(config, { settingsChanged: settingsReport(name, log) }) });
 }
 
 /** @throws Error when it can't begin. */

@@ -85,7 +85,7 @@ interface RawOutput {
  * @returns the exit code: 0 after Ctrl-C or when nobody reads any more, 69 when the device can't be opened or is lost.
  */
 export async function listenRaw(line: LineConfig, fd: number | undefined): Promise<number> {
-  const { serialPort } = await import("../device/serial-port.ts");
+  const { openerOf } = await import("../device/opener.ts");
   const space = Buffer.alloc(4_096);
   let opening: Promise<Connection> | undefined;
   let isOver = false;
@@ -105,7 +105,7 @@ export async function listenRaw(line: LineConfig, fd: number | undefined): Promi
         resolve(exitCodes.unavailable);
       },
     };
-    opening = serialPort(line)(handler);
+    opening = openerOf(line)(handler);
     opening.then(
       () => {
         if (!isOver) process.stderr.write(`Listening on ${printable(line.path)} at ${settingsOf(line)}\n`);

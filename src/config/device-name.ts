@@ -35,3 +35,25 @@ export function writeUsbName({ vendorId, productId, serialNumber }: UsbName): st
   const name = `usb:${vendorId}:${productId}${serialNumber === undefined ? "" : `:${serialNumber}`}`;
   return whole.test(name) ? name : undefined;
 }
+
+/** The far end of a line over TCP: `tcp:host:port`, with an IPv6 address in brackets. */
+export interface TcpAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+const portPattern = "(?:6553[0-5]|655[0-2]\\d|65[0-4]\\d\\d|6[0-4]\\d{3}|[1-5]\\d{4}|[1-9]\\d{0,3})";
+const hostPattern = "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9])?";
+const ipv6Pattern = "\\[[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%[A-Za-z0-9._-]+)?\\]";
+
+/** The whole grammar as the schema takes it, without anchors. */
+export const tcpAddressPattern = `tcp:(?:${hostPattern}|${ipv6Pattern}):${portPattern}`;
+
+const wholeTcp = new RegExp(`^${tcpAddressPattern}$`, "u");
+
+/** Reads such an address; undefined for any other text. */
+export function readTcpAddress(path: string): TcpAddress | undefined {
+  if (!wholeTcp.test(path)) return undefined;
+  const end = path.lastIndexOf(":");
+  return { host: path.slice("tcp:".length, end).replace(/^\[|\]$/g, ""), port: Number(path.slice(end + 1)) };
+}

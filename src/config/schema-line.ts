@@ -1,4 +1,4 @@
-import { usbNamePattern } from "./device-name.ts";
+import { tcpAddressPattern, usbNamePattern } from "./device-name.ts";
 import { bounds, lineDefaults } from "./limits.ts";
 import { bounded } from "./schema-terms.ts";
 
@@ -11,16 +11,23 @@ export const line = {
   properties: {
     path: {
       type: "string",
-      pattern: `^(?:/[^\\u0000]+|${usbNamePattern})$`,
+      pattern: `^(?:/[^\\u0000]+|${usbNamePattern}|${tcpAddressPattern})$`,
       maxLength: 4_096,
-      examples: ["/dev/serial/by-id/usb-FTDI_FT232R_USB_UART_A50285BI-if00-port0", "usb:0403:6001:A50285BI", "/dev/ttyS0"],
+      examples: [
+        "/dev/serial/by-id/usb-FTDI_FT232R_USB_UART_A50285BI-if00-port0",
+        "usb:0403:6001:A50285BI",
+        "/dev/ttyS0",
+        "tcp:192.168.1.40:4001",
+      ],
       description:
         "The device: its path, a name of udev's for it (/dev/serial/by-id, /dev/serial/by-path), or usb:VID:PID or " +
         "usb:VID:PID:SERIAL, where VID and PID are four hex digits and SERIAL is all that follows, in its own case. These " +
-        "names survive replugging, ttyUSB0 does not. A name that fits two devices is refused when the line is opened.",
+        "names survive replugging, ttyUSB0 does not. A name that fits two devices is refused when the line is opened. Or " +
+        "tcp:HOST:PORT, a line over the network, where HOST is a name or an address, IPv6 in brackets.",
       $comment:
         "it must be the whole path of a device, such as /dev/ttyUSB0, or usb:VID:PID or usb:VID:PID:SERIAL with four hex digits " +
-        "for VID and for PID, such as usb:0403:6001:A50285BI; posline ports lists them",
+        "for VID and for PID, such as usb:0403:6001:A50285BI; posline ports lists them; or tcp:HOST:PORT for a line over the " +
+        "network, such as tcp:192.168.1.40:4001 or tcp:[::1]:4001",
     },
     baudRate: bounded(bounds.baudRate, lineDefaults.baudRate, "The line's speed."),
     dataBits: { enum: [5, 6, 7, 8], default: lineDefaults.dataBits, description: "Data bits of a character." },

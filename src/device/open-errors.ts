@@ -1,3 +1,4 @@
+import { readTcpAddress } from "../config/device-name.ts";
 import { printable, quoted } from "../core/shell-text.ts";
 
 /**
@@ -164,9 +165,39 @@ export function cannotOpen(path: string, text: string): Cause {
   return said(`${path} cannot be opened: ${text}`, "dmesg | tail shows what the kernel says of it");
 }
 
+/** The far end of a line over TCP can't be reached. @param code The system's. */
+export function noConnection(path: string, code: string | undefined, text: string): Cause {
+  const { host = "", port = "" } = readTcpAddress(path) ?? {};
+  switch (code) {
+    case "ECONNREFUSED":
+      return said(
+        `${path} refuses the connection`,
+        `nothing listens at port ${port} of ${host}, or it serves somebody else: check the port, and ser2net or the terminal's network settings there`,
+      );
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return said(
+        `${path} cannot be reached: no host is known by the name ${host}`,
+        "check the name, or write the address in its place",
+      );
+    case "EHOSTUNREACH":
+    case "ENETUNREACH":
+    case "EADDRNOTAVAIL":
+      return said(
+        `${path} cannot be reached: no network leads there`,
+        `check the network of this box: ip route get ${host} shows the way`,
+      );
+    case "ETIMEDOUT":
+      return said(`${path} does not answer`, `check that ${host} is on, and that no firewall is between: ping ${host}`);
+    default:
+      return said(`${path} cannot be reached: ${text}`, "check the network of this box, and the far end");
+  }
+}
+
 /** The box doesn't run Linux: only the emulator, the client and the tools run elsewhere. */
 export function notOnLinux(path: string, platform: string): Cause {
-  const cure = "use the emulator here (posline serve --emulated), or run posline on a Linux box";
+  const cure =
+    "use the emulator here (posline serve --emulated) or a line over TCP (tcp:HOST:PORT), or run posline on a Linux box";
   return said(`${path} cannot be opened: lines are driven on Linux, and this is ${platform}`, cure);
 }
 

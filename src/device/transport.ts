@@ -2,7 +2,7 @@ import type { LineConfig } from "../config/config.ts";
 import { type Cause, wordsOf } from "./open-errors.ts";
 
 /**
- * The transport of a line: a serial device, or memory. A connection is one use of it, from open to loss; bytes meant for one connection can
+ * The transport of a line: a serial device, a TCP connection, or memory. A connection is one use of it, from open to loss; bytes meant for one connection can
  * never go out on the next.
  */
 
@@ -48,6 +48,17 @@ export const closeMs = 1_000;
  * @throws OpenError saying why, and what to do.
  */
 export type OpenTransport = (handler: ConnectionHandler) => Promise<Connection>;
+
+/** Hands bytes that arrived to a handler, as far as it goes on: a connection that is closed meanwhile has none. */
+export function give(arrived: Buffer, handlerNow: () => ConnectionHandler | undefined): void {
+  for (let from = 0; from < arrived.length; ) {
+    const handler = handlerNow();
+    if (handler === undefined) return;
+    const copied = arrived.copy(handler.space(), 0, from);
+    from += copied;
+    handler.onBytes(copied);
+  }
+}
 
 /** Why a transport could not be opened. */
 export class OpenError extends Error {

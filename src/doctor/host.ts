@@ -73,8 +73,8 @@ export function hostOf(places: HostPlaces): Host {
 
 /** Loaded when a line is probed: on a host without the addon for its processor, everything else can still be looked at. */
 async function openSerial(config: LineConfig): Promise<OpenTransport> {
-  const { serialPort } = await import("../device/serial-port.ts");
-  return serialPort(config);
+  const { openerOf } = await import("../device/opener.ts");
+  return openerOf(config);
 }
 
 /** Milliseconds that posline's own status may take. */

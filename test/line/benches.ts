@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import type { LineConfig } from "../../src/config/config.ts";
 import { memoryTransport } from "../../src/device/memory-transport.ts";
+import { openerOf } from "../../src/device/opener.ts";
 import { serialPort } from "../../src/device/serial-port.ts";
+import { listenTcp } from "../../src/device/tcp-port.ts";
 import type { Connection, OpenTransport } from "../../src/device/transport.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
@@ -38,16 +40,14 @@ function live(asked: Asked, wire: Wire, script: Script): void | Promise<void> {
   return text === undefined ? script(asked, wire) : wire.reply(asked.framing, text);
 }
 
-class MemoryTerminal implements Wire {
+/** A terminal at the far end of any transport, which it opens once. */
+class TerminalOver implements Wire {
   readonly asked: Asked[] = [];
-  readonly near: OpenTransport;
   readonly #opening: Promise<Connection>;
   #turn: Promise<void> = Promise.resolve();
 
-  constructor(script: Script) {
+  constructor(far: OpenTransport, script: Script) {
     const decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: 1 << 20 });
-    const { near, far } = memoryTransport(0.01);
-    this.near = near;
     this.#opening = far({
       space: () => decoder.space(),
       onBytes: (n) => {
@@ -87,11 +87,11 @@ class MemoryTerminal implements Wire {
   }
 }
 
-export function memoryBench(): Bench {
+function benchOver(near: OpenTransport, far: OpenTransport, closeFar: (wire: TerminalOver) => Promise<void>): Bench {
   let script: Script = () => {};
-  const wire = new MemoryTerminal((asked, terminal) => live(asked, terminal, script));
+  const wire = new TerminalOver(far, (asked, terminal) => live(asked, terminal, script));
   return {
-    open: wire.near,
+    open: near,
     wire,
     get script() {
       return script;
@@ -99,8 +99,25 @@ export function memoryBench(): Bench {
     set script(next: Script) {
       script = next;
     },
-    dispose: () => wire.close(),
+    dispose: () => closeFar(wire),
   };
+}
+
+export function memoryBench(): Bench {
+  const { near, far } = memoryTransport(0.01);
+  return benchOver(near, far, (wire) => wire.close());
+}
+
+/** The terminal listens, and the line dials it. */
+export function tcpBench(): Bench {
+  const listening = listenTcp({ host: "::1", port: 0 });
+  const near: OpenTransport = async (handler) => openerOf(configOf({ path: (await listening).path }))(handler);
+  const far: OpenTransport = async (handler) => (await listening).open(handler);
+  // What nobody has dialled yet is open for ever.
+  return benchOver(near, far, async (wire) => {
+    if (!(await listening).isAlone) await wire.close();
+    await (await listening).close();
+  });
 }
 
 export function ptyBench(settings: Partial<LineConfig> = {}): Bench {

@@ -1,0 +1,232 @@
+import { once } from "node:events";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import type { TcpAddress } from "../config/device-name.ts";
+import { addressesOf } from "../core/address.ts";
+import { within } from "../core/clock.ts";
+import { connectionFailure } from "../core/connection-error.ts";
+import { codeOf, messageOf } from "../core/error-code.ts";
+import { urlHost } from "../core/url-host.ts";
+import { noConnection } from "./open-errors.ts";
+import { type Connection, type ConnectionHandler, closeMs, give, OpenError, type OpenTransport } from "./transport.ts";
+
+/**
+ * A line over TCP as a transport: a terminal with a network port, or a serial device that ser2net, socat or a terminal server offers. A
+ * connection is an opening, and one that is cut is an unplug. There is no lock, no drain and nothing to set: who else reaches the terminal,
+ * and when its bytes leave on a wire beyond, only the far end knows.
+ */
+
+/** Milliseconds that the look-up of a name and the connecting may take: a first packet that was lost is sent again after one second. */
+const connectMs = 2_500;
+
+/** Milliseconds of silence before the system asks whether the far end is still there, which it then does each second, ten times. */
+const keepAliveMs = 10_000;
+
+/** Connections that may wait to be taken by an emulator: each new one replaces the one before. */
+const backlog = 4;
+
+/** The address as a line's path has it. */
+export function tcpPath({ host, port }: TcpAddress): string {
+  return `tcp:${urlHost(host)}:${port}`;
+}
+
+/** Dials the far end. */
+export function tcpPort(address: TcpAddress): OpenTransport {
+  const path = tcpPath(address);
+  return async (handler) => new TcpConnection(await dialled(address, path), path, handler);
+}
+
+function dialled(address: TcpAddress, path: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ ...address, noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveMs });
+    const failed = (error: Error) => {
+      clearTimeout(limit);
+      socket.destroy();
+      reject(new OpenError(noConnection(path, codeOf(error), messageOf(error))));
+    };
+    const limit = setTimeout(() => failed(Object.assign(new Error("no answer"), { code: "ETIMEDOUT" })), connectMs);
+    socket.once("error", failed);
+    socket.once("connect", () => {
+      clearTimeout(limit);
+      socket.off("error", failed);
+      resolve(socket);
+    });
+  });
+}
+
+/** A port on which the far end of a line is awaited. */
+export interface TcpListener {
+  readonly path: string;
+  readonly open: OpenTransport;
+  /** True while nobody is connected. */
+  readonly isAlone: boolean;
+  close(): Promise<void>;
+}
+
+/**
+ * Listens for the far end of a line, which is one connection at a time: the newest. A box that lost its power comes again while its old
+ * connection still looks alive for half a minute.
+ * @throws Error of the system if the port can't be had.
+ */
+export async function listenTcp(address: TcpAddress): Promise<TcpListener> {
+  const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveMs, pauseOnConnect: true });
+  server.listen({ host: addressesOf(address.host)[0], port: address.port, backlog });
+  await once(server, "listening");
+  // Port 0 is any free one.
+  const bound = server.address();
+  const port = typeof bound === "object" && bound !== null ? bound.port : address.port;
+  return new ListeningTcp(server, tcpPath({ ...address, port }));
+}
+
+class ListeningTcp implements TcpListener {
+  readonly path: string;
+  readonly #server: Server;
+  /** The connection that was not taken yet. */
+  #waiting: Socket | undefined;
+  #taken: TcpConnection | undefined;
+  #take: ((socket: Socket) => void) | undefined;
+
+  constructor(server: Server, path: string) {
+    this.#server = server;
+    this.path = path;
+    server.on("connection", (socket) => this.#came(socket));
+    // A failure to accept one, as when the process has no descriptor left: the next one may be accepted.
+    server.on("error", () => {});
+  }
+
+  get isAlone(): boolean {
+    return this.#take !== undefined;
+  }
+
+  readonly open: OpenTransport = async (handler) => {
+    const socket = await this.#next();
+    this.#taken = new TcpConnection(socket, this.path, handler);
+    return this.#taken;
+  };
+
+  close(): Promise<void> {
+    this.#waiting?.destroy();
+    return new Promise((resolve) => this.#server.close(() => resolve()));
+  }
+
+  #next(): Promise<Socket> {
+    const socket = this.#waiting;
+    this.#waiting = undefined;
+    if (socket?.destroyed === false) return Promise.resolve(socket);
+    return new Promise((resolve) => {
+      this.#take = resolve;
+    });
+  }
+
+  #came(socket: Socket): void {
+    // A connection that ends before it is taken, or while it is.
+    socket.on("error", () => {});
+    const take = this.#take;
+    this.#take = undefined;
+    if (take !== undefined) {
+      take(socket);
+      return;
+    }
+    this.#waiting?.destroy();
+    this.#waiting = socket;
+    this.#taken?.replaced();
+  }
+}
+
+class TcpConnection implements Connection {
+  readonly device: string;
+  readonly #socket: Socket;
+  readonly #handler: ConnectionHandler;
+  /** Begins the reading, once the opener knows of the connection and has memory for its bytes. */
+  readonly #start: NodeJS.Immediate;
+  #hasBegun = false;
+  #open = true;
+  #isWriting = false;
+  /** Why the connection is lost. */
+  #lostWhy: string | undefined;
+  #closed: Promise<void> | undefined;
+  wroteBytes = 0;
+
+  constructor(socket: Socket, path: string, handler: ConnectionHandler) {
+    this.#socket = socket;
+    this.device = path;
+    this.#handler = handler;
+    socket.pause();
+    socket.on("data", (bytes) => give(bytes, () => (this.#open ? this.#handler : undefined)));
+    socket.on("error", (error) => {
+      this.#lose(whyLost(error));
+    });
+    socket.on("end", () => this.#lose("the far end closed the connection"));
+    socket.on("close", () => this.#lose("the connection was closed"));
+    this.#start = setImmediate(() => this.#begin());
+  }
+
+  /**
+   * The system doesn't say how much of a write it has taken, so all of it counts as written from the beginning: a connection that is cut
+   * then leaves an outcome unknown, and never called unsent.
+   */
+  write(pieces: readonly Buffer[]): void {
+    const socket = this.#socket;
+    this.#isWriting = true;
+    this.wroteBytes = 0;
+    socket.cork();
+    for (const piece of pieces) {
+      this.wroteBytes += piece.length;
+      if (piece !== pieces.at(-1)) socket.write(piece);
+      else socket.write(piece, (error) => (error === undefined || error === null ? this.#wrote() : undefined));
+    }
+    socket.uncork();
+  }
+
+  /** Another connection takes the place of this one. */
+  replaced(): void {
+    this.#lose("a newer connection took its place");
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  /** Ends after what was written, unless the far end doesn't take it; what is lost or half written is cut. */
+  async #close(): Promise<void> {
+    const isWhole = this.#open && !this.#isWriting;
+    this.#open = false;
+    clearImmediate(this.#start);
+    const socket = this.#socket;
+    if (isWhole && !socket.destroyed) {
+      const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+      socket.end();
+      // What comes now is read, and dropped: bytes left unread would make the system cut the connection, and what was written with it.
+      socket.resume();
+      await within(closeMs, closed);
+    }
+    socket.destroy();
+  }
+
+  #begin(): void {
+    this.#hasBegun = true;
+    if (this.#lostWhy === undefined) this.#socket.resume();
+    else this.#lose(this.#lostWhy);
+  }
+
+  #wrote(): void {
+    this.#isWriting = false;
+    if (this.#open) this.#handler.onWritten();
+  }
+
+  /** A loss before the opener knows of the connection is told once it does. */
+  #lose(reason: string): void {
+    this.#lostWhy ??= reason;
+    if (!this.#open || !this.#hasBegun) return;
+    this.#open = false;
+    this.#handler.onClosed(this.#lostWhy);
+  }
+}
+
+/** Why a connection was lost, in words. */
+function whyLost(error: Error): string {
+  const code = codeOf(error);
+  if (code === "ECONNRESET" || code === "EPIPE") return "the connection was cut";
+  if (code === "ETIMEDOUT") return "the far end answers no more";
+  return `the connection failed: ${connectionFailure(error) ?? messageOf(error)}`;
+}
