@@ -13,6 +13,7 @@ import { journalCommand } from "./journal.ts";
 import { logsCommand } from "./logs.ts";
 import { openApiCommand } from "./openapi.ts";
 import { portsCommand } from "./ports.ts";
+import { rehearseCommand } from "./rehearse.ts";
 import { replayCommand } from "./replay.ts";
 import { serveCommand } from "./serve.ts";
 import { supportCommand } from "./support.ts";
@@ -22,6 +23,7 @@ import { tapCommand } from "./tap.ts";
 export const commands: readonly Command[] = [
   serveCommand,
   emulateCommand,
+  rehearseCommand,
   gatewayCommand,
   callCommand,
   logsCommand,

@@ -259,7 +259,7 @@ function outcomeNamesOf(service: ContractName): readonly EmulatedOutcome["name"]
 }
 
 /** `slow:3` is in progress for three checks. */
-function readOutcome(service: ContractName, text: string): EmulatedOutcome | undefined {
+export function readOutcome(service: ContractName, text: string): EmulatedOutcome | undefined {
   const [, checks] = /^slow:([1-9]\d?)$/.exec(text) ?? [];
   if (checks !== undefined) return { name: "slow", checks: Number(checks) };
   const name = outcomeNames[service].find((each) => each === text);

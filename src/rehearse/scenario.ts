@@ -61,6 +61,8 @@ export interface Ask {
   readonly trouble?: Trouble;
   /** The till is run twice at the same moment. */
   readonly twice?: true;
+  /** The route that the till must have called for the scenario to be seen, beside the deed's own. */
+  readonly seenBy?: string;
   /** The words that are true at the end; without any, only a false one is wrong. */
   readonly ends?: readonly Word[];
 }
@@ -72,4 +74,6 @@ export interface Scenario extends Case {
   readonly faultStatus?: 200;
 }
 
-export const asksOf = ({ steps }: Scenario): readonly Ask[] => steps.filter((step) => typeof step !== "number");
+/** The services that a scenario needs. */
+export const servicesOf = ({ steps }: Scenario): readonly ContractName[] =>
+  steps.flatMap((step) => (typeof step === "number" ? [] : [deeds[step.deed].contract]));

@@ -171,7 +171,7 @@ export const scenarios: readonly Scenario[] = [
       "States and transitions",
       "/abort, operation already approved: APPROVED; response may carry final transaction data.",
     ),
-    steps: [sale({ kind: "outcome", outcome: "abort-too-late" }, "approved")],
+    steps: [{ ...sale({ kind: "outcome", outcome: "abort-too-late" }, "approved"), seenBy: "/abort" }],
   },
   {
     name: "fault-status-200",

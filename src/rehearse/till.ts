@@ -1,13 +1,13 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { isWord, type Word } from "./scenario.ts";
+import { type Deed, isWord, type Word } from "./scenario.ts";
 
 /** The till that is rehearsed, as a command: run through the shell once for each deed. */
 
 /** What a deed is to be done with. */
 export interface Order {
-  readonly do: string;
+  readonly do: Deed;
   readonly key: string;
   /** Minor units, in digits. */
   readonly amount: string;
@@ -45,6 +45,9 @@ const shellFailures: ReadonlySet<number> = new Set([126, 127]);
 /** Marks every process of a run, so that one that left its process group is found. */
 const markVariable = "POSLINE_REHEARSAL_RUN";
 
+/** A command that isn't told what to do can only sell. */
+const canDo = (command: string, deed: Deed) => deed === "sale" || command.includes("{do}");
+
 /** The command with a deed's values in place of `{do}`, `{key}`, `{amount}` and `{of}`: none has a character that a shell reads. */
 export function commandFor(command: string, order: Order): string {
   const values: Readonly<Record<string, string>> = { ...order };
@@ -62,6 +65,7 @@ export interface RunOptions {
 
 /** Runs the till once. `ended` rejects with TillError. */
 export function runTill({ command, order, env, exitWords, patienceMs }: RunOptions): TillRun {
+  if (!canDo(command, order.do)) return cannot;
   const mark = randomUUID();
   const shellCommand = commandFor(command, order);
   const child = spawn("sh", ["-c", shellCommand], {
@@ -118,6 +122,11 @@ export function runTill({ command, order, env, exitWords, patienceMs }: RunOptio
     },
   };
 }
+
+const cannot: TillRun = {
+  ended: Promise.resolve({ word: "unsupported", text: "unsupported (its command has no {do})", hasEnded: true }),
+  kill: () => {},
+};
 
 function endOf(
   printed: string,

@@ -26,8 +26,8 @@ export interface AskResult {
   readonly amount: bigint;
   readonly said: readonly Said[];
   readonly began: readonly Began[];
-  /** False if what was to go wrong never came to. */
-  readonly troubleCame: boolean;
+  /** Why what was to go wrong never came to; undefined if it did. */
+  readonly unseen: string | undefined;
 }
 
 export interface ScenarioVerdict {
@@ -50,17 +50,13 @@ export function judge(scenario: Scenario, results: readonly AskResult[]): Scenar
   }
   const unsupported = results.find(({ said }) => said.some(({ word }) => word === "unsupported"));
   if (unsupported !== undefined) {
-    return { verdict: "not seen", why: `The till says that it can't do ${unsupported.ask.deed}` };
+    return { verdict: "not seen", why: `The till can't do ${unsupported.ask.deed}: it says unsupported` };
   }
   for (const result of results) {
     const why = otherEnd(result);
     if (why !== undefined) return { verdict: "broken", why };
   }
-  const untroubled = results.find(({ troubleCame }) => !troubleCame);
-  if (untroubled !== undefined) {
-    const [route] = deeds[untroubled.ask.deed].routes;
-    return { verdict: "not seen", why: `No ${route} came to the terminal, so nothing went wrong with it` };
-  }
+  for (const { unseen } of results) if (unseen !== undefined) return { verdict: "not seen", why: unseen };
   return { verdict: "held", why: `${scenario.title}: ${results.map(toldText).join("; ")}` };
 }
 

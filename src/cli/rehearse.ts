@@ -1,0 +1,217 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { type ContractName, contractNames } from "../core/call.ts";
+import { messageOf } from "../core/error-code.ts";
+import { isObject } from "../core/json-object.ts";
+import { JsonError, parseJson } from "../core/json-syntax.ts";
+import { nearest } from "../core/nearest.ts";
+import { version } from "../core/version.ts";
+import { countOf, countsText, type Judged, type Judgement } from "../judge/judgement.ts";
+import { junitOf } from "../judge/junit.ts";
+import { reportOf } from "../judge/report.ts";
+import { Table } from "../judge/table.ts";
+import { rehearse } from "../rehearse/rehearsal.ts";
+import { isWord, type Scenario, servicesOf, type Word, words } from "../rehearse/scenario.ts";
+import { scenarios } from "../rehearse/scenarios.ts";
+import { endPlays } from "../rehearse/stand.ts";
+import { type ExitWords, runTill, TillError } from "../rehearse/till.ts";
+import { defineCommand, inQuotes } from "./command.ts";
+import { exitCodes, UsageError } from "./exit.ts";
+
+/** `posline rehearse`: judges a till by what the terminal did. */
+
+export interface RehearseArguments {
+  readonly till?: string | undefined;
+  readonly services?: readonly ContractName[] | undefined;
+  readonly scenario?: readonly string[] | undefined;
+  readonly seed?: number | undefined;
+  readonly minutes?: number | undefined;
+  readonly jobs?: number | undefined;
+  readonly words?: string | undefined;
+  readonly junit?: string | undefined;
+  readonly report?: string | undefined;
+  readonly list?: boolean | undefined;
+}
+
+/** A till that asks until it knows needs two minutes if the terminal never had the sale. */
+const patienceMs = 180_000;
+
+/** Most of the time is waiting; each is a posline and a till. */
+const jobsMax = 16;
+
+/**
+ * Rehearses.
+ * @returns the exit code: 0 if all held, 1 if one is broken, 75 if none is and not all were seen, 69 if the till is none.
+ */
+export async function runRehearse(args: RehearseArguments): Promise<number> {
+  const chosen = chosenScenarios(args);
+  if (args.list === true) {
+    const width = Math.max(...chosen.map(({ name }) => name.length));
+    process.stdout.write(chosen.map(({ name, title }) => `${name.padEnd(width)}  ${title}\n`).join(""));
+    return exitCodes.ok;
+  }
+  const { till: command, seed = 1, jobs = Math.min(jobsMax, 2 * availableParallelism()), minutes = 60 } = args;
+  if (command === undefined || command.trim() === "") {
+    throw new UsageError(
+      `Cannot rehearse: no till is named: add --till 'COMMAND', such as --till 'python3 till.py {key} {amount}'`,
+    );
+  }
+  checkWhole("--seed", seed, 0, 0x7fff_ffff);
+  checkWhole("--jobs", jobs, 1, jobsMax);
+  checkWhole("--minutes", minutes, 1, 24 * 60);
+  const exitWords = args.words === undefined ? new Map<number, Word>() : readExitWords(args.words);
+  const began = new Date();
+  const end = () => {
+    endPlays();
+    process.exit(exitCodes.unavailable);
+  };
+  process.once("SIGINT", end).once("SIGTERM", end);
+  process.once("exit", endPlays);
+  const table = new Table(chosen);
+  let cases: readonly Judged[];
+  try {
+    cases = await rehearse({
+      scenarios: chosen,
+      till: (order, env) => runTill({ command, order, env, exitWords, patienceMs }),
+      program: [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)],
+      seed,
+      jobs,
+      limitMs: minutes * 60_000,
+      judged: (judged) => {
+        clearProgress();
+        process.stdout.write(table.row(judged));
+      },
+      progress: (over, running) => showProgress(over, running, chosen.length, began),
+    });
+  } catch (error) {
+    clearProgress();
+    if (!(error instanceof TillError)) throw error;
+    process.stderr.write(`Cannot rehearse ${inQuotes(command)}: ${error.message}\n`);
+    return exitCodes.unavailable;
+  } finally {
+    process.off("SIGINT", end).off("SIGTERM", end);
+  }
+  clearProgress();
+  process.stdout.write(`${countsText(cases)}\n`);
+  const setup = { seed: String(seed), world: "built in", scenarios: `${cases.length} of ${scenarios.length}` };
+  const judgement: Judgement = { subject: command, by: "posline rehearse", version, began, setup, cases };
+  if (args.junit !== undefined) write("--junit", args.junit, junitOf(judgement));
+  if (args.report !== undefined) write("--report", args.report, reportOf(judgement));
+  if (countOf(cases, "broken") > 0) return 1;
+  return countOf(cases, "held") === cases.length ? exitCodes.ok : exitCodes.unknown;
+}
+
+function chosenScenarios({ scenario: names, services }: RehearseArguments): readonly Scenario[] {
+  for (const name of names ?? []) {
+    if (scenarios.some((each) => each.name === name)) continue;
+    const all = scenarios.map((each) => each.name);
+    const meant = nearest(name, all);
+    const advice = meant === undefined ? "--list prints them" : `did you mean ${inQuotes(meant)}?`;
+    throw new UsageError(`Cannot rehearse: there is no scenario ${inQuotes(name)}: ${advice}`);
+  }
+  const asked = scenarios.filter((each) => names === undefined || names.includes(each.name));
+  const chosen = asked.filter(
+    (each) => services === undefined || servicesOf(each).every((service) => services.includes(service)),
+  );
+  if (chosen.length > 0) return chosen;
+  throw new UsageError("Cannot rehearse: none of these scenarios is of these services alone: name others");
+}
+
+function checkWhole(flag: string, value: number, min: number, max: number): void {
+  if (Number.isInteger(value) && value >= min && value <= max) return;
+  throw new UsageError(`Cannot rehearse: ${flag} is ${value}: use a whole number from ${min} to ${max}`);
+}
+
+/** Reads `{"0": "approved", "1": "declined"}`. */
+function readExitWords(file: string): ExitWords {
+  const refuse = (state: string) => {
+    throw new UsageError(
+      `Cannot read ${file}: ${state}: write it as {"0": "approved", "1": "declined"}, with ${words.join(", ")}`,
+    );
+  };
+  let value: unknown;
+  try {
+    value = parseJson(readFileSync(file, "utf8"));
+  } catch (error) {
+    return refuse(error instanceof JsonError ? error.message : messageOf(error));
+  }
+  if (!isObject(value)) return refuse("it is no JSON object");
+  return new Map(
+    Object.entries(value).map(([code, word]) => {
+      if (!/^\d{1,3}$/.test(code) || Number(code) > 255) return refuse(`${inQuotes(code)} is no exit code`);
+      if (typeof word !== "string" || !isWord(word)) return refuse(`${inQuotes(String(word))} is no word of a till`);
+      return [Number(code), word];
+    }),
+  );
+}
+
+function write(flag: string, file: string, text: string): void {
+  try {
+    writeFileSync(file, text);
+  } catch (error) {
+    throw new UsageError(`Cannot write ${flag} ${file}: ${messageOf(error)}: name a file in a folder that can be written`);
+  }
+}
+
+/** On a terminal alone: what is over, and about how long the rest takes. */
+function showProgress(over: number, running: number, of: number, began: Date): void {
+  if (!process.stderr.isTTY) return;
+  const perMs = over === 0 ? undefined : (Date.now() - began.getTime()) / over;
+  const left = perMs === undefined ? "" : `, about ${Math.ceil((perMs * (of - over)) / 1_000)} s left`;
+  process.stderr.write(`\r\x1b[K${over} of ${of}, ${running} running${left}`);
+}
+
+function clearProgress(): void {
+  if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
+}
+
+export const rehearseCommand = defineCommand({
+  name: "rehearse",
+  describe: "Judge a till: play a shop in which things go wrong, and compare its words with what the terminal did",
+  flags: {
+    till: {
+      type: "string",
+      example: "'python3 till.py {key} {amount} $POSLINE_BANK_URL'",
+      describe:
+        "The till, run through the shell once for each operation, with {do}, {key}, {amount} (minor units) and {of} replaced. " +
+        "Its last line on standard output is its word",
+    },
+    services: {
+      type: "string",
+      repeatable: true,
+      example: "bank",
+      choices: contractNames,
+      describe: "Play only scenarios of this service; may be repeated (default: all three)",
+    },
+    scenario: {
+      type: "string",
+      repeatable: true,
+      example: "no-answer-carried-out",
+      describe: "Play only this scenario; may be repeated (default: all)",
+    },
+    list: { type: "boolean", describe: "Print the scenarios, and play none" },
+    seed: { type: "whole", example: "7", describe: "Draws the amounts: the same seed, the same amounts (default 1)" },
+    jobs: { type: "whole", example: "4", describe: "Scenarios played at a time (default: two for each processor)" },
+    minutes: { type: "whole", example: "5", describe: "Begin no scenario after so many minutes (default 60)" },
+    words: {
+      type: "string",
+      example: "words.json",
+      describe: 'Take the word from the exit code, by this file: {"0": "approved", "1": "declined"}',
+    },
+    junit: { type: "string", example: "rehearsal.xml", describe: "Write the verdicts to this file as JUnit XML" },
+    report: {
+      type: "string",
+      example: "rehearsal.html",
+      describe: "Write the verdicts and time lines to this file as one HTML page",
+    },
+  },
+  epilogue:
+    `A till's words: ${words.join(", ")}. {do} is sale, refund, receipt, return, cash-in, qr or qr-refund. The environment has ` +
+    "POSLINE_BANK_URL, POSLINE_FISCAL_URL, POSLINE_QR_URL and POSLINE_MERCHANT_ID. " +
+    "Exit codes: 0 all held, 1 one is broken, 75 none is broken and not all were seen, 69 the till can't be run.",
+  examples: [
+    ["rehearse --till 'python3 till.py {key} {amount} $POSLINE_BANK_URL' --services bank", "A till that sells by card"],
+    ["rehearse --till './till {do} {key} {amount} {of}' --report rehearsal.html", "One that does everything"],
+  ],
+  run: (args: RehearseArguments) => runRehearse(args),
+});

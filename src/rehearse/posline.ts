@@ -1,0 +1,193 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { type ContractName, contractNames } from "../core/call.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
+
+/** The posline of a rehearsal: a process of its own, so that it can be killed as a box loses its power, with a journal that stays. */
+
+export interface PoslineOptions {
+  /** For its configuration and its journal. */
+  readonly folder: string;
+  /** The program that is running: what is rehearsed is what ships. */
+  readonly program: readonly string[];
+  /** The path of its line. */
+  readonly line: string;
+  readonly merchantId: string;
+  readonly faultStatus: 200 | undefined;
+  /** Told of each exchange, each change of its line, and of its own end. */
+  readonly saw: (text: string) => void;
+}
+
+/** Milliseconds that posline waits for an answer in a rehearsal, so that a late one can be waited for. */
+export const replyTimeoutMs = 4_000;
+
+/** Milliseconds for which a call waits for its turn, so that a till meets the refusal. */
+const queueWaitMs = 1_500;
+
+/** Milliseconds until posline must be there. */
+const startMsMax = 30_000;
+
+export class PoslineError extends Error {
+  override readonly name = "PoslineError";
+}
+
+export class Posline {
+  readonly #options: PoslineOptions;
+  readonly #file: string;
+  #ports: Readonly<Record<ContractName, number>> = { fiscal: 0, bank: 0, qr: 0 };
+  #child: ChildProcess | undefined;
+  #ended: Promise<void> = Promise.resolve();
+  #isLineIdle = false;
+  #isHeldUp = false;
+  #wake = () => {};
+  #complaint = "";
+
+  constructor(options: PoslineOptions) {
+    const { folder, line, merchantId, faultStatus } = options;
+    this.#options = options;
+    this.#file = join(folder, "posline.json");
+    const merchantIdFile = join(folder, "merchant-id");
+    writeFileSync(merchantIdFile, merchantId, { mode: 0o600 });
+    const service = { line: "till", replyTimeoutMs, ...(faultStatus !== undefined && { faultStatus }) };
+    writeFileSync(
+      this.#file,
+      JSON.stringify({
+        lines: { till: { path: line, queueWaitMs } },
+        services: { fiscal: { ...service, merchantIdFile }, bank: service, qr: service },
+        journal: { folder },
+      }),
+    );
+  }
+
+  /** Where its services listen: the same after each start. */
+  get ports(): Readonly<Record<ContractName, number>> {
+    return this.#ports;
+  }
+
+  /** True if a call was held up or refused since the last look, because the line was out. */
+  wasHeldUp(): boolean {
+    const was = this.#isHeldUp;
+    this.#isHeldUp = false;
+    return was;
+  }
+
+  /** Starts it, and waits until its services listen. */
+  async start(): Promise<void> {
+    const [command = process.execPath, ...args] = this.#options.program;
+    const ports = contractNames.map((name) => [`POSLINE_${name.toUpperCase()}_PORT`, String(this.#ports[name])]);
+    const child = spawn(command, [...args, "serve", "--config", this.#file, "--log-format", "json"], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { PATH: process.env["PATH"] ?? "", ...Object.fromEntries(ports) },
+    });
+    this.#child = child;
+    this.#isLineIdle = false;
+    this.#complaint = "";
+    let hasEnded = false;
+    this.#ended = new Promise((resolve) => {
+      const over = () => {
+        hasEnded = true;
+        if (this.#child === child) this.#child = undefined;
+        this.#wake();
+        resolve();
+      };
+      child.once("exit", over);
+      child.once("error", over);
+    });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      this.#complaint = (this.#complaint + text).slice(-2_048);
+    });
+    const found = new Map<string, number>();
+    createInterface({ input: child.stdout }).on("line", (text) => {
+      const line = parsed(text);
+      if (line["msg"] === "listening") found.set(String(line["service"]), Number(line["port"]));
+      this.#take(line);
+      this.#wake();
+    });
+    await this.#until(
+      () => contractNames.every((name) => found.has(name)),
+      () => hasEnded,
+    );
+    const portOf = (name: ContractName) => found.get(name) ?? 0;
+    this.#ports = { fiscal: portOf("fiscal"), bank: portOf("bank"), qr: portOf("qr") };
+  }
+
+  /** Waits until its line is ready. */
+  async ready(): Promise<void> {
+    await this.#until(
+      () => this.#isLineIdle,
+      () => this.#child === undefined,
+    );
+  }
+
+  /** kill -9, and a new start. */
+  async kill(): Promise<void> {
+    this.#options.saw("posline is killed");
+    this.#child?.kill("SIGKILL");
+    await this.#ended;
+    await this.start();
+    this.#options.saw("posline is there again");
+  }
+
+  /** Ends it as systemd does: what is on the line comes to its end. */
+  async stop(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    child.kill("SIGTERM");
+    const limit = setTimeout(() => child.kill("SIGKILL"), 2 * replyTimeoutMs);
+    await this.#ended;
+    clearTimeout(limit);
+  }
+
+  /** Ends it at once: the rehearsal is over. */
+  end(): void {
+    this.#child?.kill("SIGKILL");
+  }
+
+  async #until(holds: () => boolean, isOver: () => boolean): Promise<void> {
+    let isLate = false;
+    const limit = setTimeout(() => {
+      isLate = true;
+      this.#wake();
+    }, startMsMax);
+    try {
+      while (!holds()) {
+        if (isOver() || isLate) {
+          const state = isLate ? `it is not ready after ${startMsMax / 1_000} s` : "it ended";
+          throw new PoslineError(`Cannot start posline for the rehearsal: ${state}: ${this.#complaint.trim()}`);
+        }
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+    } finally {
+      clearTimeout(limit);
+    }
+  }
+
+  #take(line: JsonObject): void {
+    const { msg, level } = line;
+    if (msg === "line") {
+      this.#isLineIdle = line["state"] === "idle";
+      this.#options.saw(`the line is ${String(line["state"])}: ${String(line["reason"])}`);
+    } else if (msg === "exchange") {
+      const { route, key, httpStatus, outcome, result, reason, queueMs } = line;
+      if (key === undefined) return;
+      this.#isHeldUp ||= outcome === "not-sent" || Number(queueMs) > 100;
+      const more = [outcome, result, reason].filter((each) => each !== undefined).join(", ");
+      this.#options.saw(`answers ${String(route)} ${String(key)} with ${String(httpStatus)}: ${more}`);
+    } else if (level === "warn" || level === "error") {
+      this.#options.saw(String(msg));
+    }
+  }
+}
+
+function parsed(text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}

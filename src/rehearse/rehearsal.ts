@@ -1,0 +1,94 @@
+import { uniformInt } from "pure-rand/distribution/uniformInt";
+import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
+import { nowMs } from "../core/clock.ts";
+import type { Judged } from "../judge/judgement.ts";
+import type { AmountName, Scenario } from "./scenario.ts";
+import { play, type Till } from "./stand.ts";
+import { TillError } from "./till.ts";
+import { judge } from "./verdict.ts";
+
+/** A rehearsal: scenarios played and judged, several at a time. */
+
+export interface RehearsalOptions {
+  readonly scenarios: readonly Scenario[];
+  readonly till: Till;
+  /** The program that posline is run by. */
+  readonly program: readonly string[];
+  /** Draws the amounts. */
+  readonly seed: number;
+  /** Scenarios that are played at a time. */
+  readonly jobs: number;
+  /** Milliseconds after which none begins any more. */
+  readonly limitMs: number;
+  readonly judged: (judged: Judged) => void;
+  /** Told whenever one begins or ends: how many are over, and how many go on. */
+  readonly progress?: (over: number, running: number) => void;
+}
+
+/**
+ * Plays them.
+ * @returns what came of each, in the order of the scenarios.
+ * @throws TillError if the command is no till's, which the first scenario finds out.
+ */
+export async function rehearse(options: RehearsalOptions): Promise<readonly Judged[]> {
+  const { scenarios, jobs, limitMs, judged, progress = () => {} } = options;
+  const untilMs = nowMs() + limitMs;
+  const keys = Date.now().toString(36);
+  const results = new Map<string, Judged>();
+  const waiting = [...scenarios.entries()];
+  let running = 0;
+  const next = async () => {
+    const entry = waiting.shift();
+    if (entry === undefined) return;
+    const [index, scenario] = entry;
+    running++;
+    progress(results.size, running);
+    const result =
+      nowMs() < untilMs ? await played(scenario, `${keys}-${index}`, options) : unplayed(scenario, "No time was left for it");
+    running--;
+    results.set(scenario.name, result);
+    judged(result);
+    progress(results.size, running);
+  };
+  // Alone: what is no till at all is found before anything else is tried.
+  await next();
+  const worker = async () => {
+    while (waiting.length > 0) await next();
+  };
+  await Promise.all(Array.from({ length: jobs }, worker));
+  return scenarios.flatMap(({ name }) => results.get(name) ?? []);
+}
+
+async function played(scenario: Scenario, keys: string, { till, program, seed }: RehearsalOptions): Promise<Judged> {
+  const began = nowMs();
+  try {
+    const amounts = amountsOf(seed, scenario);
+    const { results, moments, tookMs } = await play({ scenario, till, program, keys, amounts });
+    return { ...caseOf(scenario), ...judge(scenario, results), tookMs, moments };
+  } catch (error) {
+    if (error instanceof TillError) throw error;
+    const why = `The rehearsal itself failed: ${error instanceof Error ? error.message : String(error)}`;
+    return { ...unplayed(scenario, why), tookMs: nowMs() - began };
+  }
+}
+
+const caseOf = ({ name, title, rule, listed }: Scenario) => ({ name, title, rule, ...(listed !== undefined && { listed }) });
+
+const unplayed = (scenario: Scenario, why: string): Judged => ({
+  ...caseOf(scenario),
+  verdict: "not seen",
+  why,
+  tookMs: 0,
+  moments: [],
+});
+
+/** The first integer that a JavaScript number hasn't got. */
+const beyondNumbers = 9_007_199_254_740_993n;
+
+/** A scenario's amounts, the same for the same seed, whichever others are played. */
+function amountsOf(seed: number, { name }: Scenario): Readonly<Record<AmountName, bigint>> {
+  const random = xoroshiro128plus([...name].reduce((sum, each) => (Math.imul(sum, 31) + each.charCodeAt(0)) | 0, seed));
+  // Of two digits behind the point at least one isn't 0, so that a float shows.
+  const draw = (from: number) => BigInt(from + uniformInt(random, 0, 40_000) * 2 + 1);
+  return { first: draw(101), second: draw(100_101), huge: beyondNumbers + 2n * BigInt(uniformInt(random, 0, 1_000)) };
+}
