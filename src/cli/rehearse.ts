@@ -27,14 +27,16 @@ export interface RehearseArguments {
   readonly seed?: number | undefined;
   readonly minutes?: number | undefined;
   readonly jobs?: number | undefined;
+  readonly origin?: readonly string[] | undefined;
+  readonly patience?: number | undefined;
   readonly words?: string | undefined;
   readonly junit?: string | undefined;
   readonly report?: string | undefined;
   readonly list?: boolean | undefined;
 }
 
-/** A till that asks until it knows needs two minutes if the terminal never had the sale. */
-const patienceMs = 180_000;
+/** A till that asks until it knows needs a minute if the terminal never had the sale, and its own pauses. */
+const patienceSeconds = 180;
 
 /** Most of the time is waiting; each is a posline and a till. */
 const jobsMax = 16;
@@ -50,7 +52,14 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
     process.stdout.write(chosen.map(({ name, title }) => `${name.padEnd(width)}  ${title}\n`).join(""));
     return exitCodes.ok;
   }
-  const { till: command, seed = 1, jobs = Math.min(jobsMax, 2 * availableParallelism()), minutes = 60 } = args;
+  const {
+    till: command,
+    seed = 1,
+    jobs = Math.min(jobsMax, 2 * availableParallelism()),
+    minutes = 60,
+    patience = patienceSeconds,
+    origin = [],
+  } = args;
   if (command === undefined || command.trim() === "") {
     throw new UsageError(
       `Cannot rehearse: no till is named: add --till 'COMMAND', such as --till 'python3 till.py {key} {amount}'`,
@@ -59,6 +68,7 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
   checkWhole("--seed", seed, 0, 0x7fff_ffff);
   checkWhole("--jobs", jobs, 1, jobsMax);
   checkWhole("--minutes", minutes, 1, 24 * 60);
+  checkWhole("--patience", patience, 1, 3_600);
   const exitWords = args.words === undefined ? new Map<number, Word>() : readExitWords(args.words);
   const began = new Date();
   const end = () => {
@@ -72,8 +82,9 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
   try {
     cases = await rehearse({
       scenarios: chosen,
-      till: (order, env) => runTill({ command, order, env, exitWords, patienceMs }),
+      till: (order, env) => runTill({ command, order, env, exitWords, patienceMs: patience * 1_000 }),
       program: [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)],
+      origins: origin,
       seed,
       jobs,
       limitMs: minutes * 60_000,
@@ -193,6 +204,13 @@ export const rehearseCommand = defineCommand({
     seed: { type: "whole", example: "7", describe: "Draws the amounts: the same seed, the same amounts (default 1)" },
     jobs: { type: "whole", example: "4", describe: "Scenarios played at a time (default: two for each processor)" },
     minutes: { type: "whole", example: "5", describe: "Begin no scenario after so many minutes (default 60)" },
+    patience: { type: "whole", example: "60", describe: "Seconds that the till may take for one operation (default 180)" },
+    origin: {
+      type: "string",
+      repeatable: true,
+      example: "http://localhost:3000",
+      describe: "Let pages of this origin call posline; may be repeated",
+    },
     words: {
       type: "string",
       example: "words.json",
@@ -207,7 +225,8 @@ export const rehearseCommand = defineCommand({
   },
   epilogue:
     `A till's words: ${words.join(", ")}. {do} is sale, refund, receipt, return, cash-in, qr or qr-refund. The environment has ` +
-    "POSLINE_BANK_URL, POSLINE_FISCAL_URL, POSLINE_QR_URL and POSLINE_MERCHANT_ID. " +
+    "POSLINE_BANK_URL, POSLINE_FISCAL_URL, POSLINE_QR_URL, POSLINE_MERCHANT_ID, and for a receipt of a given article " +
+    "POSLINE_ITEM and POSLINE_QUANTITY (thousandths). " +
     "Exit codes: 0 all held, 1 one is broken, 75 none is broken and not all were seen, 69 the till can't be run.",
   examples: [
     ["rehearse --till 'python3 till.py {key} {amount} $POSLINE_BANK_URL' --services bank", "A till that sells by card"],

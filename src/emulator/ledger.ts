@@ -18,4 +18,6 @@ export interface LedgerEntry {
    * which is closed without its paper.
    */
   readonly end: string;
+  /** Of a receipt: what its lines name, with the quantities in thousandths; undefined for one that the till left out. */
+  readonly articles?: readonly { readonly name: string | undefined; readonly quantity: bigint | undefined }[];
 }

@@ -16,6 +16,8 @@ export interface PoslineOptions {
   readonly line: string;
   readonly merchantId: string;
   readonly faultStatus: 200 | undefined;
+  /** Origins of pages that may call it. */
+  readonly origins: readonly string[];
   /** Told of each exchange, each change of its line, and of its own end. */
   readonly saw: (text: string) => void;
 }
@@ -45,12 +47,12 @@ export class Posline {
   #complaint = "";
 
   constructor(options: PoslineOptions) {
-    const { folder, line, merchantId, faultStatus } = options;
+    const { folder, line, merchantId, faultStatus, origins } = options;
     this.#options = options;
     this.#file = join(folder, "posline.json");
     const merchantIdFile = join(folder, "merchant-id");
     writeFileSync(merchantIdFile, merchantId, { mode: 0o600 });
-    const service = { line: "till", replyTimeoutMs, ...(faultStatus !== undefined && { faultStatus }) };
+    const service = { line: "till", replyTimeoutMs, allowOrigins: origins, ...(faultStatus !== undefined && { faultStatus }) };
     writeFileSync(
       this.#file,
       JSON.stringify({

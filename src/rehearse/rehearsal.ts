@@ -14,6 +14,8 @@ export interface RehearsalOptions {
   readonly till: Till;
   /** The program that posline is run by. */
   readonly program: readonly string[];
+  /** Origins of pages that may call posline. */
+  readonly origins: readonly string[];
   /** Draws the amounts. */
   readonly seed: number;
   /** Scenarios that are played at a time. */
@@ -59,11 +61,11 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Judg
   return scenarios.flatMap(({ name }) => results.get(name) ?? []);
 }
 
-async function played(scenario: Scenario, keys: string, { till, program, seed }: RehearsalOptions): Promise<Judged> {
+async function played(scenario: Scenario, keys: string, { till, program, origins, seed }: RehearsalOptions): Promise<Judged> {
   const began = nowMs();
   try {
     const amounts = amountsOf(seed, scenario);
-    const { results, moments, tookMs } = await play({ scenario, till, program, keys, amounts });
+    const { results, moments, tookMs } = await play({ scenario, till, program, origins, keys, amounts });
     return { ...caseOf(scenario), ...judge(scenario, results), tookMs, moments };
   } catch (error) {
     if (error instanceof TillError) throw error;

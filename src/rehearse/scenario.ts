@@ -49,6 +49,13 @@ export type Trouble =
 /** The amount of a deed: one of two that the seed draws, or one beyond 2^53. */
 export type AmountName = "first" | "second" | "huge";
 
+/** An article on a receipt. */
+export interface Article {
+  readonly name: string;
+  /** In thousandths. */
+  readonly quantity: bigint;
+}
+
 /** A deed that the till is asked for. */
 export interface Ask {
   readonly deed: Deed;
@@ -59,6 +66,10 @@ export interface Ask {
   /** The letter of the deed that it gives back, or that it is the receipt of. */
   readonly of?: string;
   readonly trouble?: Trouble;
+  /** The route whose next request the trouble hits, if it isn't the deed's own. */
+  readonly at?: string;
+  /** The article that the till is to sell, by its environment. */
+  readonly article?: Article;
   /** The till is run twice at the same moment. */
   readonly twice?: true;
   /** The route that the till must have called for the scenario to be seen, beside the deed's own. */

@@ -222,7 +222,7 @@ export const scenarios: readonly Scenario[] = [
     name: "receipt-exact",
     title: "A receipt beyond 2^53, for 0.001 of an article with four-byte letters",
     rule: fiscal("Authentication", "sign = Base64 of ... the string (data parameter exactly as sent, followed by merchantId)."),
-    steps: [{ deed: "receipt", key: "a", amount: "huge", ends: ["closed"] }],
+    steps: [{ deed: "receipt", key: "a", amount: "huge", article: { name: "𝕋𝕖𝕒 茶 🍵 Чай", quantity: 1n }, ends: ["closed"] }],
   },
   {
     name: "receipt-fails-after-payment",
@@ -263,11 +263,11 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: "qr-no-answer",
-    title: "A QR payment whose answer is lost",
+    title: "Paid by QR, and an answer to /check is lost",
     rule: qr(
       "Endpoints, flow rule 3",
       "On timeout or unknown result, query /check with the same pay_id and trans until final.",
     ),
-    steps: [{ deed: "qr", key: "a", trouble: { kind: "fault", fault: "no-answer" } }],
+    steps: [{ deed: "qr", key: "a", trouble: { kind: "fault", fault: "no-answer" }, at: "/check", ends: ["approved"] }],
   },
 ];

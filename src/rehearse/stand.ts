@@ -21,6 +21,8 @@ export interface StandOptions {
   readonly program: readonly string[];
   /** What its keys begin with: no other rehearsal has it. */
   readonly keys: string;
+  /** Origins of pages that may call posline. */
+  readonly origins: readonly string[];
   readonly amounts: Readonly<Record<AmountName, bigint>>;
 }
 
@@ -72,7 +74,7 @@ class Stand {
   }
 
   async play(): Promise<Played> {
-    const { scenario, program } = this.#options;
+    const { scenario, program, origins } = this.#options;
     const terminal = await Terminal.open({ saw: (text) => this.#note("terminal", text) });
     this.#terminal = terminal;
     const posline = new Posline({
@@ -81,6 +83,7 @@ class Stand {
       line: terminal.path,
       merchantId,
       faultStatus: scenario.faultStatus,
+      origins,
       saw: (text) => this.#note("bridge", text),
     });
     this.#posline = posline;
@@ -121,14 +124,14 @@ class Stand {
   }
 
   async #ask(ask: Ask, terminal: Terminal, posline: Posline) {
-    const { trouble, deed } = ask;
+    const { trouble } = ask;
     let killing: Promise<void> = Promise.resolve();
     const runs = Array.from({ length: ask.twice === true ? 2 : 1 }, () => this.#runOf(ask, posline));
     posline.wasHeldUp();
     const came =
       trouble === undefined
         ? () => true
-        : terminal.trouble(deed, trouble, () => {
+        : terminal.trouble(ask, trouble, () => {
             if (trouble.kind === "bridge-killed") killing = posline.kill();
             else for (const run of runs) run.killAndRepeat();
           });
@@ -141,11 +144,11 @@ class Stand {
   }
 
   /** Why the till never met what was to go wrong; undefined if it did. */
-  #unseen({ deed, trouble, seenBy }: Ask, came: boolean, wasHeldUp: boolean, terminal: Terminal): string | undefined {
+  #unseen({ deed, trouble, at, seenBy }: Ask, came: boolean, wasHeldUp: boolean, terminal: Terminal): string | undefined {
     if ((trouble?.kind === "cable" || trouble?.kind === "silence") && !wasHeldUp) {
       return "The till made no call while the line was out";
     }
-    if (!came) return `No ${deeds[deed].routes.join(" or ")} came to the terminal, so nothing went wrong with it`;
+    if (!came) return `No ${at ?? deeds[deed].routes.join(" or ")} came to the terminal, so nothing went wrong with it`;
     return seenBy === undefined || terminal.wasCalled(seenBy) ? undefined : `The till made no call of ${seenBy}`;
   }
 
@@ -167,7 +170,7 @@ class Stand {
     let run: TillRun | undefined;
     const begin = () => {
       this.#note("till", `is asked for a ${ask.deed} of ${amountText(this.#amountOf(ask))} with key ${order.key}`);
-      run = till(order, this.#environment(posline.ports));
+      run = till(order, { ...this.#environment(posline.ports), ...environmentOf(ask) });
       const own = run;
       this.#running.add(own);
       own.ended.then(({ word, text, hasEnded }) => {
@@ -212,5 +215,8 @@ class Stand {
     this.#moments.push({ atMs: nowMs() - this.#startMs, who, text });
   }
 }
+
+const environmentOf = ({ article }: Ask): Readonly<Record<string, string>> =>
+  article === undefined ? {} : { POSLINE_ITEM: article.name, POSLINE_QUANTITY: String(article.quantity) };
 
 const delay = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

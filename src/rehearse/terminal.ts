@@ -13,7 +13,7 @@ import type { LedgerEntry } from "../emulator/ledger.ts";
 import { lineEndpoint } from "../emulator/line-endpoint.ts";
 import { LineListener } from "../line/listener.ts";
 import { Cable } from "./cable.ts";
-import { type Deed, deeds, type Trouble } from "./scenario.ts";
+import { type Ask, deeds, type Trouble } from "./scenario.ts";
 import { amountText, type Began } from "./verdict.ts";
 
 /** The terminal of a rehearsal: the emulator at the end of a cable, with its ledger, and what goes wrong with it. */
@@ -73,8 +73,9 @@ export class Terminal {
    * @param killed Called when the deed's request has come, if somebody is to be killed then.
    * @returns whether it has come to that.
    */
-  trouble(deed: Deed, trouble: Trouble, killed: () => void): () => boolean {
-    const { contract, routes } = deeds[deed];
+  trouble({ deed, at }: Pick<Ask, "deed" | "at">, trouble: Trouble, killed: () => void): () => boolean {
+    const { contract } = deeds[deed];
+    const routes = at === undefined ? deeds[deed].routes : [at];
     let came = false;
     const onNext = (isLost: boolean, then: () => void = () => {}) => {
       const next = {

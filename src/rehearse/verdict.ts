@@ -56,6 +56,10 @@ export function judge(scenario: Scenario, results: readonly AskResult[]): Scenar
     const why = otherEnd(result);
     if (why !== undefined) return { verdict: "broken", why };
   }
+  for (const result of results) {
+    const told = articleTold(result);
+    if (told !== undefined) return told;
+  }
   for (const { unseen } of results) if (unseen !== undefined) return { verdict: "not seen", why: unseen };
   return { verdict: "held", why: `${scenario.title}: ${results.map(toldText).join("; ")}` };
 }
@@ -109,6 +113,19 @@ function otherEnd({ ask, amount, said, began }: AskResult): string | undefined {
   if (wrong === undefined) return undefined;
   const told = `The till said ${wrong.text} at ${secondsText(wrong.atMs)}`;
   return `${told}, of a ${ask.deed} of ${amountText(amount)} whose end could be known; the terminal ${has(began)}`;
+}
+
+/** What became of the article that the till was to sell. One of its own says nothing. */
+function articleTold({ ask: { article }, began }: AskResult): ScenarioVerdict | undefined {
+  if (article === undefined) return undefined;
+  const sold = began.flatMap(({ articles = [] }) => articles);
+  const named = sold.find(({ name }) => name === article.name);
+  if (named === undefined) return { verdict: "not seen", why: "The till sold another article than POSLINE_ITEM" };
+  if (named.quantity === article.quantity) return undefined;
+  return {
+    verdict: "broken",
+    why: `Asked for ${article.quantity} thousandths of the article, the till sold ${named.quantity}`,
+  };
 }
 
 const toldText = ({ ask, said, began }: AskResult) =>

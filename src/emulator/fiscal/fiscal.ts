@@ -40,9 +40,16 @@ class EmulatedFiscal implements EmulatedService {
   }
 
   ledger(): readonly LedgerEntry[] {
-    return [...this.#memory.register.all()].map(({ id, kind, extId: key, sum: amount, closed }) => {
+    return [...this.#memory.register.all()].map(({ id, kind, extId: key, sum: amount, closed, lines }) => {
       const end = closed === undefined ? "in progress" : closed.printTime === undefined ? "unprinted" : "closed";
-      return { id: String(id), route: `/${kind}`, key, amount, end };
+      return {
+        id: String(id),
+        route: `/${kind}`,
+        key,
+        amount,
+        end,
+        ...(lines !== undefined && { articles: lines.map(articleOf) }),
+      };
     });
   }
 
@@ -242,6 +249,11 @@ class EmulatedFiscal implements EmulatedService {
     const range = { ...(dateFrom !== undefined && { dateFrom }), ...(dateFor !== undefined && { dateFor }) };
     return success({ ...range, ...totalsFields(addToTotals(noTotals, documents)) });
   }
+}
+
+function articleOf({ itemName, itemQty }: JsonObject) {
+  const name = typeof itemName === "string" ? itemName : undefined;
+  return { name, quantity: typeof itemQty === "bigint" ? itemQty : undefined };
 }
 
 function success(fields: JsonObject): ServiceAnswer {

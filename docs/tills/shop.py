@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""A till that does everything: python3 shop.py DO KEY AMOUNT [OF], the amount in minor units.
+
+DO is sale, refund, receipt, return, cash-in, qr or qr-refund. OF is the key of what is given back, or of the sale that the
+receipt is for. The last line on standard output is how it ended. After a crash, run it again with the same arguments.
+"""
+import base64
+import hashlib
+import json
+import os
+import sys
+import time
+from http.client import HTTPConnection, HTTPException
+from urllib.parse import urlencode, urlsplit
+
+BANK = os.environ.get("POSLINE_BANK_URL", "http://localhost:8888")
+FISCAL = os.environ.get("POSLINE_FISCAL_URL", "http://localhost:8008")
+QR = os.environ.get("POSLINE_QR_URL", "http://localhost:8887")
+MERCHANT = os.environ.get("POSLINE_MERCHANT_ID", "MERCHANT-1")
+FOLDER = os.environ.get("TILL_FOLDER", "till-state")
+
+
+def end(code, text):
+    print(text, file=sys.stderr)
+    sys.exit(code)
+
+
+def post(address, route, body, headers):
+    connection = HTTPConnection(urlsplit(address).netloc, timeout=240)
+    connection.request("POST", route, body, headers)
+    answer = connection.getresponse()
+    return answer, answer.read().decode(errors="replace")
+
+
+def settled(address, route, body):
+    """How a call ends, and the answer that shows it: the same call is sent until that is known."""
+    while True:
+        retry_after = ""
+        try:
+            answer, text = post(address, route, body, {"Prefer": "wait=60"})
+            word = answer.getheader("X-Posline-Result", "")
+            if word not in ("", "pending", "unknown") and not (word == "failed" and answer.status == 503):
+                print(text, file=sys.stderr)
+                return word, answer, text
+            if word in ("pending", "unknown") and answer.getheader("X-Posline-Repeat-Guard") == "off":
+                end(3, f"{route} is {word}, and no journal: ask /check (fiscal: /check_status), do not send it again before")
+            if word == "" and text and answer.status < 500 and answer.status != 408:
+                end(2, f"{answer.status} {text}")
+            retry_after = answer.getheader("Retry-After", "")
+        except (OSError, HTTPException):
+            pass  # Not there, or cut: the same call again.
+        time.sleep(int(retry_after) if retry_after.isdecimal() else 2)
+
+
+def form(document):
+    """The fiscal form: the sign is Base64 of the hexadecimal SHA-1 of data and the merchant's id."""
+    data = base64.b64encode(json.dumps(document).encode()).decode()
+    digest = hashlib.sha1((data + MERCHANT).encode()).hexdigest()
+    return urlencode({"data": data, "sign": base64.b64encode(digest.encode()).decode()})
+
+
+def saved(name):
+    """What is known of an operation: kept on disk, since it is given back on another day."""
+    try:
+        with open(os.path.join(FOLDER, name + ".json"), encoding="utf8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return {}
+
+
+def save(name, what):
+    os.makedirs(FOLDER, exist_ok=True)
+    path = os.path.join(FOLDER, name + ".json")
+    with open(f"{path}.{os.getpid()}", "w", encoding="utf8") as file:
+        json.dump(what, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(f"{path}.{os.getpid()}", path)
+
+
+def bank(route, more):
+    body = json.dumps({"pay_id": key, "amount": amount, "currency_name": "EUR", **more})
+    word, _, text = settled(BANK, route, body)
+    if word == "approved":
+        save(key, {"rrn": (json.loads(text).get("data") or {}).get("rrn")})
+    return word
+
+
+def fiscal(route, document):
+    word, _, text = settled(FISCAL, route, form({"documentExtID": key, **document}))
+    if word not in ("closed", "unprinted"):
+        return word
+    number = json.loads(text).get("documentID")
+    save(key, {"documentID": number})
+    if word == "unprinted":
+        # The document is closed, only the paper is missing. A run asks for a copy once: a lost answer may have printed it.
+        _, copy = post(FISCAL, "/check_copy", form({"documentID": number}), {})
+        print("copied" if json.loads(copy).get("status") == "success" else f"no copy: {copy}", file=sys.stderr)
+    return word
+
+
+def receipt(more):
+    rrn = {"trxParams": {"rrn": earlier["rrn"]}} if earlier.get("rrn") else {"code": "CARD"}
+    item = {"itemName": ITEM, "itemQty": QUANTITY, "itemAmount": amount, "itemTaxes": [{"taxPrc": 1800}]}
+    return {"items": [item], "extraPayments": [{"amount": amount, **rrn}], **more}
+
+
+def qr(route, more):
+    body = {"pay_id": key, "amount": amount, "currency": "978", "currency_name": "EUR", "pay_system": "QRPAY", **more}
+    word, answer, text = settled(QR, route, json.dumps(body))
+    if route == "/showqrcode" and word == "approved":
+        # Without both nothing can be given back.
+        save(key, {"trans": answer.getheader("X-Posline-Trans"), "rrn": (json.loads(text).get("data") or {}).get("rrn")})
+    return word
+
+
+if len(sys.argv) not in (4, 5) or not sys.argv[3].isdecimal():
+    end(64, "Usage: python3 shop.py DO KEY AMOUNT [OF], such as sale A-1 1500")
+do, key, amount = sys.argv[1], sys.argv[2], int(sys.argv[3])
+of = sys.argv[4] if len(sys.argv) == 5 else ""
+earlier = saved(of) if of else {}
+ITEM = os.environ.get("POSLINE_ITEM", "Coffee")
+QUANTITY = int(os.environ.get("POSLINE_QUANTITY", "1000"))  # In thousandths
+if do == "sale":
+    print(bank("/sale", {}))
+elif do == "refund":
+    print(bank("/refund", {"rrn": earlier.get("rrn") or end(2, f"No rrn is known of {of}")}))
+elif do == "receipt":
+    print(fiscal("/sale", receipt({})))
+elif do == "return":
+    print(fiscal("/refund", receipt({"parentDocID": str(earlier.get("documentID") or end(2, f"No document is known of {of}"))})))
+elif do == "cash-in":
+    print(fiscal("/deposit", {"amount": amount}))
+elif do == "qr":
+    print(qr("/showqrcode", {}))
+elif do == "qr-refund":
+    named = {"pay_id": of, "trans": earlier.get("trans"), "rrn": earlier.get("rrn") or end(2, f"No rrn is known of {of}")}
+    print(qr("/refund", named))
+else:
+    print("unsupported")
