@@ -175,10 +175,10 @@ export class Posline {
       this.#options.saw(`the line is ${String(line["state"])}: ${String(line["reason"])}`);
     } else if (msg === "exchange") {
       const { route, key, httpStatus, outcome, result, reason, queueMs } = line;
-      if (key === undefined) return;
       this.#isHeldUp ||= outcome === "not-sent" || Number(queueMs) > 100;
       const more = [outcome, result, reason].filter((each) => each !== undefined).join(", ");
-      this.#options.saw(`answers ${String(route)} ${String(key)} with ${String(httpStatus)}: ${more}`);
+      const name = [route, key].filter((each) => each !== undefined).join(" ");
+      this.#options.saw(`answers ${name} with ${String(httpStatus)}: ${more}`);
     } else if (level === "warn" || level === "error") {
       this.#options.saw(String(msg));
     }

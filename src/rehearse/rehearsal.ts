@@ -66,7 +66,7 @@ async function played(scenario: Scenario, keys: string, { till, program, origins
   try {
     const amounts = amountsOf(seed, scenario);
     const { results, moments, tookMs } = await play({ scenario, till, program, origins, keys, amounts });
-    return { ...caseOf(scenario), ...judge(scenario, results), tookMs, moments };
+    return { ...caseOf(scenario), ...judge(results), tookMs, moments };
   } catch (error) {
     if (error instanceof TillError) throw error;
     const why = `The rehearsal itself failed: ${error instanceof Error ? error.message : String(error)}`;

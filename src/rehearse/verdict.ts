@@ -1,6 +1,6 @@
 import type { LedgerEntry } from "../emulator/ledger.ts";
 import { secondsText, type Verdict } from "../judge/judgement.ts";
-import { type Ask, deeds, type Scenario, type Word } from "./scenario.ts";
+import { type Ask, deeds, type Word } from "./scenario.ts";
 
 /** What the till said of a deed at last. */
 export interface Said {
@@ -43,7 +43,7 @@ const undoneWords: ReadonlySet<Word> = new Set(["declined", "reversed", "failed"
  * Judges a till. Four rules, in this order: it begins each deed once at most, and nothing else; its word is true; it comes to an end; and the
  * end is the one that could be known. What the till can't do, and what never went wrong as planned, is not seen, unless a rule was broken.
  */
-export function judge(scenario: Scenario, results: readonly AskResult[]): ScenarioVerdict {
+export function judge(results: readonly AskResult[]): ScenarioVerdict {
   for (const result of results) {
     const why = begunTwice(result) ?? falseWord(result) ?? endless(result);
     if (why !== undefined) return { verdict: "broken", why };
@@ -61,7 +61,7 @@ export function judge(scenario: Scenario, results: readonly AskResult[]): Scenar
     if (told !== undefined) return told;
   }
   for (const { unseen } of results) if (unseen !== undefined) return { verdict: "not seen", why: unseen };
-  return { verdict: "held", why: `${scenario.title}: ${results.map(toldText).join("; ")}` };
+  return { verdict: "held", why: results.map(toldText).join(" ") };
 }
 
 /** Money or paper beside what was asked for. */
@@ -129,7 +129,7 @@ function articleTold({ ask: { article }, began }: AskResult): ScenarioVerdict | 
 }
 
 const toldText = ({ ask, said, began }: AskResult) =>
-  `${ask.deed}: the till said ${said.map(({ text }) => text).join(" and ")}; the terminal ${has(began)}`;
+  `Of the ${ask.deed} the till said ${said.map(({ text }) => text).join(" and ")}; the terminal ${has(began)}.`;
 
 const has = (began: readonly Began[]) => (began.length === 0 ? "has nothing of it" : `has ${entriesText(began)}`);
 
