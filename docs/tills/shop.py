@@ -33,7 +33,8 @@ def post(address, route, body, headers):
 
 
 def settled(address, route, body):
-    """How a call ends, and the answer that shows it: the same call is sent until that is known."""
+    """How a call ends, and the answer that shows it: the same call is sent until that is known, for ten minutes."""
+    until = time.monotonic() + 600
     while True:
         retry_after = ""
         try:
@@ -42,6 +43,8 @@ def settled(address, route, body):
             if word not in ("", "pending", "unknown") and not (word == "failed" and answer.status == 503):
                 print(text, file=sys.stderr)
                 return word, answer, text
+            if word == "unknown" and time.monotonic() > until:
+                return word, answer, text  # A person has to look at the terminal.
             if word in ("pending", "unknown") and answer.getheader("X-Posline-Repeat-Guard") == "off":
                 end(3, f"{route} is {word}, and no journal: ask /check (fiscal: /check_status), do not send it again before")
             if word == "" and text and answer.status < 500 and answer.status != 408:

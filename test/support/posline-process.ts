@@ -105,10 +105,10 @@ export class PoslineProcess {
     return Number((await this.logged(fits, `${of} to listen`))["port"]);
   }
 
-  /** Its exit code, once it has ended by itself or by this signal. */
-  async ended(signal?: NodeJS.Signals): Promise<number | null> {
+  /** Its exit code, once it has ended by itself or by this signal, within so many milliseconds. */
+  async ended(signal?: NodeJS.Signals, withinMs = 20_000): Promise<number | null> {
     if (signal !== undefined) this.child.kill(signal);
-    const limit = setTimeout(() => this.child.kill("SIGKILL"), 20_000);
+    const limit = setTimeout(() => this.child.kill("SIGKILL"), withinMs);
     await this.#closed;
     clearTimeout(limit);
     return this.child.exitCode;
