@@ -10,10 +10,13 @@ import { countOf, countsText, type Judged, type Judgement } from "../judge/judge
 import { junitOf } from "../judge/junit.ts";
 import { reportOf } from "../judge/report.ts";
 import { Table } from "../judge/table.ts";
+import { RehearsalPort } from "../rehearse/port.ts";
+import { anyPorts, usualPorts } from "../rehearse/posline.ts";
 import { rehearse } from "../rehearse/rehearsal.ts";
 import { isWord, type Scenario, servicesOf, type Word, words } from "../rehearse/scenario.ts";
 import { scenarios } from "../rehearse/scenarios.ts";
-import { endPlays } from "../rehearse/stand.ts";
+import { screenTill } from "../rehearse/screen-till.ts";
+import { endPlays, type Till } from "../rehearse/stand.ts";
 import { type ExitWords, runTill, TillError } from "../rehearse/till.ts";
 import { defineCommand, inQuotes } from "./command.ts";
 import { exitCodes, UsageError } from "./exit.ts";
@@ -22,6 +25,7 @@ import { exitCodes, UsageError } from "./exit.ts";
 
 export interface RehearseArguments {
   readonly till?: string | undefined;
+  readonly page?: boolean | undefined;
   readonly services?: readonly ContractName[] | undefined;
   readonly scenario?: readonly string[] | undefined;
   readonly seed?: number | undefined;
@@ -53,16 +57,18 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
     return exitCodes.ok;
   }
   const {
-    till: command,
+    till: command = "",
     seed = 1,
     jobs = Math.min(jobsMax, 2 * availableParallelism()),
     minutes = 60,
     patience = patienceSeconds,
     origin = [],
   } = args;
-  if (command === undefined || command.trim() === "") {
+  const isPage = args.page === true;
+  if (!isPage && command.trim() === "") {
+    const example = "--till 'python3 till.py {key} {amount}'";
     throw new UsageError(
-      `Cannot rehearse: no till is named: add --till 'COMMAND', such as --till 'python3 till.py {key} {amount}'`,
+      `Cannot rehearse: no till is named: add --till 'COMMAND', such as ${example}, or --page if it has a screen`,
     );
   }
   checkWhole("--seed", seed, 0, 0x7fff_ffff);
@@ -77,22 +83,36 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
   };
   process.once("SIGINT", end).once("SIGTERM", end);
   process.once("exit", endPlays);
+  const port = new RehearsalPort();
+  await port.listen(0);
+  if (isPage) process.stderr.write(`Open ${port.url} and do what it says at your till\n`);
+  const byCommand: Till = (order, env) => {
+    const sent = () => port.takeWord(order.key);
+    return runTill({ command, order, env, exitWords, patienceMs: patience * 1_000, sent });
+  };
   const table = new Table(chosen);
+  const over: Judged[] = [];
   let cases: readonly Judged[];
   try {
     cases = await rehearse({
       scenarios: chosen,
-      till: (order, env) => runTill({ command, order, env, exitWords, patienceMs: patience * 1_000 }),
+      till: isPage ? screenTill(port) : byCommand,
+      ports: isPage ? await usualPorts() : anyPorts,
+      wordUrl: (key) => port.wordUrl(key),
+      begins: ({ title }) => port.show({ scenario: `${over.length + 1} of ${chosen.length}: ${title}.` }),
+      noted: (moment) => port.note(moment),
       program: [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)],
       origins: origin,
       seed,
-      jobs,
+      jobs: isPage ? 1 : jobs,
       limitMs: minutes * 60_000,
       judged: (judged) => {
         clearProgress();
         process.stdout.write(table.row(judged));
+        over.push(judged);
+        port.judged(over);
       },
-      progress: (over, running) => showProgress(over, running, chosen.length, began),
+      progress: (done, running) => showProgress(done, running, chosen.length, began),
     });
   } catch (error) {
     clearProgress();
@@ -100,12 +120,15 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
     process.stderr.write(`Cannot rehearse ${inQuotes(command)}: ${error.message}\n`);
     return exitCodes.unavailable;
   } finally {
+    port.show({ task: "", note: "It is over", scenario: "" });
+    port.close();
     process.off("SIGINT", end).off("SIGTERM", end);
   }
   clearProgress();
   process.stdout.write(`${countsText(cases)}\n`);
   const setup = { seed: String(seed), world: "built in", scenarios: `${cases.length} of ${scenarios.length}` };
-  const judgement: Judgement = { subject: command, by: "posline rehearse", version, began, setup, cases };
+  const subject = isPage ? "a till with a screen" : command;
+  const judgement: Judgement = { subject, by: "posline rehearse", version, began, setup, cases };
   if (args.junit !== undefined) write("--junit", args.junit, junitOf(judgement));
   if (args.report !== undefined) write("--report", args.report, reportOf(judgement));
   if (countOf(cases, "broken") > 0) return 1;
@@ -187,6 +210,10 @@ export const rehearseCommand = defineCommand({
         "The till, run through the shell once for each operation, with {do}, {key}, {amount} (minor units) and {of} replaced. " +
         "Its last line on standard output is its word",
     },
+    page: {
+      type: "boolean",
+      describe: "In place of --till: a page says what to do at a till with a screen, and asks what it shows",
+    },
     services: {
       type: "string",
       repeatable: true,
@@ -226,7 +253,7 @@ export const rehearseCommand = defineCommand({
   epilogue:
     `A till's words: ${words.join(", ")}. {do} is sale, refund, receipt, return, cash-in, qr or qr-refund. The environment has ` +
     "POSLINE_BANK_URL, POSLINE_FISCAL_URL, POSLINE_QR_URL, POSLINE_MERCHANT_ID, and for a receipt of a given article " +
-    "POSLINE_ITEM and POSLINE_QUANTITY (thousandths). " +
+    "POSLINE_ITEM and POSLINE_QUANTITY (thousandths). A word may also be sent by POST to POSLINE_WORD_URL. " +
     "Exit codes: 0 all held, 1 one is broken, 75 none is broken and not all were seen, 69 the till can't be run.",
   examples: [
     ["rehearse --till 'python3 till.py {key} {amount} $POSLINE_BANK_URL' --services bank", "A till that sells by card"],

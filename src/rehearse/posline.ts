@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { contracts } from "../contract/contracts.ts";
 import { type ContractName, contractNames } from "../core/call.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 
@@ -18,8 +20,26 @@ export interface PoslineOptions {
   readonly faultStatus: 200 | undefined;
   /** Origins of pages that may call it. */
   readonly origins: readonly string[];
+  /** Where its services are to listen; 0 is any port. */
+  readonly ports: ServicePorts;
   /** Told of each exchange, each change of its line, and of its own end. */
   readonly saw: (text: string) => void;
+}
+
+export type ServicePorts = Readonly<Record<ContractName, number>>;
+
+export const anyPorts: ServicePorts = { fiscal: 0, bank: 0, qr: 0 };
+
+/** The contracts' own ports, and any for one that is taken. */
+export async function usualPorts(): Promise<ServicePorts> {
+  const free = async (name: ContractName) => {
+    const server = createServer().listen({ host: "127.0.0.1", port: contracts[name].port });
+    return new Promise<number>((resolve) => {
+      server.once("error", () => resolve(0));
+      server.once("listening", () => server.close(() => resolve(contracts[name].port)));
+    });
+  };
+  return { fiscal: await free("fiscal"), bank: await free("bank"), qr: await free("qr") };
 }
 
 /** Milliseconds that posline waits for an answer in a rehearsal, so that a late one can be waited for. */
@@ -38,7 +58,7 @@ export class PoslineError extends Error {
 export class Posline {
   readonly #options: PoslineOptions;
   readonly #file: string;
-  #ports: Readonly<Record<ContractName, number>> = { fiscal: 0, bank: 0, qr: 0 };
+  #ports: ServicePorts;
   #child: ChildProcess | undefined;
   #ended: Promise<void> = Promise.resolve();
   #isLineIdle = false;
@@ -49,6 +69,7 @@ export class Posline {
   constructor(options: PoslineOptions) {
     const { folder, line, merchantId, faultStatus, origins } = options;
     this.#options = options;
+    this.#ports = options.ports;
     this.#file = join(folder, "posline.json");
     const merchantIdFile = join(folder, "merchant-id");
     writeFileSync(merchantIdFile, merchantId, { mode: 0o600 });
@@ -64,7 +85,7 @@ export class Posline {
   }
 
   /** Where its services listen: the same after each start. */
-  get ports(): Readonly<Record<ContractName, number>> {
+  get ports(): ServicePorts {
     return this.#ports;
   }
 

@@ -1,7 +1,8 @@
 import { uniformInt } from "pure-rand/distribution/uniformInt";
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 import { nowMs } from "../core/clock.ts";
-import type { Judged } from "../judge/judgement.ts";
+import type { Judged, Moment } from "../judge/judgement.ts";
+import { anyPorts, type ServicePorts } from "./posline.ts";
 import type { AmountName, Scenario } from "./scenario.ts";
 import { play, type Till } from "./stand.ts";
 import { TillError } from "./till.ts";
@@ -18,6 +19,12 @@ export interface RehearsalOptions {
   readonly origins: readonly string[];
   /** Draws the amounts. */
   readonly seed: number;
+  /** Where posline is to listen first; each stand keeps its own ports. */
+  readonly ports: ServicePorts;
+  readonly wordUrl: (key: string) => string;
+  readonly noted?: (moment: Moment) => void;
+  /** Told of each that begins. */
+  readonly begins?: (scenario: Scenario) => void;
   /** Scenarios that are played at a time. */
   readonly jobs: number;
   /** Milliseconds after which none begins any more. */
@@ -39,38 +46,48 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Judg
   const results = new Map<string, Judged>();
   const waiting = [...scenarios.entries()];
   let running = 0;
-  const next = async () => {
+  const next = async (ports: ServicePorts): Promise<ServicePorts> => {
     const entry = waiting.shift();
-    if (entry === undefined) return;
+    if (entry === undefined) return ports;
     const [index, scenario] = entry;
     running++;
     progress(results.size, running);
-    const result =
-      nowMs() < untilMs ? await played(scenario, `${keys}-${index}`, options) : unplayed(scenario, "No time was left for it");
+    options.begins?.(scenario);
+    const { result, ports: after } =
+      nowMs() < untilMs
+        ? await played(scenario, `${keys}-${index}`, { ...options, ports })
+        : { result: unplayed(scenario, "No time was left for it"), ports };
     running--;
     results.set(scenario.name, result);
     judged(result);
     progress(results.size, running);
+    return after;
   };
   // Alone: what is no till at all is found before anything else is tried.
-  await next();
-  const worker = async () => {
-    while (waiting.length > 0) await next();
+  const first = await next(options.ports);
+  const worker = async (_: unknown, index: number) => {
+    let ports = index === 0 ? first : anyPorts;
+    while (waiting.length > 0) ports = await next(ports);
   };
   await Promise.all(Array.from({ length: jobs }, worker));
   return scenarios.flatMap(({ name }) => results.get(name) ?? []);
 }
 
-async function played(scenario: Scenario, keys: string, { till, program, origins, seed }: RehearsalOptions): Promise<Judged> {
+interface Result {
+  readonly result: Judged;
+  readonly ports: ServicePorts;
+}
+
+async function played(scenario: Scenario, keys: string, options: RehearsalOptions): Promise<Result> {
   const began = nowMs();
   try {
-    const amounts = amountsOf(seed, scenario);
-    const { results, moments, tookMs } = await play({ scenario, till, program, origins, keys, amounts });
-    return { ...caseOf(scenario), ...judge(results), tookMs, moments };
+    const amounts = amountsOf(options.seed, scenario);
+    const { results, moments, tookMs, ports } = await play({ ...options, scenario, keys, amounts });
+    return { result: { ...caseOf(scenario), ...judge(results), tookMs, moments }, ports };
   } catch (error) {
     if (error instanceof TillError) throw error;
     const why = `The rehearsal itself failed: ${error instanceof Error ? error.message : String(error)}`;
-    return { ...unplayed(scenario, why), tookMs: nowMs() - began };
+    return { result: { ...unplayed(scenario, why), tookMs: nowMs() - began }, ports: options.ports };
   }
 }
 

@@ -1,10 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ContractName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import type { Moment } from "../judge/judgement.ts";
-import { Posline } from "./posline.ts";
+import { Posline, type ServicePorts } from "./posline.ts";
 import { type AmountName, type Ask, deeds, type Scenario } from "./scenario.ts";
 import { Terminal } from "./terminal.ts";
 import type { Order, TillRun } from "./till.ts";
@@ -24,12 +23,20 @@ export interface StandOptions {
   /** Origins of pages that may call posline. */
   readonly origins: readonly string[];
   readonly amounts: Readonly<Record<AmountName, bigint>>;
+  /** Where posline is to listen. */
+  readonly ports: ServicePorts;
+  /** Where a till may send the word of a deed, by its key. */
+  readonly wordUrl: (key: string) => string;
+  /** Told of each moment when it comes. */
+  readonly noted?: ((moment: Moment) => void) | undefined;
 }
 
 export interface Played {
   readonly results: readonly AskResult[];
   readonly moments: readonly Moment[];
   readonly tookMs: number;
+  /** Where posline listened. */
+  readonly ports: ServicePorts;
 }
 
 /** The merchant's id of a rehearsal, which its till signs with. */
@@ -74,7 +81,7 @@ class Stand {
   }
 
   async play(): Promise<Played> {
-    const { scenario, program, origins } = this.#options;
+    const { scenario, program, origins, ports } = this.#options;
     const terminal = await Terminal.open({ saw: (text) => this.#note("terminal", text) });
     this.#terminal = terminal;
     const posline = new Posline({
@@ -84,6 +91,7 @@ class Stand {
       merchantId,
       faultStatus: scenario.faultStatus,
       origins,
+      ports,
       saw: (text) => this.#note("bridge", text),
     });
     this.#posline = posline;
@@ -108,7 +116,7 @@ class Stand {
       const began = terminal.since(marks[index] ?? new Map(), marks[index + 1] ?? new Map(), this.#startMs);
       return { ask, amount: this.#amountOf(ask), said, began, unseen };
     });
-    return { results, moments: this.#moments, tookMs: nowMs() - this.#startMs };
+    return { results, moments: this.#moments, tookMs: nowMs() - this.#startMs, ports: posline.ports };
   }
 
   /** Ends what runs, and removes what was written. */
@@ -170,7 +178,7 @@ class Stand {
     let run: TillRun | undefined;
     const begin = () => {
       this.#note("till", `is asked for a ${ask.deed} of ${amountText(this.#amountOf(ask))} with key ${order.key}`);
-      run = till(order, { ...this.#environment(posline.ports), ...environmentOf(ask) });
+      run = till(order, { ...this.#environment(posline.ports, order.key), ...environmentOf(ask) });
       const own = run;
       this.#running.add(own);
       own.ended.then(({ word, text, hasEnded }) => {
@@ -194,8 +202,9 @@ class Stand {
     };
   }
 
-  #environment(ports: Readonly<Record<ContractName, number>>): Readonly<Record<string, string>> {
+  #environment(ports: ServicePorts, key: string): Readonly<Record<string, string>> {
     return {
+      POSLINE_WORD_URL: this.#options.wordUrl(key),
       POSLINE_BANK_URL: `http://127.0.0.1:${ports.bank}`,
       POSLINE_FISCAL_URL: `http://127.0.0.1:${ports.fiscal}`,
       POSLINE_QR_URL: `http://127.0.0.1:${ports.qr}`,
@@ -212,7 +221,9 @@ class Stand {
   }
 
   #note(who: Moment["who"], text: string): void {
-    this.#moments.push({ atMs: nowMs() - this.#startMs, who, text });
+    const moment = { atMs: nowMs() - this.#startMs, who, text };
+    this.#moments.push(moment);
+    this.#options.noted?.(moment);
   }
 }
 

@@ -61,10 +61,12 @@ export interface RunOptions {
   readonly exitWords: ExitWords;
   /** Milliseconds after which it is ended. */
   readonly patienceMs: number;
+  /** The word that the till has sent meanwhile. */
+  readonly sent: () => Word | undefined;
 }
 
 /** Runs the till once. `ended` rejects with TillError. */
-export function runTill({ command, order, env, exitWords, patienceMs }: RunOptions): TillRun {
+export function runTill({ command, order, env, exitWords, patienceMs, sent }: RunOptions): TillRun {
   if (!canDo(command, order.do)) return cannot;
   const mark = randomUUID();
   const shellCommand = commandFor(command, order);
@@ -108,7 +110,7 @@ export function runTill({ command, order, env, exitWords, patienceMs }: RunOptio
         over(() => {
           if (code !== null && shellFailures.has(code)) {
             reject(new TillError(`the shell can't run it: ${complaint.trim() || `exit code ${code}`}`));
-          } else resolve(endOf(printed, { code, signal }, exitWords));
+          } else resolve(endOf(printed, { code, signal }, exitWords, sent()));
         }),
       );
     });
@@ -132,10 +134,11 @@ function endOf(
   printed: string,
   { code, signal }: { readonly code: number | null; readonly signal: string | null },
   exitWords: ExitWords,
+  sent: Word | undefined,
 ): RunEnd {
   const last = printed.trimEnd().split("\n").at(-1)?.trim() ?? "";
   const byCode = code === null ? undefined : exitWords.get(code);
-  const word = byCode ?? (isWord(last) ? last : undefined);
+  const word = sent ?? byCode ?? (isWord(last) ? last : undefined);
   if (word !== undefined) return { word, text: word, hasEnded: true };
   const how = signal === null ? `exit code ${code}` : signal;
   const what = last === "" ? "nothing" : `"${last.slice(0, 80)}"`;
