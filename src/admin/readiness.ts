@@ -54,10 +54,10 @@ const cures: Readonly<Record<StatusLineState, ((name: string, sinceMs: number) =
   open: undefined,
   recovering: (name, sinceMs) =>
     sinceMs < usualRecoveryMs
-      ? `wait: this takes a few seconds, at 9600 baud up to half a minute; if it takes longer: posline doctor --line ${name}`
-      : `posline doctor --line ${name}`,
-  down: (name) => `posline doctor --line ${name}`,
-  closed: () => "the line is closed for good: systemctl restart posline",
+      ? `wait: this takes a few seconds, at 9600 baud up to half a minute; if it takes longer: sudo posline doctor --line ${name}`
+      : `sudo posline doctor --line ${name}`,
+  down: (name) => `sudo posline doctor --line ${name}`,
+  closed: () => "the line is closed for good: sudo systemctl restart posline",
 };
 
 function lineNotReady({ name, queueCallsMax, live }: LineSource, sinceMs: number): readonly NotReady[] {

@@ -78,9 +78,9 @@ function reportFound(log: Log, recent: readonly UnknownOperation[], older: numbe
   }
   const others = recent.length - linesMax;
   if (others > 0) {
-    log.process("warn", `${unknownOperations(others, "more")}: posline journal --unknown`, { count: others });
+    log.process("warn", `${unknownOperations(others, "more")}: sudo posline journal --unknown`, { count: others });
   }
   if (older > 0) {
-    log.process("info", `${unknownOperations(older, "earlier")}: posline journal --unknown`, { count: older });
+    log.process("info", `${unknownOperations(older, "earlier")}: sudo posline journal --unknown`, { count: older });
   }
 }

@@ -33,7 +33,7 @@ export function refuseForgotten(
     const operation = [last.route, last.key].filter((each) => each !== undefined).join(" ");
     const state = `services.${service} was taken away or renamed, and how ${printable(operation)} of it ended is unknown`;
     throw new Error(
-      `Cannot reload: ${state}: wait for its end, settle it (posline journal --unknown), or look at the terminal and restart posline`,
+      `Cannot reload: ${state}: wait for its end, settle it (sudo posline journal --unknown), or look at the terminal and restart posline`,
     );
   }
 }

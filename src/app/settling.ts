@@ -165,6 +165,6 @@ const refusal = (status: number, error: string): AdminAnswer => ({
 function notOnDisk(key: string, state: string): string {
   return (
     `Cannot say that "${key}" is settled: posline took it, and can't write it yet (${state}). It is written as soon as the disk takes it; ` +
-    "if posline ends before, it is unknown again: look at the journal in /status, and then at posline journal --unknown"
+    "if posline ends before, it is unknown again: look at the journal in /status, and then at sudo posline journal --unknown"
   );
 }

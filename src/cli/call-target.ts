@@ -156,8 +156,8 @@ export async function readTarget(target: CallTarget, { name: called, contract }:
     requireMerchantId: () => {
       if (merchantId !== undefined) return merchantId;
       throw new UsageError(
-        "Cannot call fiscal: its requests are signed with the merchant's id: name the file that holds it with --merchant-id-file " +
-          "FILE. Nothing was sent",
+        "Cannot call fiscal: its requests are signed with the merchant's id: name the file that holds it with --merchant-id-file FILE " +
+          "(root may read the service's, /etc/posline/credentials/merchant-id). Nothing was sent",
       );
     },
     client: () =>
@@ -191,7 +191,7 @@ export function unreachableText(unreachable: UnreachableReason, { name, contract
   }
   const port = url.port || (url.protocol === "https:" ? "443" : "80");
   const start =
-    "start it with posline serve (installed as a service: sudo systemctl start posline), or name another place with --url";
+    "start it with posline serve (as a service: sudo systemctl enable --now posline.socket posline), or name another place with --url";
   return `posline is not running on ${url.hostname}:${port}: ${start}`;
 }
 

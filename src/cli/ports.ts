@@ -21,8 +21,11 @@ export function renderDevices(devices: readonly Device[]): string {
     const device = devices[index - 1];
     if (index > 0 && device !== undefined) lines.push(...notesOf(device).map((note) => `    ${printable(note)}`));
   }
+  if (devices.every(({ usb }) => usb === undefined)) lines.push(noAdapter);
   return `${lines.join("\n")}\n`;
 }
+
+const noAdapter = "No USB adapter is plugged in, nor a terminal by USB: if the cable ends in one, see sudo dmesg | tail";
 
 /** The devices as JSON. */
 export function renderDevicesJson(devices: readonly Device[]): string {
@@ -31,7 +34,7 @@ export function renderDevicesJson(devices: readonly Device[]): string {
 
 const noDevices = `There is no serial device on this box
     Is the cable plugged in at both ends, and the terminal on? Try another cable: some carry power only
-    dmesg | tail          shows what the kernel said when it was plugged in
+    sudo dmesg | tail     shows what the kernel said when it was plugged in
     lsusb                 shows whether the adapter is seen at all
     A USB serial adapter appears as /dev/ttyUSB0 (drivers ftdi_sio, cp210x, ch341, pl2303), a terminal's own USB as
     /dev/ttyACM0 (cdc_acm): sudo modprobe DRIVER tells whether this kernel has it

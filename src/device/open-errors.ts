@@ -59,7 +59,9 @@ const placeholder = "NAME-THE-DEVICE";
 /** The device isn't there. `seen` are names of others that may be meant. */
 export function noDevice(path: string, seen: readonly string[] = []): Cause {
   if (path.includes(placeholder)) {
-    const cure = `run "posline ports", and write the name that it recommends as the line's path`;
+    const cure =
+      `run "posline ports", write the name that it recommends as the line's path, and take out services that the terminal ` +
+      "doesn't have";
     return said(`the configuration names no device yet: its path is ${path}`, cure);
   }
   const others = seen.length === 0 ? "" : `; plugged in from the same vendor: ${listed(seen)}`;
@@ -72,7 +74,7 @@ const drivers: Readonly<Record<string, string>> = { "0403": "ftdi_sio", "10c4": 
 /** The adapter is on the USB bus, but it has no tty. brltty is known to take such adapters for Braille displays. */
 export function noDriver(path: string, vendorId: string): Cause {
   const driver = drivers[vendorId] ?? "cdc_acm";
-  const cure = `sudo modprobe ${driver}; if dmesg names brltty, sudo apt-get remove brltty, then plug it in again`;
+  const cure = `sudo modprobe ${driver}; if sudo dmesg names brltty, sudo apt-get remove brltty, then plug it in again`;
   return said(`there is no device ${path}: its adapter is plugged in, but has no driver`, cure);
 }
 
@@ -162,7 +164,7 @@ export function lockReturns(path: string, file: string): Cause {
 
 /** An error of the system that none of the other causes fits. */
 export function cannotOpen(path: string, text: string): Cause {
-  return said(`${path} cannot be opened: ${text}`, "dmesg | tail shows what the kernel says of it");
+  return said(`${path} cannot be opened: ${text}`, "sudo dmesg | tail shows what the kernel says of it");
 }
 
 /** The far end of a line over TCP can't be reached. @param code The system's. */
@@ -209,7 +211,7 @@ export function noNativePart(path: string, text: string): Cause {
 
 /** The device refused a setting. */
 export function cannotSetUp(path: string, text: string): Cause {
-  return said(`${path} cannot be set up: ${text}`, "check the line's dtr and rts, and dmesg | tail");
+  return said(`${path} cannot be set up: ${text}`, "check the line's dtr and rts, and sudo dmesg | tail");
 }
 
 /** A change of the settings of an open device. */

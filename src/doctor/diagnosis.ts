@@ -214,7 +214,7 @@ function lineFindings(line: LineToProbe, probes: readonly ServiceProbe[], result
   const findings: Finding[] = [];
   const more = { line: line.name };
   if (result.lost !== undefined) {
-    const cure = "check plug and cable; dmesg | tail shows what the kernel says of it";
+    const cure = "check plug and cable; sudo dmesg | tail shows what the kernel says of it";
     findings.push(finding("line", "bad", `the line was lost during the test: ${result.lost}`, { ...more, cure }));
   }
   if (probes.some((probe) => usesOtherCrc16(probe, line.config))) findings.push(otherCrc16Finding(line));

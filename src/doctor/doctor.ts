@@ -143,11 +143,13 @@ function reported([name, { path, baudRate, dataBits, parity, stopBits }]: [strin
 
 /** A box without a configuration: the devices that one could name. */
 async function devicesFinding({ places }: Host): Promise<Finding> {
-  const [first, ...others] = await listDevices(places);
+  const devices = await listDevices(places);
+  // A terminal is mostly at an adapter, and many boxes have a ttyS0 that leads nowhere.
+  const [first, ...others] = [...devices.filter(({ usb }) => usb), ...devices.filter(({ usb }) => !usb)];
   if (first === undefined) return finding("device", "note", "there is no serial device on this box", { cure: "posline ports" });
   const name = first.usbName ?? first.byId[0] ?? first.path;
   const what = `serial devices of this box: ${[first, ...others].map(({ path }) => path).join(", ")}`;
-  return finding("device", "note", what, { cure: `posline doctor --line ${quoted(name)} looks at the first of them` });
+  return finding("device", "note", what, { cure: `sudo posline doctor --line ${quoted(name)} looks at the first of them` });
 }
 
 /** Whether the service runs, if it is installed. */
@@ -158,7 +160,7 @@ function unitFindings({ present, why, service, socket }: SystemdUnits): Finding[
   const what = `posline.service is ${service}${ports}`;
   if (service === "active" || service === "reloading") return [finding("unit", "ok", what)];
   const isFailing = service === "failed" || service === "activating";
-  const cure = isFailing ? "journalctl -u posline -n 50 shows why" : "sudo systemctl enable --now posline.socket posline";
+  const cure = isFailing ? "sudo journalctl -u posline -n 50 shows why" : "sudo systemctl enable --now posline.socket posline";
   return [finding("unit", isFailing ? "warn" : "note", what, { cure })];
 }
 
@@ -219,5 +221,5 @@ function isForTills(line: string, { services }: Config): boolean {
 
 function notProbedTill(line: string, node: string): Finding {
   const why = "its services have an upstream, so a till is at its other end";
-  return notProbed(line, why, `if it is a terminal all the same: posline doctor --line ${quoted(node)}`);
+  return notProbed(line, why, `if it is a terminal all the same: sudo posline doctor --line ${quoted(node)}`);
 }

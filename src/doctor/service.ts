@@ -155,7 +155,7 @@ function answerFindings(service: RunningPosline): Finding[] {
   }
   const restart = unit === undefined ? "start it again" : "sudo systemctl restart posline";
   if (base === undefined) {
-    const cure = `posline doctor --config FILE, with the file that it was started with; or add "admin": {} to that file, then ${restart}`;
+    const cure = `sudo posline doctor --config FILE, with the file that it was started with; or add "admin": {} to that file, then ${restart}`;
     const what = `${name} runs, but this configuration names no admin port, so its status isn't known`;
     return [finding("service", "note", what, { cure })];
   }
@@ -166,7 +166,9 @@ function answerFindings(service: RunningPosline): Finding[] {
   }
   if (status === undefined) {
     const cure =
-      unit === undefined ? "look at its log, on its standard output" : "systemctl status posline; journalctl -u posline -n 50";
+      unit === undefined
+        ? "look at its log, on its standard output"
+        : "systemctl status posline; sudo journalctl -u posline -n 50";
     return [finding("service", "bad", `${name} runs, and doesn't answer on its admin port (${base}/status)`, { cure })];
   }
   const ready = status["ready"] === true ? "is ready" : "isn't ready";
@@ -181,7 +183,7 @@ function answerFindings(service: RunningPosline): Finding[] {
   const state = journal["state"];
   if (typeof state === "string" && state !== "ok" && state !== "off") {
     const level = journal["onFailure"] === "refuse" ? "bad" : "warn";
-    findings.push(finding("journal", level, `the journal of money fails: ${cut(state)}`, { cure: "df -h; dmesg | tail" }));
+    findings.push(finding("journal", level, `the journal of money fails: ${cut(state)}`, { cure: "df -h; sudo dmesg | tail" }));
   }
   return [...findings, ...logFindings(status["log"])];
 }
@@ -244,7 +246,7 @@ export function lineStateFindings(configured: ConfiguredLine, service: RunningPo
     return [finding("service", "warn", what, { line, cause, cure })];
   }
   const stop = service.unit === undefined ? killOf([service.pid]) : stopUnit(service.unit);
-  const cure = `${stop ?? "stop it"}; posline doctor --line ${quoted(line)} then tests the terminal itself`;
+  const cure = `${stop ?? "stop it"}; sudo posline doctor --line ${quoted(line)} then tests the terminal itself`;
   return [finding("service", "bad", what, { line, cure })];
 }
 

@@ -75,7 +75,7 @@ async function load({ config, line }: DoctorTarget, places: LoadSources): Promis
 function noDeviceOf(line: string, file: string): string {
   return (
     `--line: there is no file ${file} that says which device line ${line} has: name the device that posline was started with ` +
-    "(posline doctor --line /dev/ttyUSB0), or its file (posline doctor --config FILE)"
+    "(sudo posline doctor --line /dev/ttyUSB0), or its file (sudo posline doctor --config FILE)"
   );
 }
 

@@ -90,7 +90,8 @@ export class Guard {
     const what = given === undefined ? "the header X-API-Key is missing" : "the X-API-Key is wrong";
     throw new Fault(
       "key",
-      `Cannot accept the request: ${what}: send the apiKey of ${this.#service} in posline's configuration`,
+      `Cannot accept the request: ${what}: send the apiKey of ${this.#service} in posline's configuration (posline call: ` +
+        "--api-key-file FILE; root may read the service's, /etc/posline/credentials/api-key)",
     );
   }
 

@@ -196,7 +196,7 @@ function hintOf({ reason, crc, head = "", line }: LineLogEvent): string | undefi
   }
   // AT, +++ and the probe of QCDM modems.
   if (/^(?:4154|2b2b2b|7e0078f07e)/i.test(head)) {
-    return "these are modem commands: is ModemManager probing the port? Run posline doctor";
+    return "these are modem commands: is ModemManager probing the port? Run sudo posline doctor";
   }
   if (reason === "oversize") return "is the speed of the line right?";
   return undefined;

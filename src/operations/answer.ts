@@ -4,7 +4,7 @@ import { askAgain, checkFirst, Fault } from "../core/fault.ts";
 import { type Followed, isGoodEnd, type OperationResult } from "../core/followed.ts";
 import { textOf } from "../envelope/json.ts";
 import { parseExactObject } from "../settle/exact-json.ts";
-import { statesEnd, verdictIn } from "../settle/proof.ts";
+import { isOwnRefusal, statesEnd, verdictIn } from "../settle/proof.ts";
 import { provenName, type SettleState } from "../settle/state.ts";
 import type { AskedCall } from "./asked-call.ts";
 import type { EndedQuestion } from "./asking.ts";
@@ -48,11 +48,15 @@ export function toldOf(told: Told): Reply {
     whyNot === undefined &&
     (isOpen ? !statesSome(asked, last?.route ?? "", reply) : proves(asked.contract, result, says, reply));
   if (isOpen && start !== undefined) return shown(start, followed);
-  if (isProof && reply !== undefined)
+  if (isProof && reply !== undefined && !(says === undefined && saysWhy(told)))
     return { ...reply, followed: { ...followed, answerOf: last?.route === asked.route.path ? undefined : last?.route } };
   if (start !== undefined && !isDenied(result, start)) return shown(start, followed);
   throw nothingToShow(told, followed, reply);
 }
+
+/** True if the operation's own answer says why nothing was done: "there is none", which proves that, doesn't. */
+const saysWhy = ({ asked: { contract }, state, start }: Told) =>
+  state.phase === "refused" && start !== undefined && !(start instanceof Fault) && isOwnRefusal(contract, start.code);
 
 function shown(start: Reply | Fault, followed: Followed): Reply {
   if (start instanceof Fault) throw new Fault(start.kind, start.message, { ...start.details, followed });

@@ -121,7 +121,7 @@ export class Hearing {
       return "its record lacks the key or a field to ask by, which was missing, too long or masked";
     if (service.contract.envelope === "form" && service.merchantId === undefined)
       return "the question can't be signed: set merchantId";
-    if (isOld(sending)) return "it was sent more than 24 h ago: look at the terminal, then use posline journal settle";
+    if (isOld(sending)) return "it was sent more than 24 h ago: look at the terminal, then use sudo posline journal settle";
     const answer = this.whoseIs(sending, subject, service.device);
     return "why" in answer ? answer.why : undefined;
   }

@@ -27,10 +27,10 @@ const cause = (what: string, cure: string): Cause => ({ cause: what, cure });
 const numbered = (steps: readonly string[]) => steps.map((step, index) => `${index + 1}. ${step}`).join("; ");
 
 /** The command that finds out more. While posline has the device, the doctor also says how to stop it for a test of the terminal. */
-export const doctorFor = (line: string) => `posline doctor --line ${quoted(line)}`;
+export const doctorFor = (line: string) => `sudo posline doctor --line ${quoted(line)}`;
 
 /** The command that shows the bytes of a line which posline can make nothing of. */
-export const rawTap = ({ config }: TroubledLine) => `posline tap --raw --line ${quoted(config.path)}`;
+export const rawTap = ({ config }: TroubledLine) => `sudo posline tap --raw --line ${quoted(config.path)}`;
 
 const compareBits = "compare parity, dataBits and stopBits with the terminal's menu";
 

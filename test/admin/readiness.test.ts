@@ -26,7 +26,7 @@ for (const state of [...lineStates, "open"] as const) {
     assert.equal(answer.status, "not ready");
     const [{ cure, ...reason }] = answer.reasons;
     assert.deepEqual(reason, { what: "line", line: "till", state, reason: "why it is so" });
-    assert.match(cure, /^(wait|the line is closed for good|posline doctor --line till$)/);
+    assert.match(cure, /^(wait|the line is closed for good|sudo posline doctor --line till$)/);
   });
 }
 
@@ -39,7 +39,7 @@ test("Status.readyz() names every line that isn't clean, in order, and no other"
     answer.reasons.map(({ line }: { line: string }) => line),
     ["a", "b c"],
   );
-  assert.match(answer.reasons[1].cure, /posline doctor --line 'b c'$/);
+  assert.match(answer.reasons[1].cure, /: sudo posline doctor --line 'b c'$/);
   lines.a.state = "idle";
   lines["b c"].state = "idle";
   assert.equal(readyOf(status).status, 200);
@@ -72,17 +72,17 @@ test("Status.readyz() says that a recovery usually ends by itself only as long a
   const cure = () => readyOf(status).answer.reasons[0].cure;
   assert.match(
     cure(),
-    /^wait: this takes a few seconds, at 9600 baud up to half a minute; if it takes longer: posline doctor --line till$/,
+    /^wait: this takes a few seconds, at 9600 baud up to half a minute; if it takes longer: sudo posline doctor --line till$/,
   );
   const began = performance.now();
   t.mock.method(performance, "now", () => began + 240_000);
-  assert.equal(cure(), "posline doctor --line till");
+  assert.equal(cure(), "sudo posline doctor --line till");
 });
 
 test("Status.readyz() quotes a line's name so that a shell takes the cure as it stands", () => {
   const status = new Status("1.2.3");
   status.setSources({ lines: [lineSource("a'; reboot '", played("down"))], services: [] });
-  assert.equal(readyOf(status).answer.reasons[0].cure, "posline doctor --line 'a'\\''; reboot '\\'''");
+  assert.equal(readyOf(status).answer.reasons[0].cure, "sudo posline doctor --line 'a'\\''; reboot '\\'''");
 });
 
 test("Status.readyz() is 503 while posline stops, also with every line clean", () => {

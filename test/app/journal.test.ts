@@ -45,7 +45,7 @@ test("openMoneyJournal() warns of what the process before left, 20 lines at most
   assert.equal(others.length, 20);
   assert.equal(others[18]?.fields.key, "K22");
   assert.deepEqual([others[19]?.level, others[19]?.fields], ["warn", { count: 3 }]);
-  assert.match(others[19]?.message ?? "", /^3 more operations have an unknown outcome: posline journal --unknown$/);
+  assert.match(others[19]?.message ?? "", /^3 more operations have an unknown outcome: sudo posline journal --unknown$/);
   await second.journal.begin(callOf("NEW"), routeTo()).sent();
   await second.journal.close();
 
@@ -57,7 +57,10 @@ test("openMoneyJournal() warns of what the process before left, 20 lines at most
       ["info", 23],
     ],
   );
-  assert.match(third.log.lines[1]?.message ?? "", /^23 earlier operations have an unknown outcome: posline journal --unknown/);
+  assert.match(
+    third.log.lines[1]?.message ?? "",
+    /^23 earlier operations have an unknown outcome: sudo posline journal --unknown/,
+  );
   await third.journal.close();
 
   const alone = join(root, "alone");
@@ -69,5 +72,5 @@ test("openMoneyJournal() warns of what the process before left, 20 lines at most
   }
   const last = new ToldLog();
   await (await openMoneyJournal(config, alone, last)).close();
-  assert.match(last.lines[1]?.message ?? "", /^1 earlier operation has an unknown outcome: posline journal --unknown/);
+  assert.match(last.lines[1]?.message ?? "", /^1 earlier operation has an unknown outcome: sudo posline journal --unknown/);
 });

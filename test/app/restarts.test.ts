@@ -13,7 +13,7 @@ test("refuseForgotten() refuses to take a service away of which something is unk
   assert.throws(() => refuseForgotten(["bank", "qr"], ["bank-1", "qr"], unknown), {
     message:
       "Cannot reload: services.bank was taken away or renamed, and how /sale A-2\uFFFD[2J of it ended is unknown: " +
-      "wait for its end, settle it (posline journal --unknown), or look at the terminal and restart posline",
+      "wait for its end, settle it (sudo posline journal --unknown), or look at the terminal and restart posline",
   });
   assert.throws(() => refuseForgotten(["bank", "qr"], ["bank"], unknown), /services\.qr .* how \/sale of it ended/);
   refuseForgotten(["bank", "qr"], ["qr", "bank", "fiscal"], unknown);

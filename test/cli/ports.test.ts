@@ -69,6 +69,11 @@ test("posline ports offers the name by socket where the name by identity isn't u
   assert.doesNotMatch(renderDevices([ftdi]), /by-path/);
 });
 
+test("posline ports says that no USB adapter is plugged in if all ports are built in", () => {
+  assert.match(renderDevices([builtIn, { ...builtIn, path: "/dev/ttyS1" }]), / free\nNo USB adapter is plugged in.*dmesg.*\n$/);
+  assert.doesNotMatch(renderDevices([builtIn, ftdi]), /No USB adapter/);
+});
+
 test("posline ports lets no control character of an adapter reach the terminal", () => {
   const usb = {
     vendorId: "1a86",
@@ -83,7 +88,7 @@ test("posline ports lets no control character of an adapter reach the terminal",
 });
 
 test("posline ports says what to check when there is no device", () => {
-  for (const hint of ["cable", "dmesg | tail", "ttyUSB", "ttyACM", "cdc_acm"])
+  for (const hint of ["cable", "sudo dmesg | tail", "ttyUSB", "ttyACM", "cdc_acm"])
     assert.ok(renderDevices([]).includes(hint), hint);
 });
 

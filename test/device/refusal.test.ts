@@ -60,6 +60,6 @@ test("causeOf() tells an unknown error in the system's own words, with where to 
   const message = wordsOf(await causeOf(new Error("Error: Inappropriate ioctl for device"), "/dev/null"));
   assert.equal(
     message,
-    "/dev/null cannot be opened: Inappropriate ioctl for device: dmesg | tail shows what the kernel says of it",
+    "/dev/null cannot be opened: Inappropriate ioctl for device: sudo dmesg | tail shows what the kernel says of it",
   );
 });

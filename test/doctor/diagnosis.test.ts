@@ -175,7 +175,7 @@ test("diagnoseLine() tells silence once for the line with its causes in order, a
   assert.match(silence?.cure ?? "", /^1\. switch the terminal on .*cable.*115200 baud.*till \(ECR\) protocol/);
   assert.match(
     silence?.cure ?? "",
-    /; 3\. posline doctor --line till --scan tries the usual speeds beside 115200 baud, and both CRC16; 4\. /,
+    /; 3\. sudo posline doctor --line till --scan tries the usual speeds beside 115200 baud, and both CRC16; 4\. /,
   );
   assert.equal(of(findings, "bank").what, "bank did not answer /supported_operations, with either CRC16");
   assert.equal(of(findings, "fiscal").what, "fiscal did not answer /supported_operations");
@@ -390,7 +390,7 @@ test("diagnoseLine() knows another speed though zeros of it look like an empty f
   const { findings } = await ask(line, ["bank"]);
   assert.deepEqual(brief(findings), ["bytes bad -", "answer note bank"]);
   assert.match(findings[0]?.what ?? "", /^bytes come that were sent at another speed than 115200 baud: /);
-  assert.match(findings[0]?.cure ?? "", /^posline doctor --line till --scan finds the speed/);
+  assert.match(findings[0]?.cure ?? "", /^sudo posline doctor --line till --scan finds the speed/);
 });
 
 test("diagnoseLine() says how many bytes came, also of more than it keeps, and shows no giant name", async () => {

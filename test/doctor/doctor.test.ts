@@ -79,8 +79,17 @@ test("examine() tells every problem of a configuration as it is worded there, an
   assert.equal(report.verdict, "config");
   assert.ok(report.findings.filter(({ check, level }) => check === "config" && level === "bad").length >= 2);
   assert.equal(one(report, "node").level, "ok");
-  assert.equal(one(report, "device").cure, "posline doctor --line usb:0403:6001:A50285BI looks at the first of them");
+  assert.equal(one(report, "device").cure, "sudo posline doctor --line usb:0403:6001:A50285BI looks at the first of them");
   assert.equal(line.openings, 0);
+});
+
+test("examine() without a usable configuration names a USB adapter before a port of the box's own", async () => {
+  const { host } = soundBox();
+  host.config({ lines: {} });
+  const builtIn = host.tty("ttyS0", "serial8250/ttyS0");
+  const { what, cure } = one(await look(host), "device");
+  assert.equal(what, `serial devices of this box: ${host.at("dev/ttyUSB0")}, ${builtIn}`);
+  assert.equal(cure, "sudo posline doctor --line usb:0403:6001:A50285BI looks at the first of them");
 });
 
 test("examine() warns of secrets that every user may read, and tells a user who may not read the file to use sudo", async () => {
@@ -311,7 +320,7 @@ test("examine() tells that it can't ask a service where its own configuration na
   assert.equal(what, "posline (process 44) runs, but this configuration names no admin port, so its status isn't known");
   assert.equal(
     cure,
-    'posline doctor --config FILE, with the file that it was started with; or add "admin": {} to that file, then start it again',
+    'sudo posline doctor --config FILE, with the file that it was started with; or add "admin": {} to that file, then start it again',
   );
 });
 
@@ -324,7 +333,7 @@ test("examine() has a recovery wait for its time, and stops no posline that has 
   const begun = report.findings.find(({ check, line }) => check === "service" && line === "till");
   assert.deepEqual([begun?.level, begun?.cure, report.verdict], ["warn", "wait 31 s, and run this command again", "ok"]);
   host.web.set(...status({ ready: false, lines: lines(60_000) }));
-  assert.match(one(await look(host), "service", "bad").cure ?? "", /^sudo kill 44; posline doctor --line till then/);
+  assert.match(one(await look(host), "service", "bad").cure ?? "", /^sudo kill 44; sudo posline doctor --line till then/);
 });
 
 test("examine() tells a posline that stands still, whether it has an admin port or not", async () => {
@@ -414,9 +423,9 @@ test("examine() of a line named by its device advises no command for a line that
   line.onWrite = () => {};
   const device = host.tty("ttyS7", "platform/serial7/ttyS7");
   const silence = one(await look(host, device), "silence", "bad");
-  assert.match(silence.cure ?? "", new RegExp(`3\\. posline doctor --line ${device} --scan tries`));
+  assert.match(silence.cure ?? "", new RegExp(`3\\. sudo posline doctor --line ${device} --scan tries`));
   const named = one(await look(host), "silence", "bad");
-  assert.match(named.cure ?? "", /3\. posline doctor --line till --scan tries/);
+  assert.match(named.cure ?? "", /3\. sudo posline doctor --line till --scan tries/);
 });
 
 test("examine() tells missing permission with the command that gives it", async () => {
@@ -824,7 +833,7 @@ test("examine() stops a posline that a person started by its number, and repeats
   );
   assert.equal(
     one(await examined({ config: file }, host.places), "service", "bad").cure,
-    `sudo kill 44; posline doctor --config '${file}' --line till then tests the terminal itself`,
+    `sudo kill 44; sudo posline doctor --config '${file}' --line till then tests the terminal itself`,
   );
 });
 
@@ -848,7 +857,9 @@ test("examine() says posline ports where the configuration names no device yet",
   const { host } = soundBox({ lines: { till: { path: "/dev/serial/by-id/NAME-THE-DEVICE-see-posline-ports" } } });
   const device = one(await examined({}, { ...host.places, resolve: (path) => resolveDevice(path) }), "device", "bad");
   assert.match(device.what, /^the configuration names no device yet: its path is .*NAME-THE-DEVICE/);
-  assert.equal(device.cure, 'run "posline ports", and write the name that it recommends as the line\'s path');
+  const cure =
+    "run \"posline ports\", write the name that it recommends as the line's path, and take out services that the terminal doesn't have";
+  assert.equal(device.cure, cure);
 });
 
 test("examine() gives each finding away as it is made, in the report's order, the line's name before it", async () => {

@@ -493,7 +493,7 @@ async function unusedPort(): Promise<number> {
 
 test("posline call with nothing listening fails at once with 69, says so, and that nothing was sent", async () => {
   const port = await unusedPort();
-  const where = `posline is not running on 127\\.0\\.0\\.1:${port}: start it with posline serve .*\\. Nothing was sent`;
+  const where = `posline is not running on 127\\.0\\.0\\.1:${port}: start it with posline serve .*enable --now posline\\.socket posline.*\\. Nothing was sent`;
   const target = ["--url", `http://127.0.0.1:${port}`];
   const once = new PoslineProcess(["call", "bank", "terminals", ...target]);
   assert.equal(await once.ended(), 69, once.stderr);
@@ -574,7 +574,10 @@ test("posline call names the flag for the merchant's id before anything is sent"
   for (const flags of [[], ["--wait"], ["--curl"]]) {
     const process = new PoslineProcess(["call", "fiscal", "sale", '{"documentExtID":"NO-ID"}', "--url", url, ...flags]);
     assert.equal(await process.ended(), 64, process.stderr);
-    assert.match(process.stderr, /^Cannot call fiscal: .*--merchant-id-file FILE.*Nothing was sent\n$/);
+    assert.match(
+      process.stderr,
+      /^Cannot call fiscal: .*--merchant-id-file FILE.*credentials\/merchant-id\).*Nothing was sent\n$/,
+    );
   }
 });
 

@@ -292,17 +292,18 @@ async function prepare({ link, config, log, state: folder }: Omit<Bench, "runnin
 test("the documentation's configurations load, in the bridge or the gateway", async () => {
   const folder = scratchFolder();
   const file = join(folder.path, "posline.json");
-  const secret = join(folder.path, "secret");
-  writeFileSync(secret, "MERCHANT-1\n");
+  // systemd shows the service what is in /etc/posline/credentials, the path that the pages name.
+  writeFileSync(join(folder.path, "merchant-id"), "MERCHANT-1\n");
+  const secrets = { CREDENTIALS_DIRECTORY: folder.path };
   const examples = blocks("json").filter((each) => /"lines": \{\s+"\w+": \{ "path"/.test(each));
   assert.equal(examples.length, 4, "two of configuration.md, install.md's, gateway.md's");
   try {
     for (const example of examples) {
-      writeFileSync(file, example.replaceAll(/\/etc\/posline\/(?:merchant-id|api-key)/g, secret));
-      const gateway = example.includes("upstream") ? { gateway: {} } : {};
-      const { config } = await loadConfig({ env: {}, flags: { config: file, ...gateway } });
+      writeFileSync(file, example);
+      const isGateway = example.includes("upstream");
+      const { config } = await loadConfig({ env: secrets, flags: { config: file, ...(isGateway && { gateway: {} }) } });
       assert.ok(Object.values(config.services).length > 0);
-      if (config.services.fiscal?.merchantIdFile === undefined) continue;
+      if (isGateway || config.services.fiscal === undefined) continue;
       assert.equal(config.services.fiscal.merchantId, "MERCHANT-1");
       assert.equal(config.services.bank?.port, 8888);
     }

@@ -242,6 +242,7 @@ test("Guard refuses a missing, wrong, cut, longer or doubled API key with 401 no
     assert.equal(answer.headers.get("x-posline-outcome"), "not-sent");
     assert.equal(JSON.parse(answer.text).code, -29);
     assert.ok(!answer.text.includes("right-key"));
+    assert.match(answer.text, /--api-key-file FILE; root may read the service's, \/etc\/posline\/credentials\/api-key/);
   }
   assert.equal(calls.length, 0);
   assert.equal((await ask(port, "POST", "/sale", sale, { "X-API-Key": "right-key" })).status, 200);

@@ -66,7 +66,7 @@ test("LogView shows a line's states, discards with what follows from them, and l
       '11:33:08.336  line     till  DISCARD  bytes were discarded: wrong checksum, 27 bytes, checksum BB3D received, arc gives bb3d, umts gives fee8, head 00 00 00 15 4f 4b 7b 22 73 74 61 74 75 73 22 3a |....OK{"status":|  the terminal uses the checksum CRC-16/ARC: set "crc16": "arc" for line till',
       "11:33:08.336  line     till  DISCARD  bytes were discarded: wrong checksum, 27 bytes, checksum 1234 received, arc gives bb3d, umts gives fee8, head 00 01  no known checksum fits: check speed, parity and cable  (7 similar lines before it were left out of the log)",
       "11:33:08.336  line     till  DISCARD  bytes were discarded: wrong checksum, 27 bytes, checksum 12345678 received, crc32 gives 87654321, head 02  no known checksum fits: check speed, parity and cable",
-      "11:33:08.336  line     till  DISCARD  bytes were discarded: not part of a frame, 4 bytes, head 41 54 0d 0a |AT..|  these are modem commands: is ModemManager probing the port? Run posline doctor",
+      "11:33:08.336  line     till  DISCARD  bytes were discarded: not part of a frame, 4 bytes, head 41 54 0d 0a |AT..|  these are modem commands: is ModemManager probing the port? Run sudo posline doctor",
       "11:33:08.336  line     till  LATE  a late reply was discarded  length frame, 64 bytes",
       "11:33:08.336  line     till  a request was refused  :9001 selects no service  length frame, 21 bytes",
     ],

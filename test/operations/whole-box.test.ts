@@ -633,6 +633,20 @@ test("beside a good end no answer is shown that denies it", async () => {
   assert.match(again.text ?? "", /it ended as approved, and no answer about it says so any more/);
 });
 
+test("beside a failure that 'there is none' proves, the terminal's own error is shown, but not one that may be a gateway's", async () => {
+  const refused = { status: "error", code: -77, message: "the slip is missing" };
+  const lost = { status: "error", code: -3, message: "internal error" };
+  for (const [own, shown] of [
+    [refused, refused],
+    [lost, absent],
+  ]) {
+    const box = await new WholeBox(time, ({ route }) => (route === "/sale" ? own : absent)).start();
+    const told = box.call("/sale", sale, 60);
+    await time.advance(61_000);
+    assert.deepEqual([told.outcome, told.word, told.text], ["answered", "failed", JSON.stringify(shown)]);
+  }
+});
+
 test("a bad end isn't told any more once the same sale, sent without the header, runs", async () => {
   let ends = 0;
   const box = await new WholeBox(time, ({ route }) => {

@@ -116,6 +116,9 @@ test("the default configuration can be used, and names no device until somebody 
     flags: { config: unit("posline.json") },
   });
   assert.deepEqual(Object.keys(config.services).sort(), ["bank", "fiscal", "qr"]);
+  // Nothing is sold without a record: the setting for real money (docs/configuration.md).
+  assert.ok(config.journal !== false);
+  assert.equal(config.journal.onFailure, "refuse");
   assert.deepEqual(
     Object.values(config.lines).map(({ path }) => path),
     ["/dev/serial/by-id/NAME-THE-DEVICE-see-posline-ports"],

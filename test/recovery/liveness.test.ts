@@ -120,7 +120,7 @@ test("Line.run() says in a timeout's message that the terminal has long been sil
     assert.ok(await idle(set));
     const end = await call(set, id, { replyTimeoutMs: 4_000 });
     assert.equal(end.fault?.reason, "no-reply");
-    const silence = id === "A" ? "" : /\. bank has not answered for 30\d s: posline doctor --line till says why/.source;
+    const silence = id === "A" ? "" : /\. bank has not answered for 30\d s: sudo posline doctor --line till says why/.source;
     assert.match(
       end.fault?.message ?? "",
       new RegExp(
@@ -223,7 +223,7 @@ for (const [name, terminal, fix] of [
   [
     "is switched off",
     dead,
-    /^1\. switch the terminal on .*posline doctor --line till --scan tries the usual speeds .* 115200 baud, and both CRC16/,
+    /^1\. switch the terminal on .*sudo posline doctor --line till --scan tries the usual speeds .* 115200 baud, and both CRC16/,
   ],
 ] as const) {
   test(`Line.liveness() says what to do about a terminal that ${name}`, async () => {
@@ -528,7 +528,7 @@ test("Liveness.silence() says for how long a service has been silent, once that 
   assert.equal(liveness.silence("bank", 9_000), undefined);
   assert.equal(liveness.trouble(), undefined);
   liveness.reportDue(1_000 + silentWarnMs);
-  assert.match(liveness.silence("bank", 31_000) ?? "", /^bank has not answered for 30 s: posline doctor --line till/);
+  assert.match(liveness.silence("bank", 31_000) ?? "", /^bank has not answered for 30 s: sudo posline doctor --line till/);
   assert.match(liveness.trouble()?.cause ?? "", /does not answer/);
   assert.equal(liveness.silence("qr", 31_000), undefined);
 });
@@ -596,7 +596,7 @@ test("Liveness says what to do about each cause, in the settings' own words", ()
   right.liveness.discarded({ ...noise, checksum: { got: "01", arc: "02", umts: "01" } }, 0);
   assert.match(
     right.cause()?.cure ?? "",
-    /^1\. posline doctor --line till --scan finds the speed .* 3\. posline tap --raw --line \/dev\/ttyUSB0 shows/,
+    /^1\. sudo posline doctor --line till --scan finds the speed .* 3\. sudo posline tap --raw --line \/dev\/ttyUSB0 shows/,
   );
   const fiscal = watched("arc", ["fiscal"]);
   fiscal.liveness.unanswered("fiscal", 0);
