@@ -157,11 +157,17 @@ test("fiscal.departments are those that a sale may name", () => {
     {},
     { departmentCode: "1" },
     { departmentCode: 1, departmentName: "Bakery" },
-    { departmentCode: "2", departmentName: "Any name" },
+    { departmentName: "Bakery" },
+    { departmentCode: "2" },
   ]) {
     assert.equal(codeOf(more), 0, JSON.stringify(more));
   }
-  for (const more of [{ departmentCode: "3" }, { departmentCode: "1", departmentName: "Butcher" }]) {
+  for (const more of [
+    { departmentCode: "3" },
+    { departmentCode: "1", departmentName: "Butcher" },
+    { departmentCode: "2", departmentName: "Bakery" },
+    { departmentName: "Butcher" },
+  ]) {
     assert.equal(codeOf(more), 2, JSON.stringify(more));
   }
   assert.equal(new WorldTill().code("fiscal", "/sale", receipt("A", { departmentCode: "3" })), 0);
@@ -186,7 +192,7 @@ test("fiscal.taxes are those that a line may name, by code, by rate or by both; 
     { vatPercent: 700, vatAmount: 65, currency_name: "XTS" },
     { vatPercent: 1800, vatAmount: 459, currency_name: "XTS" },
   ]);
-  for (const tax of [{ taxPrc: 2000 }, { taxCode: "A", taxPrc: 0 }, { taxCode: "0", taxPrc: 1800 }]) {
+  for (const tax of [{ taxPrc: 2000 }, { taxCode: "A", taxPrc: 0 }, { taxCode: "B" }, { taxCode: "B", taxPrc: 700 }]) {
     assert.equal(codeOf(tax), 2, JSON.stringify(tax));
   }
   const without = new WorldTill({ fiscal: { taxes: [] } });

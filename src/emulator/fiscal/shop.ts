@@ -61,9 +61,8 @@ export function rateOf(tax: FiscalFields, { taxes }: FiscalWorld): bigint | unde
   return tax.refuse(fiscalCodes.invalidJson, `${names} are no tax that is configured`, "send one of the world's");
 }
 
-/** True if a request's value is the configured one; a value that is absent on either side fits. */
-const fits = <T>(configured: T | undefined, sent: T | undefined) =>
-  configured === undefined || sent === undefined || configured === sent;
+/** True if a request's value is the configured one, or if it has none. */
+const fits = <T>(configured: T | undefined, sent: T | undefined) => sent === undefined || configured === sent;
 
 /** Refuses a kind of money that isn't taken (Errors: 7). */
 export function checkPayment(kind: PaymentKind, fields: FiscalFields, { payments }: FiscalWorld): void {
