@@ -11,6 +11,7 @@ import { parseFaultChance } from "../emulator/faults/wire-fault.ts";
 import { type HttpEndpoint, httpEndpoint } from "../emulator/http-endpoint.ts";
 import { type LineEndpoint, lineEndpoint } from "../emulator/line-endpoint.ts";
 import { newKeeper, readStateFile, updateStateFile, writeStateFile } from "../emulator/state-file.ts";
+import { loadWorld } from "../emulator/world-file.ts";
 import type { AdminRoute } from "../http/admin-listener.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 import { type Served, servedBy } from "./served.ts";
@@ -22,6 +23,7 @@ import { type Served, servedBy } from "./served.ts";
 
 /** The flags of the emulator. */
 export interface EmulationFlags {
+  readonly world?: string | undefined;
   readonly state?: string | undefined;
   readonly seed?: number | undefined;
   /** As written: `corrupt=0.05`. */
@@ -46,11 +48,12 @@ export interface Emulation {
 
 /**
  * Begins where the state file left off.
- * @throws ConfigError for a flag that can't be used, StateFileError for such a file.
+ * @throws ConfigError for a flag or a world that can't be used, StateFileError for such a file.
  */
 export function openEmulation({ flags, services, log }: EmulationOptions): Emulation {
   const { seed, plainAmounts = false } = flags;
   const chances = chancesOf(flags);
+  const world = loadWorld(flags.world);
   const state = flags.state === undefined ? undefined : resolve(flags.state);
   const keeper = newKeeper();
   const keep = () => {
@@ -65,6 +68,7 @@ export function openEmulation({ flags, services, log }: EmulationOptions): Emula
   const emulator = new Emulator({
     plainAmounts,
     chances,
+    world,
     changed: keep,
     ...(seed === undefined ? {} : { seed }),
   });

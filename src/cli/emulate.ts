@@ -1,12 +1,14 @@
 import type { EmulationFlags } from "../app/emulation.ts";
 import { merchantIdOf } from "../app/served.ts";
+import { ConfigError } from "../config/config.ts";
 import type { EmulateFlags, Flags } from "../config/load.ts";
 import { type ContractName, contractNames } from "../core/call.ts";
+import { printableLines } from "../core/shell-text.ts";
 import { wireFaultKinds } from "../emulator/faults/wire-fault.ts";
 import { defineCommand } from "./command.ts";
 import { sourceFlags } from "./config.ts";
 import { emulatorFlags } from "./emulator-flags.ts";
-import { UsageError } from "./exit.ts";
+import { exitCodes, UsageError } from "./exit.ts";
 import { greeting } from "./greeting.ts";
 import { type LogFormat, logFlags, logStart, runUntilStopped } from "./run-service.ts";
 
@@ -20,6 +22,7 @@ export interface EmulateArguments
   readonly http?: boolean | undefined;
   readonly admin?: boolean | undefined;
   readonly logFormat?: LogFormat | undefined;
+  readonly printWorld?: boolean | undefined;
 }
 
 /**
@@ -27,8 +30,9 @@ export interface EmulateArguments
  * @returns the exit code: 0, 64 for flags that leave nothing to do, 69 when a port can't be had, 78 when the configuration or the
  * state can't be used.
  */
-export function runEmulate(args: EmulateArguments): Promise<number> {
+export async function runEmulate(args: EmulateArguments): Promise<number> {
   const { http = true, admin = true } = args;
+  if (args.printWorld === true) return printWorld(args.world);
   return runUntilStopped({
     flags: configFlagsOf(args),
     logFormat: args.logFormat,
@@ -53,6 +57,19 @@ export function runEmulate(args: EmulateArguments): Promise<number> {
       return emulating;
     },
   });
+}
+
+/** Prints a file for --world: that of this one, or of the built-in world. */
+async function printWorld(file: string | undefined): Promise<number> {
+  const { loadWorld, worldText } = await import("../emulator/world-file.ts");
+  try {
+    process.stdout.write(worldText(loadWorld(file)));
+    return exitCodes.ok;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`${printableLines(error.message)}\n`);
+    return error.exitCode;
+  }
 }
 
 function configFlagsOf({ config, line, baud, service, adminPort, merchantIdFile, apiKeyFile }: EmulateArguments): Flags {
@@ -84,6 +101,7 @@ export const emulateCommand = defineCommand({
       describe: "Emulate only this service; may be repeated (default: all three)",
     },
     ...emulatorFlags,
+    "print-world": { type: "boolean", describe: "Print the world that is played, as a file for --world, and nothing else" },
     ...logFlags,
     "merchant-id-file": {
       type: "string",
@@ -105,6 +123,7 @@ export const emulateCommand = defineCommand({
   examples: [
     ["emulate", "All three services over HTTP"],
     ["emulate --line /dev/ttyUSB0 --no-http", "A terminal at the end of a cable"],
+    ["emulate --world shop.json", "A shop of your own; --print-world prints one to begin with"],
     ["emulate --service bank --state bank.json", "One that remembers across restarts"],
     ["emulate --fault corrupt=0.05 --fault late:5000=0.01 --seed 7", "Random faults, repeatable"],
   ],

@@ -2,6 +2,11 @@ import type { FlagTable } from "./command.ts";
 
 /** The flags of the emulator, as `serve --emulated` and `emulate` share them. */
 export const emulatorFlags = {
+  world: {
+    type: "string",
+    example: "shop.json",
+    describe: "Play the shop in this file: terminals, currencies, taxes and more; posline emulate --print-world prints one",
+  },
   state: { type: "string", example: "state.json", describe: "Keep the emulator's state in this file across restarts" },
   seed: { type: "whole", example: "7", describe: "Random seed of --fault: the same seed gives the same faults (default 1)" },
   fault: {

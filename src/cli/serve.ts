@@ -73,7 +73,8 @@ function playFolder(state: string | undefined): { readonly path?: string; readon
 }
 
 /** The first flag that only the emulator has. */
-function emulatorOnlyFlag({ state, seed, fault, plainAmounts }: EmulationFlags): string | undefined {
+function emulatorOnlyFlag({ world, state, seed, fault, plainAmounts }: EmulationFlags): string | undefined {
+  if (world !== undefined) return "--world";
   if (state !== undefined) return "--state";
   if (seed !== undefined) return "--seed";
   if (fault !== undefined) return "--fault";
@@ -84,6 +85,6 @@ export const serveCommand = defineCommand({
   name: "serve",
   describe: "Run the bridge: tills reach the terminal on its serial line over HTTP",
   flags: { ...sourceFlags, ...logFlags, ...emulatorFlags },
-  epilogue: "--state, --seed, --fault and --plain-amounts need --emulated; posline emulate --help lists the faults.",
+  epilogue: "--world, --state, --seed, --fault and --plain-amounts need --emulated; posline emulate --help lists the faults.",
   run: (args: ServeArguments) => runServe(args),
 });

@@ -124,7 +124,7 @@ export function secretsIn(value: unknown): readonly string[] {
   );
 }
 
-/** The configuration can't be used. Its message lists every problem; the process exits with `exitCode`. */
+/** A file that an operator wrote, or a flag, can't be used. Its message lists every problem; the process exits with `exitCode`. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   /**
@@ -134,9 +134,10 @@ export class ConfigError extends Error {
   readonly exitCode: 64 | 78;
   readonly problems: readonly string[];
 
-  constructor(problems: readonly string[], source?: string) {
+  /** @param content What the source holds: the configuration, or the emulator's world. */
+  constructor(problems: readonly string[], source?: string, content: "configuration" | "world" = "configuration") {
     const isUsage = problems.length > 0 && problems.every((problem) => problem.startsWith("--"));
-    const what = isUsage ? "command line" : source === undefined ? "configuration" : `configuration of ${source}`;
+    const what = isUsage ? "command line" : source === undefined ? content : `${content} of ${source}`;
     const action = `Cannot use the ${what}`;
     const [only, ...others] = problems;
     super(

@@ -1,18 +1,17 @@
 import { resolve } from "node:path";
 import { codeOf } from "../core/error-code.ts";
-import { JsonError, parseJson, repeatedKeys } from "../core/json-syntax.ts";
-import { check } from "./check.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { applyCredentials } from "./credentials.ts";
 import { type Draft, draftOf, draftOfOneLine } from "./draft.ts";
 import { deniedFile, exposedAdmin, readableSecrets } from "./exposure.ts";
-import { fileBytesMax, gatewayMarginMs } from "./limits.ts";
+import { gatewayMarginMs } from "./limits.ts";
 import { applyEnvironment, applyFlags, type Environment, type Flags, leaveDevices, refuseUnknown } from "./overrides.ts";
 import { resolveDraft } from "./resolve.ts";
 import { lineWarnings, refuseCrossed, warningsOf } from "./rules.ts";
 import { type FileShape, fileSchema } from "./schema.ts";
-import { notUtf8, readAtMost, reason, textOf } from "./secrets.ts";
+import { reason } from "./secrets.ts";
 import { gatewayWarnings, requireUpstreams, supposeUpstreams } from "./upstreams.ts";
+import { readJson, readText } from "./written-file.ts";
 
 export type { EmulateFlags, Environment, Flags, GatewayFlags } from "./overrides.ts";
 
@@ -60,7 +59,7 @@ export async function loadConfig({ file: fallback = defaultFile, env, flags, gro
   // An emulator beside a bridge doesn't read the bridge's file unless it is named, nor does a gateway on a line of its own.
   const beside = flags.emulate !== undefined || (flags.gateway !== undefined && flags.line !== undefined);
   const unasked = named === undefined && beside;
-  const text = unasked ? undefined : readFile(path, named !== undefined, problems);
+  const text = unasked ? undefined : textOf(path, named !== undefined, problems);
   const file = text === undefined ? undefined : path;
   const draft = text === undefined ? draftWithoutFile(path, flags, problems) : draftOfText(text, path, problems);
 
@@ -83,40 +82,22 @@ export async function loadConfig({ file: fallback = defaultFile, env, flags, gro
 }
 
 /** The file's text; undefined when it doesn't exist and wasn't named. */
-function readFile(path: string, named: boolean, problems: readonly string[]): string | undefined {
-  let bytes: Buffer;
+function textOf(path: string, named: boolean, problems: readonly string[]): string | undefined {
   try {
-    bytes = readAtMost(path, fileBytesMax + 1);
+    return readText({ path, what: "configuration" }, problems);
   } catch (error) {
+    if (error instanceof ConfigError) throw error;
     const code = codeOf(error);
     const missing = code === "ENOENT" || code === "ENOTDIR";
     if (missing && !named) return undefined;
     const denied = code === "EACCES" || code === "EPERM";
     throw new ConfigError([...problems, denied ? deniedFile(path) : reason(error, path)], path);
   }
-  if (bytes.length > fileBytesMax)
-    throw new ConfigError(
-      [...problems, `the file is larger than ${fileBytesMax} bytes, which is the limit: name a configuration file`],
-      path,
-    );
-  const text = textOf(bytes);
-  if (text === undefined) throw new ConfigError([...problems, notUtf8], path);
-  return text;
 }
 
 function draftOfText(text: string, path: string, problems: string[]): Draft {
-  let parsed: unknown;
-  try {
-    parsed = parseJson(text);
-    for (const { path: key, lines } of repeatedKeys(text)) {
-      problems.push(`${key}: set twice, on line ${lines[0]} and on line ${lines[1]}: keep only one`);
-    }
-  } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
-    throw new ConfigError([...problems, error.message], path);
-  }
-  // What `check` hands back has the file's shape, short of what was wrong and is among the problems.
-  const checked = (check(fileSchema, parsed, "", problems) ?? {}) as Partial<FileShape>;
+  // The schema has the file's shape; what was wrong is left out, and is among the problems.
+  const checked = (readJson({ path, what: "configuration" }, text, fileSchema, problems) ?? {}) as Partial<FileShape>;
   return draftOf(checked, `file ${path}`);
 }
 

@@ -38,6 +38,22 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/**
+ * JSON with comments as JSON alone: each comment is blanked, so that the rest keeps its lines and columns.
+ * @throws JsonError if it is nested too deeply.
+ */
+export function withoutComments(text: string): string {
+  const pieces: string[] = [];
+  let end = 0;
+  walk(text, {
+    onComment: (offset, length) => {
+      pieces.push(text.slice(end, offset), text.slice(offset, offset + length).replaceAll(/[^\r\n]/g, " "));
+      end = offset + length;
+    },
+  });
+  return [...pieces, text.slice(end)].join("");
+}
+
 /** A key that an object has twice: its path, `lines.till.baudRate`, and the lines of the text that it is on. */
 export interface RepeatedKey {
   readonly path: string;
@@ -152,7 +168,7 @@ function shownCharacter(character: string): string {
 /** Objects and lists within each other; jsonc-parser recurses, and a hundred thousand would overflow the stack. */
 const nestingMax = 64;
 
-interface Walk extends Pick<JSONVisitor, "onObjectProperty" | "onSeparator" | "onError"> {
+interface Walk extends Pick<JSONVisitor, "onObjectProperty" | "onSeparator" | "onComment" | "onError"> {
   readonly onBegin?: () => void;
   readonly onEnd?: () => void;
 }
@@ -173,6 +189,6 @@ function walk(text: string, { onBegin, onEnd, ...visitor }: Walk): void {
   visit(
     text,
     { ...visitor, onObjectBegin: begin, onArrayBegin: begin, onObjectEnd: end, onArrayEnd: end },
-    { disallowComments: true, allowTrailingComma: false },
+    { disallowComments: visitor.onComment === undefined, allowTrailingComma: false },
   );
 }

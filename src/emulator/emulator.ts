@@ -1,6 +1,7 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { type Call, type ContractName, contractNames, type Reply, type ServiceName } from "../core/call.ts";
+import { Fault } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { parseForm, unescapeValue } from "../envelope/form.ts";
 import { textOf } from "../envelope/json.ts";
@@ -13,6 +14,7 @@ import type { WireFault } from "./faults/wire-fault.ts";
 import { emulatedFiscal } from "./fiscal/fiscal.ts";
 import { emulatedQr } from "./qr/qr.ts";
 import type { EmulatedService, ServiceContext } from "./service-context.ts";
+import { builtInWorld, type World } from "./world.ts";
 
 /**
  * The emulator plays the three services: it answers every route by the contract's rules, remembers as a terminal does, and goes wrong on
@@ -26,6 +28,8 @@ import type { EmulatedService, ServiceContext } from "./service-context.ts";
 export interface EmulatorOptions extends FaultPlanOptions {
   /** Checks the signs of `fiscal`; without it any sign will do, but there must be one. */
   readonly merchantId?: string;
+  /** What its terminals are set up with; services of one contract share it. The built-in one by default. */
+  readonly world?: World;
   /** The present time. */
   readonly clock?: () => Date;
   /** Called after each request that changed the memory, before its answer leaves. */
@@ -56,12 +60,14 @@ export class Emulator {
   readonly plan: FaultPlan;
   readonly #services = new Map<ServiceName, PlayedService & { readonly played: EmulatedService }>();
   readonly #options: EmulatorOptions;
+  readonly #world: World;
   #aheadMs = 0;
   /** True if the memory has changed since `changed` was last called. */
   #dirty = false;
 
   constructor(options: EmulatorOptions = {}) {
     this.#options = options;
+    this.#world = options.world ?? builtInWorld;
     this.plan = new FaultPlan(options);
     for (const contract of contractNames) this.play(contract, { contract, merchantId: options.merchantId });
   }
@@ -76,7 +82,7 @@ export class Emulator {
         this.#dirty = true;
       },
     };
-    const played = before?.contract === contract ? before.played : emulated[contract](context);
+    const played = before?.contract === contract ? before.played : emulated[contract](context, this.#world);
     this.#services.set(service, { contract, merchantId, played });
   }
 
@@ -95,6 +101,11 @@ export class Emulator {
     return new Date(clock().getTime() + this.#aheadMs);
   }
 
+  /** Tells its world from others; undefined for the built-in one. */
+  get worldMark(): string | undefined {
+    return this.#world.mark;
+  }
+
   /** Milliseconds by which the emulator's time was moved on. */
   get aheadMs(): number {
     return this.#aheadMs;
@@ -105,7 +116,10 @@ export class Emulator {
     this.#aheadMs += ms;
   }
 
-  /** Carries a call out and answers it, at once. */
+  /**
+   * Carries a call out and answers it, at once.
+   * @throws Fault `route` if its fiscal service doesn't serve the route over HTTP, where that is 404 (fiscal contract, Endpoints).
+   */
   answer(call: Call, over: CameOver = "http"): EmulatedReply {
     this.plan.begin(call.service, call.route);
     const answer = this.#answerTo(call, over);
@@ -135,6 +149,11 @@ export class Emulator {
     if (route === undefined) {
       return errorAnswer(contract.faultCodes.route, `Cannot answer: ${contract.service} has no such route`);
     }
+    if (contract.service === "fiscal" && !isServed(route, contract, this.#world)) {
+      const message = `Cannot answer ${route.path}: it is not supported: choose one that ${contract.probe.route} lists`;
+      if (over === "http") throw new Fault("route", message);
+      return errorAnswer(contract.faultCodes.route, message);
+    }
     const service = this.#services.get(call.service);
     if (service === undefined) throw new Error(`Cannot answer: the emulator does not play ${call.service}`);
     const body =
@@ -145,11 +164,15 @@ export class Emulator {
   }
 }
 
-const emulated: Readonly<Record<ContractName, (context: ServiceContext) => EmulatedService>> = {
-  fiscal: emulatedFiscal,
-  bank: emulatedBank,
-  qr: emulatedQr,
+const emulated: Readonly<Record<ContractName, (context: ServiceContext, world: World) => EmulatedService>> = {
+  fiscal: (context, { fiscal }) => emulatedFiscal(context, fiscal),
+  bank: (context, { bank }) => emulatedBank(context, bank),
+  qr: (context, { qr }) => emulatedQr(context, qr),
 };
+
+/** Of a fiscal route; bank and qr have answers of their own for what they don't serve. A line is proven by the probe's route. */
+const isServed = ({ path }: Route, { probe }: Contract, { fiscal }: World) =>
+  path === probe.route || fiscal.operations.includes(path.slice(1));
 
 type BodyOrRefusal = { readonly json: JsonObject } | { readonly refused: ServiceAnswer };
 

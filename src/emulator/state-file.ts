@@ -25,6 +25,8 @@ const serviceBytesMax = 2 * rememberedBytesMax;
 export interface EmulatorState {
   readonly services: EmulatedServices;
   readonly aheadMs: number;
+  /** Tells its world from others; undefined for the built-in one. */
+  readonly worldMark: string | undefined;
   advance(ms: number): void;
   saved(): JsonObject;
 }
@@ -50,7 +52,8 @@ export function readStateFile(path: string, emulator: EmulatorState): void {
   const state = parseExact(text);
   if (state === undefined) throw refuse(text === "" ? "it is empty" : "it is not a JSON object");
   if (state["version"] !== version) throw refuse(`its version is not ${version}`);
-  const { aheadMs, services } = state;
+  const { aheadMs, services, world } = state;
+  if (world !== emulator.worldMark) throw refuse("it was made in another world");
   if (typeof aheadMs !== "bigint" || aheadMs < 0n || aheadMs > aheadMsMax) {
     throw refuse(`aheadMs: must be a whole number from 0 to ${aheadMsMax}`);
   }
@@ -83,7 +86,9 @@ export const newKeeper = () => randomBytes(8).toString("hex");
  * @throws StateFileError saying why it can't be written, and what to do.
  */
 export function writeStateFile(path: string, emulator: EmulatorState, keeper?: string): void {
-  const state = { version, ...(keeper !== undefined && { keeper }), aheadMs: emulator.aheadMs, services: emulator.saved() };
+  const { aheadMs, worldMark: world } = emulator;
+  const marks = { ...(keeper !== undefined && { keeper }), ...(world !== undefined && { world }) };
+  const state = { version, ...marks, aheadMs, services: emulator.saved() };
   try {
     replaceFile(path, `${writeExact(state)}\n`);
   } catch (error) {

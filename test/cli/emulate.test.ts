@@ -64,16 +64,17 @@ test("posline emulate refuses unknown flags, words and services", async () => {
 
 test("posline emulate --help names every flag and every fault", async () => {
   const { stdout: help } = await promisify(execFile)(process.execPath, [bundle, "emulate", "--help"]);
-  const flags = ["config", "line", "baud", "http", "service", "state", "seed", "fault", "plain-amounts", "merchant-id-file"];
-  for (const flag of [...flags, "api-key-file", "admin", "admin-port"]) assert.match(help, new RegExp(`--${flag} `), flag);
+  const flags = ["config", "line", "baud", "http", "service", "state", "seed", "fault", "plain-amounts", "world"];
+  for (const flag of [...flags, "print-world", "merchant-id-file", "api-key-file", "admin", "admin-port"])
+    assert.match(help, new RegExp(`--${flag} `), flag);
   for (const kind of wireFaultKinds) assert.ok(help.includes(kind), kind);
 });
 
 test("posline serve reads the emulator's flags without yargs, and refuses what isn't right", async () => {
-  const words = "--emulated --fault noise=0.1 --fault late=0.1 --seed 7 --state s --plain-amounts".split(" ");
+  const words = "--emulated --fault noise=0.1 --fault late=0.1 --seed 7 --world w --state s --plain-amounts".split(" ");
   // The command hands its own arguments on as these
-  const { fault, seed, state, plainAmounts } = readArguments(serveCommand, words) as ServeArguments;
-  assert.deepEqual([fault, seed, state, plainAmounts], [["noise=0.1", "late=0.1"], 7, "s", true]);
+  const { fault, seed, world, state, plainAmounts } = readArguments(serveCommand, words) as ServeArguments;
+  assert.deepEqual([fault, seed, world, state, plainAmounts], [["noise=0.1", "late=0.1"], 7, "w", "s", true]);
   for (const args of [["--seed", "x"], ["--no-http"], ["--state"], ["--service", "bank"]]) {
     await assert.rejects(serveCommand.run(["--emulated", ...args]), UsageError, args.join(" "));
   }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { JsonError, parseJson, repeatedKeys } from "../../src/core/json-syntax.ts";
+import { JsonError, parseJson, repeatedKeys, withoutComments } from "../../src/core/json-syntax.ts";
 
 function errorOf(text: string): JsonError {
   try {
@@ -137,3 +137,13 @@ for (const [text, repeated] of [
     assert.deepEqual(repeatedKeys(text), repeated);
   });
 }
+
+test("withoutComments() blanks comments of both kinds, keeps each place, and leaves texts alone", () => {
+  const text = '{ // one\n// at the line\'s beginning\n  "a": "// two", /* three\r\n four */ "b": "/* five */"\n} // six';
+  const blanked = withoutComments(text);
+  assert.deepEqual(JSON.parse(blanked), { a: "// two", b: "/* five */" });
+  for (const word of ['"a"', '"// two"', '"b"', "}"]) assert.equal(blanked.indexOf(word), text.indexOf(word), word);
+  assert.equal(blanked.length, text.length);
+  assert.equal(withoutComments('{ "a": 1 }'), '{ "a": 1 }');
+  assert.throws(() => parseJson(withoutComments("{ /")), JsonError);
+});

@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { loadConfig } from "../../src/config/load.ts";
+import { builtInWorld } from "../../src/emulator/world.ts";
+import { worldText } from "../../src/emulator/world-file.ts";
 import { openOperations } from "../../src/operations/operations.ts";
 import { bytes, callOf, routeTo, Told } from "../journal/records.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
@@ -159,7 +161,9 @@ const expected = ({ link, config, log, state, running }: Bench): Readonly<Record
   "posline serve --line /dev/ttyUSB0": { fits: /"msg":"listening"/ },
   "posline emulate": { fits: /"msg":"listening"/ },
   "posline emulate --line /dev/ttyUSB0 --no-http": { fits: /"reason":"the device opened"/ },
-  "posline emulate --line /dev/ttyUSB0 --service bank --state bank.json": { fits: /"reason":"the device opened"/ },
+  "posline emulate --line /dev/ttyUSB0 --service bank --world shop.json --state bank.json": {
+    fits: /"reason":"the device opened"/,
+  },
   "posline gateway --line /dev/ttyUSB0": { fits: /"reason":"the device opened"/ },
   "posline gateway --line /dev/ttyUSB0 --upstream-bank https://terminal.lan --upstream-fiscal http://10.0.0.7:8008": {
     fits: /"reason":"the device opened"/,
@@ -286,6 +290,7 @@ async function prepare({ link, config, log, state: folder }: Omit<Bench, "runnin
     },
     { level: "warn", time: exchange.time, line: "till", reason: "noise", bytes: 2, head: "4154", msg: "bytes were discarded" },
   ];
+  writeFileSync(join(folder, "shop.json"), worldText(builtInWorld));
   writeFileSync(log, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
 }
 

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
+import { promisify } from "node:util";
 import { ask, type HttpAnswer, scratchFolder } from "../support/bridge-process.ts";
 import { bundle } from "../support/posline-process.ts";
 import { endAll, fiscalForm, folder, posline, post, receipt, resultOf, saleOf } from "./emulating.ts";
@@ -242,6 +244,15 @@ test("posline refuses flags of the emulator that make no sense, and says why", a
     [["serve", "--line", "/dev/null", "--state", "x"], 64, /^Cannot serve: --state is for the emulator only: add --emulated/m],
     [["serve", "--line", "/dev/null", "--fault", "noise=1"], 64, /^Cannot serve: --fault is for the emulator only/m],
     [["serve", "--line", "/dev/null", "--plain-amounts"], 64, /^Cannot serve: --plain-amounts is for the emulator only/m],
+    [["serve", "--line", "/dev/null", "--world", "x"], 64, /^Cannot serve: --world is for the emulator only/m],
+    [["emulate", "--world"], 64, /^--world needs a value: write for example --world shop\.json$/m],
+    [
+      ["emulate", "--world", "/none"],
+      78,
+      /^Cannot use the world of \/none: there is no such file: create it or correct the path$/m,
+    ],
+    [["serve", "--emulated", "--world", "/none"], 78, /^Cannot use the world of \/none: there is no such file/m],
+    [["emulate", "--print-world", "--world", "/none"], 78, /^Cannot use the world of \/none: there is no such file/m],
     [["emulate", "--no-http"], 64, /^Cannot emulate: --no-http leaves no way to reach it: name a device with --line$/m],
     [["emulate", "--servise", "bank"], 64, /^Unknown flag "--servise" of posline emulate: did you mean "--service"\?$/m],
     [["emulate", "--service", "card"], 64, /^--service "card" must be fiscal, bank or qr$/m],
@@ -257,6 +268,63 @@ test("posline refuses flags of the emulator that make no sense, and says why", a
     assert.equal(await refused.ended(), code, args.join(" "));
     assert.match(refused.stderr, message, args.join(" "));
   }
+});
+
+test("posline emulate --print-world prints a file that --world takes, of the built-in shop or of one's own", async () => {
+  const printed = async (...args: readonly string[]) =>
+    (await promisify(execFile)(process.execPath, [bundle, "emulate", "--print-world", ...args])).stdout;
+  const file = join(folder.path, "printed.json");
+  const text = await printed();
+  writeFileSync(file, text);
+  assert.equal(await printed("--world", file), text);
+  writeFileSync(file, text.replace('"drawer": 0', '"drawer": 700 /* a float */'));
+  assert.equal(await printed("--world", file), text.replace('"drawer": 0', '"drawer": 700'));
+});
+
+const shop = `{
+  "bank": { "terminals": [{ "terminal": 70, "merchant": 5 }], "currencies": { "JPY": ["392"] } }, // one till
+  "fiscal": { "operations": ["sale"], "taxes": [{ "taxCode": "A", "taxPrc": 1000 }] }
+}`;
+
+test("posline emulate --world plays the shop over HTTP, where a route of fiscal that it lacks is 404; reset keeps it", async () => {
+  const file = join(folder.path, "shop.json");
+  const state = join(folder.path, "shop-state.json");
+  writeFileSync(file, shop);
+  const emulator = posline(["emulate", "--world", file, "--state", state]);
+  const [bank, fiscal, admin] = [await emulator.port("bank"), await emulator.port("fiscal"), await emulator.port("admin")];
+  for (let life = 0; life < 2; life++) {
+    assert.match((await post(bank, "/sale", saleOf("P-1"))).text, /"code":-47/);
+    assert.equal(
+      (await post(bank, "/terminals", "")).text,
+      '{"status":"success","data":{"terminals":[{"terminal":70,"merchant":5}]}}',
+    );
+    assert.match((await post(fiscal, "/sale", fiscalForm(receipt("R-1")))).text, /"code":2,.*itemTaxes\[0\]\.taxPrc/);
+    const missing = await post(fiscal, "/get_info", fiscalForm({}));
+    assert.deepEqual([missing.status, missing.headers["x-posline-reason"]], [404, "unknown-route"]);
+    assert.match(missing.text, /"status":"error","code":5/);
+    assert.match((await ask(fiscal, "GET", "/supported_operations", "")).text, /"operations":\["sale"\]/);
+    await post(admin, "/emulator", '{"reset":true}');
+  }
+  assert.equal(await emulator.ended("SIGTERM"), 0);
+  const same = posline(["emulate", "--world", file, "--state", state]);
+  await same.port("bank");
+  assert.equal(await same.ended("SIGTERM"), 0);
+  const without = posline(["emulate", "--state", state]);
+  assert.equal(await without.ended(), 78);
+  assert.match(without.stderr, /^Cannot use the state file \S+: it was made in another world: move it away to start/m);
+});
+
+test("serve --emulated --world plays the shop behind a bridge", async () => {
+  const file = join(folder.path, "bridged-shop.json");
+  writeFileSync(file, shop);
+  const bridge = posline(["serve", "--emulated", "--world", file]);
+  const bank = await bridge.port("bank");
+  assert.match((await post(bank, "/sale", saleOf("P-1"))).text, /"code":-47/);
+  const sold = JSON.stringify({ pay_id: "P-2", amount: 1500, currency_name: "392" });
+  assert.equal((await followed(bank, sold)).headers["x-posline-result"], "approved");
+  const missing = await post(await bridge.port("fiscal"), "/get_info", fiscalForm({}));
+  assert.match(missing.text, /"status":"error","code":5/);
+  assert.equal(await bridge.ended("SIGTERM"), 0);
 });
 
 test("the bundle emulates where no node_modules are near", async () => {

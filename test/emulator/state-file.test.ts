@@ -58,6 +58,7 @@ function fakeKept(): EmulatorState & { readonly services: Record<ContractName, F
     get aheadMs() {
       return aheadMs;
     },
+    worldMark: undefined,
     advance: (ms) => {
       aheadMs += ms;
     },

@@ -1,4 +1,3 @@
-import { bank } from "../../contract/bank.ts";
 import type { JsonObject } from "../../core/json-object.ts";
 import { errorAnswer, type ServiceAnswer, zeroPadded } from "../answer.ts";
 import type { LedgerEntry } from "../ledger.ts";
@@ -6,6 +5,7 @@ import { type EmulatedOperation, isApproved, OperationStore, standOf } from "../
 import { answerOrRefusal, RequestReader } from "../request-reader.ts";
 import type { EmulatedService, ServiceContext } from "../service-context.ts";
 import { StateReader } from "../state-reader.ts";
+import { builtInWorld } from "../world.ts";
 import { Batches } from "./batches.ts";
 import {
   type BankOperation,
@@ -21,7 +21,7 @@ import {
   savedBankOperation,
 } from "./operation.ts";
 import { type CheckOptions, checkAnswer } from "./result.ts";
-import { currencies, currencyOf, pairFor, pairs, terminals } from "./terminals.ts";
+import { type BankWorld, currencyOf, pairFor, pairsOf, terminalsOf } from "./terminals.ts";
 
 /**
  * The emulated bank terminal: operations that are started, go on by themselves, and are asked about (bank contract, States and
@@ -39,35 +39,27 @@ const discovery = "/supported_operations";
 /** Questions for which an operation stays in progress if its /abort comes too late: ten seconds, for a person at the till's button. */
 const abortTooLateChecks = 5;
 
-const allOperations = bank.routes.map(({ path }) => path.slice(1)).filter((name) => `/${name}` !== discovery);
-
-export interface BankOptions {
-  /**
-   * Operations in the answer of /supported_operations, which changes no other route: names without slash; all of the contract's by default.
-   */
-  readonly operations?: readonly string[];
-}
-
-export function emulatedBank(context: ServiceContext, options: BankOptions = {}): EmulatedService {
-  return new EmulatedBank(context, options.operations ?? allOperations);
+export function emulatedBank(context: ServiceContext, world = builtInWorld.bank): EmulatedService {
+  return new EmulatedBank(context, world);
 }
 
 class EmulatedBank implements EmulatedService {
   readonly #context: ServiceContext;
-  readonly #enabled: readonly string[];
+  readonly #world: BankWorld;
   readonly #operations: OperationStore<BankOperation>;
-  #batches = new Batches();
+  #batches: Batches;
   /** The terminal of the last operation that named one: the contract's "currently selected terminal", as we take it. */
   #selected: bigint | undefined;
 
-  constructor(context: ServiceContext, enabled: readonly string[]) {
+  constructor(context: ServiceContext, world: BankWorld) {
     this.#context = context;
-    this.#enabled = enabled;
+    this.#world = world;
+    this.#batches = new Batches(world);
     this.#operations = new OperationStore<BankOperation>(context, {
       namesOf: bankOperationNames,
       ending: (operation) => this.#ending(operation),
       saved: savedBankOperation,
-      restored: restoredBankOperation,
+      restored: (common, saved) => restoredBankOperation(world, common, saved),
     });
   }
 
@@ -91,9 +83,10 @@ class EmulatedBank implements EmulatedService {
 
   restore(saved: JsonObject): void {
     const state = new StateReader(saved, "bank");
-    const batches = Batches.restored(state.at("batches"));
+    const batches = Batches.restored(state.at("batches"), this.#world);
     const selected = state.at("selected").present ? state.at("selected").integer(0n) : undefined;
-    if (selected !== undefined && !terminals.includes(selected)) state.at("selected").refuse("must be a terminal that exists");
+    if (selected !== undefined && !terminalsOf(this.#world).includes(selected))
+      state.at("selected").refuse("must be a terminal that exists");
     this.#operations.restore(state);
     this.#batches = batches;
     this.#selected = selected;
@@ -101,21 +94,21 @@ class EmulatedBank implements EmulatedService {
 
   reset(): void {
     this.#operations.reset();
-    this.#batches = new Batches();
+    this.#batches = new Batches(this.#world);
     this.#selected = undefined;
     this.#context.changed();
   }
 
   #answer(request: RequestReader): ServiceAnswer {
     const { route } = request;
-    if (route !== discovery && !this.#enabled.includes(route.slice(1))) {
+    if (route !== discovery && !this.#world.operations.includes(route.slice(1))) {
       return request.refuse("the operation is not supported", `choose one that ${discovery} lists`, codes.unsupported);
     }
     switch (route) {
       case discovery:
-        return { status: "success", data: { operations: this.#enabled } };
+        return { status: "success", data: { operations: this.#world.operations } };
       case "/terminals":
-        return { status: "success", data: { terminals: pairs } };
+        return { status: "success", data: { terminals: pairsOf(this.#world) } };
       case "/sale":
       case "/preauth":
       case "/confirm":
@@ -147,11 +140,11 @@ class EmulatedBank implements EmulatedService {
       return request.refuse("tips and cashback are both greater than 0", "send one of them");
     }
     const currencyName = request.id("currency_name");
-    const currency = currencyOf(currencyName);
+    const currency = currencyOf(this.#world, currencyName);
     if (currency === undefined)
       return request.refuse(
         "the currency is not supported",
-        `send one of ${currencies.join(", ")}, or its number`,
+        `send one of ${[...this.#world.currencies.keys()].join(", ")}, or its number`,
         codes.currency,
       );
     const rrn = originalsOf[route] === undefined ? undefined : request.id("rrn");
@@ -196,7 +189,7 @@ class EmulatedBank implements EmulatedService {
     const payId = request.optionalId("pay_id");
     if (payId !== undefined && this.#operations.named(operationNames.key(route, payId)) !== undefined)
       return { status: "success" };
-    const { terminal, merchant } = pairFor(request, this.#selected);
+    const { terminal, merchant } = pairFor(request, this.#world, this.#selected);
     const make = prepare();
     const key =
       payId === undefined ? `${route} without pay_id ${terminal} ${merchant} ${withoutId}` : operationNames.key(route, payId);
@@ -243,7 +236,7 @@ class EmulatedBank implements EmulatedService {
     const options = optionsOf(request);
     const operation = this.#asked(request);
     this.#operations.check(operation);
-    return checkAnswer(operation, options);
+    return checkAnswer(this.#world, operation, options);
   }
 
   /**
@@ -253,7 +246,7 @@ class EmulatedBank implements EmulatedService {
   #abort(request: RequestReader): ServiceAnswer {
     const options = optionsOf(request);
     const operation = this.#asked(request);
-    if (operation.ended) return checkAnswer(operation, options);
+    if (operation.ended) return checkAnswer(this.#world, operation, options);
     if (!operation.abortTooLate) this.#operations.end(operation, "cancelled");
     return { status: "success" };
   }

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../core/json-object.ts";
 import type { StateReader } from "../state-reader.ts";
-import { currencies, terminals } from "./terminals.ts";
+import { type BankWorld, terminalsOf } from "./terminals.ts";
 
 /** The batches of the terminals: the sums for /xreport and /close-shift, from one /close-shift to the next. */
 
@@ -22,12 +22,13 @@ export interface BatchTotals {
   readonly totals: readonly BatchTotal[];
 }
 
-const order = (one: BatchTotal, other: BatchTotal) =>
-  batchKinds.indexOf(one.kind) - batchKinds.indexOf(other.kind) ||
-  currencies.indexOf(one.currency) - currencies.indexOf(other.currency);
-
 export class Batches {
+  readonly #world: BankWorld;
   #open: ReadonlyMap<bigint, BatchTotals> = new Map();
+
+  constructor(world: BankWorld) {
+    this.#world = world;
+  }
 
   /** The batch of a terminal that is open now. */
   of(terminal: bigint): BatchTotals {
@@ -42,7 +43,7 @@ export class Batches {
     const same = (each: BatchTotal) => each.kind === kind && each.currency === currency;
     const { count, sum } = totals.find(same) ?? { count: 0, sum: 0n };
     const changed = { kind, currency, count: count + 1, sum: sum + amount };
-    this.#set(terminal, { batch, totals: [...totals.filter((each) => !same(each)), changed].sort(order) });
+    this.#set(terminal, { batch, totals: [...totals.filter((each) => !same(each)), changed].sort(orderIn(this.#world)) });
   }
 
   /** Begins the next batch of a terminal. */
@@ -55,12 +56,13 @@ export class Batches {
   }
 
   /** The batches that `saved` gave. */
-  static restored(saved: StateReader): Batches {
-    const batches = new Batches();
+  static restored(saved: StateReader, world: BankWorld): Batches {
+    const batches = new Batches(world);
+    const terminals = terminalsOf(world);
     for (const each of saved.list(terminals.length)) {
       const terminal = each.at("terminal").integer(0n);
       if (!terminals.includes(terminal)) each.at("terminal").refuse(`must be one of ${terminals.join(", ")}`);
-      batches.#set(terminal, restoredBatchTotals(each));
+      batches.#set(terminal, restoredBatchTotals(each, world));
     }
     return batches;
   }
@@ -68,6 +70,14 @@ export class Batches {
   #set(terminal: bigint, totals: BatchTotals): void {
     this.#open = new Map([...this.#open, [terminal, totals]]);
   }
+}
+
+/** The order of a batch's totals: by kind, then by currency. */
+function orderIn({ currencies }: BankWorld): (one: BatchTotal, other: BatchTotal) => number {
+  const names = [...currencies.keys()];
+  return (one, other) =>
+    batchKinds.indexOf(one.kind) - batchKinds.indexOf(other.kind) ||
+    names.indexOf(one.currency) - names.indexOf(other.currency);
 }
 
 /** A batch's totals, as a saved state and a report show them. */
@@ -78,13 +88,13 @@ export function savedBatchTotals({ batch, totals }: BatchTotals): JsonObject {
   };
 }
 
-export function restoredBatchTotals(saved: StateReader): BatchTotals {
-  const totals = saved.at("totals").list(batchKinds.length * currencies.length);
+export function restoredBatchTotals(saved: StateReader, { currencies }: BankWorld): BatchTotals {
+  const totals = saved.at("totals").list(batchKinds.length * currencies.size);
   return {
     batch: saved.at("batch").count(),
     totals: totals.map((each) => ({
       kind: each.at("kind").oneOf(batchKinds),
-      currency: each.at("currency").oneOf(currencies),
+      currency: each.at("currency").oneOf([...currencies.keys()]),
       count: each.at("count").count(),
       sum: each.at("sum").integer(0n),
     })),

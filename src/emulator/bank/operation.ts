@@ -2,7 +2,7 @@ import type { JsonObject } from "../../core/json-object.ts";
 import { type EmulatedOperation, isApproved } from "../operations.ts";
 import type { StateReader } from "../state-reader.ts";
 import { type BatchTotals, restoredBatchTotals, savedBatchTotals } from "./batches.ts";
-import { currencies, pairOf } from "./terminals.ts";
+import { type BankWorld, pairOf } from "./terminals.ts";
 
 /** The bank's memory of an operation, and how operations hang together. */
 
@@ -94,15 +94,15 @@ export function savedBankOperation(operation: BankOperation): JsonObject {
   return { ...common, rrn, amount, tips, cashback, currency, ...link };
 }
 
-export function restoredBankOperation(operation: EmulatedOperation, saved: StateReader): BankOperation {
+export function restoredBankOperation(world: BankWorld, operation: EmulatedOperation, saved: StateReader): BankOperation {
   const ids = { terminal: saved.at("terminal").integer(0n), merchant: saved.at("merchant").integer(0n) };
-  if (pairOf(ids) === undefined) saved.at("merchant").refuse("must be one of the terminal's");
+  if (pairOf(world, ids) === undefined) saved.at("merchant").refuse("must be one of the terminal's");
   const payId = saved.at("payId").present ? saved.at("payId").text() : undefined;
   const abortTooLate = saved.at("abortTooLate").present && saved.at("abortTooLate").flag();
   const common = { ...operation, ...ids, payId, abortTooLate };
   const route = saved.at("route").oneOf([...financialRoutes, ...reportRoutes]);
   if (route === "/xreport" || route === "/close-shift") {
-    const totals = isApproved(operation) ? restoredBatchTotals(saved.at("totals")) : undefined;
+    const totals = isApproved(operation) ? restoredBatchTotals(saved.at("totals"), world) : undefined;
     return { ...common, route, totals };
   }
   return {
@@ -112,7 +112,7 @@ export function restoredBankOperation(operation: EmulatedOperation, saved: State
     amount: saved.at("amount").integer(1n),
     tips: saved.at("tips").integer(0n),
     cashback: saved.at("cashback").integer(0n),
-    currency: saved.at("currency").oneOf(currencies),
+    currency: saved.at("currency").oneOf([...world.currencies.keys()]),
     original: originalsOf[route] && Number(saved.at("original").integer(1n, BigInt(operation.number - 1))),
   };
 }

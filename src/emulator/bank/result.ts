@@ -3,7 +3,7 @@ import { errorAnswer, type ServiceAnswer, zeroPadded } from "../answer.ts";
 import type { EmulatedEnd } from "../operations.ts";
 import { savedBatchTotals } from "./batches.ts";
 import { type BankOperation, type CardOperation, isCardOperation } from "./operation.ts";
-import { pairOf } from "./terminals.ts";
+import { type BankWorld, pairOf } from "./terminals.ts";
 
 /** The bank's words for an operation's end. Sections named are the bank contract's. */
 
@@ -14,39 +14,31 @@ interface Texts {
 
 interface BankFailure extends Texts {
   readonly status: "ERROR" | "REVERSED";
-  /** Errors, known codes. */
-  readonly code: number;
 }
 
 const bankFailures: Readonly<Record<Exclude<EmulatedEnd, "approved">, BankFailure>> = {
   declined: {
     status: "ERROR",
-    code: -20,
     en: "Cannot complete the operation: the issuer declined it: try another card",
     ru: "Операция не выполнена: отклонена банком: попробуйте другую карту",
   },
   cancelled: {
     status: "ERROR",
-    code: -21,
     en: "Cannot complete the operation: it was cancelled: start a new one if it is still wanted",
     ru: "Операция не выполнена: отменена: начните новую, если она ещё нужна",
   },
   "card-timeout": {
     status: "ERROR",
-    code: -54,
     en: "Cannot complete the operation: no card came in time: start a new one",
     ru: "Операция не выполнена: карта не предъявлена вовремя: начните новую",
   },
-  // The contract names no code for a reversal: an approved operation was taken back, so it ends as if it had been declined
   reversed: {
     status: "REVERSED",
-    code: -20,
     en: "Cannot complete the operation: it was approved and then reversed: start a new one",
     ru: "Операция не выполнена: одобрена и затем отменена реверсом: начните новую",
   },
   exhausted: {
     status: "ERROR",
-    code: -20,
     en: "Cannot complete the operation: less than this is left of the original: look at what was confirmed, refunded or cancelled",
     ru: "Операция не выполнена: остаток исходной операции меньше: проверьте подтверждения, возвраты и отмены",
   },
@@ -66,18 +58,20 @@ export interface CheckOptions {
 }
 
 /** The answer of /check about an operation: success without data while it is in progress (States and transitions). */
-export function checkAnswer(operation: BankOperation, options: CheckOptions): ServiceAnswer {
+export function checkAnswer(world: BankWorld, operation: BankOperation, options: CheckOptions): ServiceAnswer {
   if (!operation.ended) return { status: "success" };
   const number = operation.number;
   const common = { txn_id: `EMU${zeroPadded(number, 12)}`, ...(isCardOperation(operation) && cardResultFields(operation)) };
-  const more = { data: detailsOf(operation), ...(!options.withoutPrintData && { print_data: printDataOf(operation) }) };
+  const more = { data: detailsOf(operation), ...(!options.withoutPrintData && { print_data: printDataOf(operation, world) }) };
   if (operation.end === "approved") {
     const auth = isCardOperation(operation) && { auth: zeroPadded(number % 1_000_000, 6) };
     return { status: "success", data: { ...common, status: "APPROVED", ...auth, ...more } };
   }
   const failure = bankFailures[operation.end];
   const message = failure[languageOf(options.language)];
-  return errorAnswer(failure.code, message, { data: { ...common, status: failure.status, error: message, ...more } });
+  return errorAnswer(world.codes[operation.end], message, {
+    data: { ...common, status: failure.status, error: message, ...more },
+  });
 }
 
 /** "ru", "RU" and "ru-RU" are the same hint. */
@@ -101,8 +95,8 @@ function detailsOf(operation: BankOperation): JsonObject {
 }
 
 /** A slip for the till to print, which nobody can take for a real one. */
-function printDataOf(operation: BankOperation): JsonObject {
-  const lines = ["EMULATED - NO RECEIPT", pairOf(operation)?.merchantName ?? "", operation.route.slice(1).toUpperCase()];
+function printDataOf(operation: BankOperation, world: BankWorld): JsonObject {
+  const lines = ["EMULATED - NO RECEIPT", pairOf(world, operation)?.merchantName ?? "", operation.route.slice(1).toUpperCase()];
   if (isCardOperation(operation)) {
     lines.push(`${operation.amount} ${operation.currency} (minor units)`, `RRN ${operation.rrn}`);
   } else {

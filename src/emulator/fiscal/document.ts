@@ -49,9 +49,6 @@ export interface DocumentClosing {
   printTime: string | undefined;
 }
 
-/** ISO 4217's code for tests: no receipt of the emulator can be taken for money. */
-export const fiscalCurrency = "XTS";
-
 /** A printer out of paper. The contract names no print errors. */
 export const printError = 1;
 
@@ -63,9 +60,9 @@ export function idFields({ id, extId }: FiscalDocument): JsonObject {
 }
 
 /** The fields of a document in an answer (Document). */
-export function documentFields(document: FiscalDocument): JsonObject {
+export function documentFields(document: FiscalDocument, currency: string): JsonObject {
   const { id, payments, docTime, closed } = document;
-  if (closed === undefined) return { ...idFields(document), docTime, docStatus: 0, currency_name: fiscalCurrency };
+  if (closed === undefined) return { ...idFields(document), docTime, docStatus: 0, currency_name: currency };
   return {
     ...idFields(document),
     ...fiscalFields(closed),
@@ -74,7 +71,7 @@ export function documentFields(document: FiscalDocument): JsonObject {
     docStatus: 1,
     ...cardFields(payments, id),
     totalPayments: payments.entries.map((entry) => entryFields(entry, id)),
-    currency_name: fiscalCurrency,
+    currency_name: currency,
   };
 }
 
@@ -85,11 +82,11 @@ export function cashFields(document: FiscalDocument): JsonObject {
 }
 
 /** The answer of /check_copy (Endpoints). */
-export function copyFields({ id, payments, lines = [], closed }: FiscalDocument): JsonObject {
+export function copyFields({ id, payments, lines = [], closed }: FiscalDocument, currency: string): JsonObject {
   const common = {
     items: lines,
     totalPayments: payments.entries.map((entry) => entryFields(entry, id)),
-    currency_name: fiscalCurrency,
+    currency_name: currency,
   };
   if (closed === undefined) return { documentID: id, docStatus: 0, ...common };
   const { fiscalID, fiscalNum } = fiscalFields(closed);

@@ -5,11 +5,13 @@ import type { LedgerEntry } from "../ledger.ts";
 import { answerOrRefusal, RequestReader } from "../request-reader.ts";
 import type { EmulatedService, ServiceContext } from "../service-context.ts";
 import { StateReader } from "../state-reader.ts";
-import { copyFields, documentFields, type FiscalDocument, fiscalCurrency, fiscalIdOf } from "./document.ts";
+import { builtInWorld } from "../world.ts";
+import { copyFields, documentFields, type FiscalDocument, fiscalIdOf } from "./document.ts";
 import { cashOrder, DocumentIssue, type DocumentOrder, type FiscalMemory, RolledBackRequests, receiptOrder } from "./issue.ts";
 import { DocumentRegister } from "./register.ts";
 import { type DocumentKeys, documentKeysOf, FiscalFields, fiscalCodes } from "./request.ts";
 import { addToTotals, FiscalShift, noTotals, totalsFields } from "./shift.ts";
+import type { FiscalWorld } from "./shop.ts";
 import { dateOf, optionalDay, optionalDocTime, timestamp } from "./time.ts";
 
 /**
@@ -18,18 +20,18 @@ import { dateOf, optionalDay, optionalDocTime, timestamp } from "./time.ts";
  *
  * Printers and cards are none of its business: the outcome that its context names, when a document begins, says what they do.
  */
-export function emulatedFiscal(context: ServiceContext): EmulatedService {
-  return new EmulatedFiscal(context);
+export function emulatedFiscal(context: ServiceContext, world = builtInWorld.fiscal): EmulatedService {
+  return new EmulatedFiscal(context, world);
 }
-
-const supportedOperations = fiscal.routes.map(({ path }) => path.slice(1));
 
 class EmulatedFiscal implements EmulatedService {
   readonly #context: ServiceContext;
+  readonly #world: FiscalWorld;
   #memory: FiscalMemory;
 
-  constructor(context: ServiceContext) {
+  constructor(context: ServiceContext, world: FiscalWorld) {
     this.#context = context;
+    this.#world = world;
     this.#memory = this.#fresh();
   }
 
@@ -62,7 +64,8 @@ class EmulatedFiscal implements EmulatedService {
     const state = new StateReader(saved, "fiscal");
     const shift = FiscalShift.restored(state.at("shift"));
     const register = DocumentRegister.restored(state, shift.id);
-    this.#memory = { shift, register, rolledBack: RolledBackRequests.restored(state.at("rolledBack")) };
+    const rolledBack = RolledBackRequests.restored(state.at("rolledBack"));
+    this.#memory = { currency: this.#world.currency, shift, register, rolledBack };
   }
 
   reset(): void {
@@ -71,7 +74,9 @@ class EmulatedFiscal implements EmulatedService {
   }
 
   #fresh(): FiscalMemory {
-    return { shift: FiscalShift.first(this.#time()), register: new DocumentRegister(), rolledBack: new RolledBackRequests() };
+    const { currency, drawer } = this.#world;
+    const shift = FiscalShift.first(this.#time());
+    return { currency, shift, register: new DocumentRegister(drawer), rolledBack: new RolledBackRequests() };
   }
 
   #time(): string {
@@ -81,17 +86,17 @@ class EmulatedFiscal implements EmulatedService {
   #answer(route: string, fields: FiscalFields, body: JsonObject): ServiceAnswer {
     switch (route) {
       case "/supported_operations":
-        return success({ operations: supportedOperations });
+        return success({ operations: this.#world.operations });
       case "/get_info":
-        return success({ fiscalData: { emulated: true, fiscalID: fiscalIdOf(0n), currency_name: fiscalCurrency } });
+        return success({ fiscalData: { emulated: true, fiscalID: fiscalIdOf(0n), currency_name: this.#world.currency } });
       case "/sale":
-        return this.#issue(route, receiptOrder("sale", fields), fields);
+        return this.#issue(route, receiptOrder("sale", fields, this.#world), fields);
       case "/refund":
-        return this.#issue(route, receiptOrder("refund", fields), fields);
+        return this.#issue(route, receiptOrder("refund", fields, this.#world), fields);
       case "/deposit":
-        return this.#issue(route, cashOrder("deposit", fields), fields);
+        return this.#issue(route, cashOrder("deposit", fields, this.#world), fields);
       case "/withdraw":
-        return this.#issue(route, cashOrder("withdraw", fields), fields);
+        return this.#issue(route, cashOrder("withdraw", fields, this.#world), fields);
       case "/check_status":
         return this.#checkStatus(fields);
       case "/check_copy":
@@ -143,7 +148,7 @@ class EmulatedFiscal implements EmulatedService {
         this.#context.changed();
       }
     }
-    return success(documentFields(document));
+    return success(documentFields(document, this.#world.currency));
   }
 
   /** Prints a document that wasn't printed (Errors, code 15). */
@@ -154,7 +159,7 @@ class EmulatedFiscal implements EmulatedService {
       closed.printTime = this.#time();
       this.#context.changed();
     }
-    return success(copyFields(document));
+    return success(copyFields(document, this.#world.currency));
   }
 
   /**
@@ -231,7 +236,7 @@ class EmulatedFiscal implements EmulatedService {
 
   #metrics(): JsonObject {
     const { register, shift } = this.#memory;
-    return { ...shift.fields, cash: register.drawer, ...totalsFields(register.totalsOf(shift.id)) };
+    return { ...shift.fields, cash: register.drawer, ...totalsFields(register.totalsOf(shift.id), this.#world.currency) };
   }
 
   /** The contract doesn't show this report's payload: here it has the sums of a shift report, over the documents that are remembered. */
@@ -247,7 +252,7 @@ class EmulatedFiscal implements EmulatedService {
       return closed !== undefined && day >= (dateFrom ?? day) && day <= (dateFor ?? day);
     });
     const range = { ...(dateFrom !== undefined && { dateFrom }), ...(dateFor !== undefined && { dateFor }) };
-    return success({ ...range, ...totalsFields(addToTotals(noTotals, documents)) });
+    return success({ ...range, ...totalsFields(addToTotals(noTotals, documents), this.#world.currency) });
   }
 }
 

@@ -17,6 +17,7 @@ import { cashOnly, readPayments } from "./payments.ts";
 import type { DocumentRegister } from "./register.ts";
 import { type DocumentKeys, documentKeysOf, type FiscalFields, fiscalCodes, fiscalInt64Max } from "./request.ts";
 import { cashOf, type FiscalShift } from "./shift.ts";
+import { checkDepartment, checkPayment, type FiscalWorld } from "./shop.ts";
 import { optionalDocTime, timestamp } from "./time.ts";
 import { noVat } from "./vat.ts";
 
@@ -36,15 +37,16 @@ export interface DocumentOrder {
 
 /** Texts of both /sale and /refund, and of /sale alone, that only a receipt shows. */
 const receiptTexts = ["docNumber", "employeeName", "employeeFirstName", "employeeLastName"];
-const saleTexts = ["wsName", "departmentName", "departmentCode"];
+const saleTexts = ["wsName"];
 
 /** Reads /sale and /refund. */
-export function receiptOrder(kind: "sale" | "refund", fields: FiscalFields): DocumentOrder {
+export function receiptOrder(kind: "sale" | "refund", fields: FiscalFields, world: FiscalWorld): DocumentOrder {
   const keys = documentKeysOf(fields);
-  const { sum, vat, lines } = readItems(fields);
-  const payments = readPayments(fields, sum);
+  const { sum, vat, lines } = readItems(fields, world);
+  const payments = readPayments(fields, sum, world);
   const refund = kind === "refund";
   fields.checkTexts(refund ? receiptTexts : [...receiptTexts, ...saleTexts]);
+  if (!refund) checkDepartment(fields, world);
   return {
     kind,
     keys,
@@ -56,12 +58,13 @@ export function receiptOrder(kind: "sale" | "refund", fields: FiscalFields): Doc
 }
 
 /** Reads /deposit and /withdraw (Limits: amount greater than 0). */
-export function cashOrder(kind: "deposit" | "withdraw", fields: FiscalFields): DocumentOrder {
+export function cashOrder(kind: "deposit" | "withdraw", fields: FiscalFields, world: FiscalWorld): DocumentOrder {
   const keys = documentKeysOf(fields);
   fields.checkTexts(["employeeName"]);
   const sum = fields.integer("amount");
   if (sum === undefined) return fields.refuse(fiscalCodes.missingParams, "amount is missing", "send it in minor units");
   if (sum <= 0n) return fields.refuse(fiscalCodes.amountMismatch, "amount is not greater than 0", "send it in minor units");
+  checkPayment("cash", fields, world);
   return {
     kind,
     keys,
@@ -72,8 +75,9 @@ export function cashOrder(kind: "deposit" | "withdraw", fields: FiscalFields): D
   };
 }
 
-/** All that the fiscal service remembers. */
+/** All that the fiscal service remembers, and the currency of all its sums. */
 export interface FiscalMemory {
+  readonly currency: string;
   readonly register: DocumentRegister;
   readonly shift: FiscalShift;
   readonly rolledBack: RolledBackRequests;
@@ -117,7 +121,7 @@ export class DocumentIssue {
       const state = known.kind === kind ? "this key is that of another amount" : `this key is that of a ${known.kind}`;
       return this.#fields.refuse(fiscalCodes.amountMismatch, state, "send a new operation under a new documentExtID");
     }
-    return known.closed === undefined ? processing(known) : success(known);
+    return known.closed === undefined ? processing(known) : this.#success(known);
   }
 
   /** Checks everything that can forbid a new document. */
@@ -244,17 +248,18 @@ export class DocumentIssue {
       const message = "Cannot tell what became of the document: an internal error: resend it with the same documentExtID";
       return errorAnswer(fiscalCodes.internalError, message, extIdFields(document));
     }
-    return success(document);
+    return this.#success(document);
+  }
+
+  #success(document: FiscalDocument): ServiceAnswer {
+    const cash = document.kind === "deposit" || document.kind === "withdraw";
+    const fields = cash ? cashFields(document) : documentFields(document, this.#memory.currency);
+    return { ...fields, status: "success", code: 0 };
   }
 
   #refuse(code: number, state: string, cure: string): never {
     return this.#fields.refuse(code, state, cure);
   }
-}
-
-function success(document: FiscalDocument): ServiceAnswer {
-  const cash = document.kind === "deposit" || document.kind === "withdraw";
-  return { ...(cash ? cashFields(document) : documentFields(document)), status: "success", code: 0 };
 }
 
 /** Answers code 44: at the start, and to a till that resends instead of asking. */

@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../core/json-object.ts";
 import type { StateReader } from "../state-reader.ts";
 import { type FiscalFields, fiscalCodes, fiscalInt64Max, int32Max } from "./request.ts";
+import type { FiscalWorld } from "./shop.ts";
 import { divideHalfUp, ratesOf, type VatByRate, vatOf } from "./vat.ts";
 
 /** The lines of a receipt (Item object): their sums, and their fields in a copy. */
@@ -21,11 +22,11 @@ const amounts = ["itemPrice", "itemAmount", "discount"] as const;
 /** 1.000, the default of itemQty. */
 const one = 1000n;
 
-export function readItems(fields: FiscalFields): ReceiptItems {
+export function readItems(fields: FiscalFields, world: FiscalWorld): ReceiptItems {
   const items = fields.list("items");
   if (items.length === 0)
     return fields.refuse(fiscalCodes.missingParams, "items is missing or empty", "send at least one item");
-  const read = items.map((item) => ({ line: lineOf(item), amount: amountOf(item), rates: ratesOf(item) }));
+  const read = items.map((item) => ({ line: lineOf(item), amount: amountOf(item), rates: ratesOf(item, world) }));
   const sum = read.reduce((sofar, { amount }) => sofar + amount, 0n);
   if (sum > fiscalInt64Max) {
     fields.refuse(fiscalCodes.amountMismatch, "the items add up to more than 64 bits hold", "send several receipts");

@@ -3,15 +3,11 @@ import type { JsonObject } from "../../core/json-object.ts";
 import { zeroPadded } from "../answer.ts";
 import type { StateReader } from "../state-reader.ts";
 import { type FiscalFields, fiscalCodes, fiscalInt64Max } from "./request.ts";
+import { checkPayment, type FiscalWorld, type PaymentKind, paymentKinds } from "./shop.ts";
 
 /**
  * The payments of a document: the fields that a till may send (Payment split object, Extra payment object), and the fields that are kept.
  */
-
-/** The kinds of money. Prepayment counts to the sum of sales only: the metrics have no sum of its own for it. */
-export const paymentKinds = ["cash", "cashless", "credit", "bonuses", "prepayment"] as const;
-
-export type PaymentKind = (typeof paymentKinds)[number];
 
 /** Minor units, cash without the change that was given. The kinds together make the document's sum. */
 export type PaidByKind = Readonly<Record<PaymentKind, bigint>>;
@@ -31,15 +27,6 @@ export interface PaymentEntry {
   readonly cardNum?: string;
 }
 
-/** The contract names no codes of extra payments: these stand for a configured till's. One without a code is cashless. */
-const extraKinds: ReadonlyMap<string, PaymentKind> = new Map([
-  ["CARD", "cashless"],
-  ["QR", "cashless"],
-  ["PALM", "cashless"],
-  ["BONUS", "bonuses"],
-  ["GIFT", "bonuses"],
-]);
-
 export const nothingPaid: PaidByKind = { cash: 0n, cashless: 0n, credit: 0n, bonuses: 0n, prepayment: 0n };
 
 export function cashOnly(sum: bigint): ReceiptPayments {
@@ -47,12 +34,14 @@ export function cashOnly(sum: bigint): ReceiptPayments {
 }
 
 /** Reads how a sum is paid. A till that says nothing about payments was paid in cash. */
-export function readPayments(fields: FiscalFields, sum: bigint): ReceiptPayments {
+export function readPayments(fields: FiscalFields, sum: bigint, world: FiscalWorld): ReceiptPayments {
   const split = fields.object("payments");
-  const extras = fields.list("extraPayments").map(readExtra);
-  if (split === undefined && extras.length === 0) return cashOnly(sum);
+  const extras = fields.list("extraPayments").map((extra) => readExtra(extra, world));
+  const unsaid = split === undefined && extras.length === 0;
   const parts = paymentKinds.map((kind) => ({ code: kind, kind, amount: split?.amount(`${kind}Amount`) ?? 0n }));
-  return balanced(fields, [...parts, ...extras], sum);
+  const paid = unsaid ? cashOnly(sum) : balanced(fields, [...parts, ...extras], sum);
+  for (const { kind } of paid.entries) checkPayment(kind, fields, world);
+  return paid;
 }
 
 /** Compares the offered payments with the sum, and gives change from cash (Errors: 8, 11, 13). */
@@ -74,11 +63,12 @@ function balanced(fields: FiscalFields, offered: readonly PaymentEntry[], sum: b
   return paymentsOf(offered.map((entry) => (entry.kind === "cash" ? { ...entry, amount: entry.amount - change } : entry)));
 }
 
-function readExtra(extra: FiscalFields): PaymentEntry {
+/** An extra payment. The contract names no codes of them, and one without a code is cashless. */
+function readExtra(extra: FiscalFields, { extraPayments }: FiscalWorld): PaymentEntry {
   const code = extra.text("code");
-  const kind = code === undefined ? "cashless" : extraKinds.get(code);
+  const kind = code === undefined ? "cashless" : extraPayments.get(code);
   if (kind === undefined) {
-    const cure = `choose one of ${[...extraKinds.keys()].join(", ")}`;
+    const cure = extraPayments.size === 0 ? "send payments alone" : `choose one of ${[...extraPayments.keys()].join(", ")}`;
     return extra.refuse(fiscalCodes.paymentTypeNotSupported, `${extra.named("code")} is not supported`, cure);
   }
   const amount = extra.amount("amount") ?? 0n;

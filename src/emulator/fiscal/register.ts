@@ -19,10 +19,14 @@ export class DocumentRegister {
   #lastId = 0n;
   /** The last fiscal number. */
   #lastNum = 0n;
-  /** Cash that forgotten documents left in the drawer. */
-  #forgottenCash = 0n;
+  /** Cash in the drawer before the first document that is remembered. */
+  #cashBefore: bigint;
   /** Totals of forgotten documents in the latest shift that has any. */
   #forgotten: { readonly shift: bigint; readonly totals: ShiftTotals } = { shift: 0n, totals: noTotals };
+
+  constructor(drawer: bigint) {
+    this.#cashBefore = drawer;
+  }
 
   /**
    * The document that is meant: documentExtID takes precedence, and a document with another documentExtID isn't found by its documentID.
@@ -69,7 +73,7 @@ export class DocumentRegister {
 
   /** The cash in the drawer. */
   get drawer(): bigint {
-    let cash = this.#forgottenCash;
+    let cash = this.#cashBefore;
     for (const document of this.#documents.values()) if (document.closed !== undefined) cash += cashOf(document);
     return cash;
   }
@@ -123,7 +127,7 @@ export class DocumentRegister {
     return {
       lastId: this.#lastId,
       lastNum: this.#lastNum,
-      forgottenCash: this.#forgottenCash,
+      forgottenCash: this.#cashBefore,
       forgotten: { shift, totals: savedShiftTotals(totals) },
       documents: [...this.#documents.values()].map(savedDocument),
     };
@@ -131,10 +135,9 @@ export class DocumentRegister {
 
   /** @param shift The last shift: no document can count in a later one. */
   static restored(saved: StateReader, shift: bigint): DocumentRegister {
-    const register = new DocumentRegister();
+    const register = new DocumentRegister(saved.at("forgottenCash").integer(0n, fiscalInt64Max));
     register.#lastId = saved.at("lastId").integer(0n, fiscalInt64Max);
     register.#lastNum = saved.at("lastNum").integer(0n, fiscalInt64Max);
-    register.#forgottenCash = saved.at("forgottenCash").integer(0n, fiscalInt64Max);
     const forgotten = saved.at("forgotten");
     register.#forgotten = {
       shift: forgotten.at("shift").integer(0n, shift),
@@ -186,7 +189,7 @@ export class DocumentRegister {
     this.remove(document);
     const { closed } = document;
     if (closed === undefined) return;
-    this.#forgottenCash += cashOf(document);
+    this.#cashBefore += cashOf(document);
     // A shift before the latest one is over, and nobody asks for its totals any more.
     if (closed.shift < this.#forgotten.shift) return;
     const totals = closed.shift === this.#forgotten.shift ? this.#forgotten.totals : noTotals;

@@ -1,9 +1,10 @@
 import type { JsonObject } from "../../core/json-object.ts";
 import { zeroPadded } from "../answer.ts";
 import type { StateReader } from "../state-reader.ts";
-import { type DocumentKind, documentKinds, type FiscalDocument, fiscalCurrency, restoredTime } from "./document.ts";
-import { nothingPaid, type PaidByKind, paymentKinds } from "./payments.ts";
+import { type DocumentKind, documentKinds, type FiscalDocument, restoredTime } from "./document.ts";
+import { nothingPaid, type PaidByKind } from "./payments.ts";
 import { fiscalInt64Max, int32Max } from "./request.ts";
+import { paymentKinds } from "./shop.ts";
 import { addVat, noVat, restoredVat, type VatByRate, vatEntries } from "./vat.ts";
 
 /** The shift of the emulated fiscal service (Shift). Its sums are computed from its documents. */
@@ -110,19 +111,19 @@ export function cashOf({ kind, payments }: Pick<FiscalDocument, "kind" | "paymen
 }
 
 /** The totals as the metrics show them. */
-export function totalsFields({ sale, refund, deposit, withdraw }: ShiftTotals): JsonObject {
+export function totalsFields({ sale, refund, deposit, withdraw }: ShiftTotals, currency: string): JsonObject {
   return {
-    ...totalFields("sale", sale),
+    ...totalFields("sale", sale, currency),
     depositCount: deposit.count,
     depositSum: deposit.sum,
     withdrawCount: withdraw.count,
     withdrawSum: withdraw.sum,
-    ...totalFields("moneyBack", refund),
-    currency_name: fiscalCurrency,
+    ...totalFields("moneyBack", refund, currency),
+    currency_name: currency,
   };
 }
 
-function totalFields(name: "sale" | "moneyBack", { count, sum, paid, vat }: ShiftTotal): JsonObject {
+function totalFields(name: "sale" | "moneyBack", { count, sum, paid, vat }: ShiftTotal, currency: string): JsonObject {
   return {
     [`${name}Count`]: count,
     [`${name}Sum`]: sum,
@@ -130,7 +131,7 @@ function totalFields(name: "sale" | "moneyBack", { count, sum, paid, vat }: Shif
     [`${name}CashlessSum`]: paid.cashless,
     [`${name}CreditSum`]: paid.credit,
     [`${name}BonusSum`]: paid.bonuses,
-    [`${name}VatAmounts`]: vatEntries(vat, { currency_name: fiscalCurrency }),
+    [`${name}VatAmounts`]: vatEntries(vat, { currency_name: currency }),
   };
 }
 

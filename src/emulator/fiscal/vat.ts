@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../core/json-object.ts";
 import type { StateReader } from "../state-reader.ts";
-import { type FiscalFields, fiscalCodes, fiscalInt64Max, int32Max } from "./request.ts";
+import { type FiscalFields, fiscalInt64Max } from "./request.ts";
+import { type FiscalWorld, rateMax, rateOf } from "./shop.ts";
 
 /**
  * VAT as receipts show it. The contract gives rates and asks for amounts, but not how one comes from the other: here a line's amount
@@ -12,9 +13,6 @@ import { type FiscalFields, fiscalCodes, fiscalInt64Max, int32Max } from "./requ
 export type VatByRate = ReadonlyMap<bigint, bigint>;
 
 export const noVat: VatByRate = new Map();
-
-/** 100 %: no tax contained in a price is higher. The bound also limits how many rates there can be. */
-const rateMax = 10_000n;
 
 /** The VAT contained in an amount: amount × rate / (1 + rate), half up. */
 export function vatIn(amount: bigint, percent: bigint): bigint {
@@ -32,23 +30,10 @@ export interface TaxedLine {
   readonly rates: readonly bigint[];
 }
 
-/** The rates of a line, each once; a tax with only a code of its own has none. */
-export function ratesOf(item: FiscalFields): readonly bigint[] {
-  const rates = new Set<bigint>();
-  for (const tax of item.list("itemTaxes")) {
-    tax.text("taxCode");
-    const rate = tax.amount("taxPrc", int32Max);
-    if (rate === undefined) continue;
-    if (rate > rateMax) {
-      tax.refuse(
-        fiscalCodes.invalidJson,
-        `${tax.named("taxPrc")} is more than ${rateMax}, which is 100 %`,
-        "send percent x100",
-      );
-    }
-    rates.add(rate);
-  }
-  return [...rates];
+/** The rates of a line, each once. */
+export function ratesOf(item: FiscalFields, world: FiscalWorld): readonly bigint[] {
+  const rates = item.list("itemTaxes").flatMap((tax) => rateOf(tax, world) ?? []);
+  return [...new Set(rates)];
 }
 
 /** The VAT of a document's lines. */
@@ -75,8 +60,8 @@ export function vatEntries(vat: VatByRate, more: JsonObject = {}): readonly Json
 
 export function restoredVat(saved: StateReader): VatByRate {
   const vat = new Map<bigint, bigint>();
-  for (const entry of saved.list(Number(rateMax) + 1)) {
-    const percent = entry.at("vatPercent").integer(0n, rateMax);
+  for (const entry of saved.list(rateMax + 1)) {
+    const percent = entry.at("vatPercent").integer(0n, BigInt(rateMax));
     if (vat.has(percent)) entry.at("vatPercent").refuse("must be there once");
     vat.set(percent, entry.at("vatAmount").integer(0n, fiscalInt64Max));
   }

@@ -4,6 +4,10 @@ import type { StateReader } from "../state-reader.ts";
 
 /** The payment systems of the emulated qr service, and its memory of a payment. */
 
+export interface QrWorld {
+  readonly systems: readonly PaymentSystem[];
+}
+
 export interface PaymentSystem {
   /** The pay_system value, case-sensitive (Payment system selector). */
   readonly name: string;
@@ -12,12 +16,6 @@ export interface PaymentSystem {
   /** Whether /showqrcode returns a trans of its own making, or the till chooses it. */
   readonly makesTrans: boolean;
 }
-
-export const paymentSystems: readonly PaymentSystem[] = [
-  { name: "QRPAY", operations: ["showqrcode", "check", "cancel", "refund", "final_confirm"], makesTrans: true },
-  { name: "PALM", operations: ["showqrcode", "check", "cancel", "refund"], makesTrans: false },
-  { name: "QRBASIC", operations: ["showqrcode", "check"], makesTrans: true },
-];
 
 export interface QrPayment extends EmulatedOperation {
   readonly payId: string;
@@ -51,9 +49,9 @@ export function savedQrPayment(payment: QrPayment): JsonObject {
   return { payId, system, amount, currency, rrn, givenBack, cancelled, ...(trans !== undefined && { trans }) };
 }
 
-export function restoredQrPayment(operation: EmulatedOperation, saved: StateReader): QrPayment {
-  const name = saved.at("system").oneOf(paymentSystems.map((system) => system.name));
-  const transIsKnown = saved.at("trans").present || paymentSystems.some((system) => system.name === name && system.makesTrans);
+export function restoredQrPayment({ systems }: QrWorld, operation: EmulatedOperation, saved: StateReader): QrPayment {
+  const name = saved.at("system").oneOf(systems.map((system) => system.name));
+  const transIsKnown = saved.at("trans").present || systems.some((system) => system.name === name && system.makesTrans);
   const amount = saved.at("amount").integer(1n);
   return {
     ...operation,

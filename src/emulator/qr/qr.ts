@@ -5,11 +5,12 @@ import { isApproved, OperationStore, operationEndOf, standOf } from "../operatio
 import { answerOrRefusal, RequestReader } from "../request-reader.ts";
 import type { EmulatedService, ServiceContext } from "../service-context.ts";
 import { StateReader } from "../state-reader.ts";
+import { builtInWorld } from "../world.ts";
 import {
   type PaymentSystem,
   paymentFailures,
-  paymentSystems,
   type QrPayment,
+  type QrWorld,
   refundableAmount,
   restoredQrPayment,
   savedQrPayment,
@@ -30,8 +31,8 @@ const processingFailed = ["processing failed", "ask /check what became of the pa
 /** A till that doesn't know the trans can't ask /check, and is given it by the same request again. */
 const showingFailed = ["processing failed", "send it again with the same pay_id, which shows the same payment"] as const;
 
-export function emulatedQr(context: ServiceContext): EmulatedService {
-  return new EmulatedQr(context);
+export function emulatedQr(context: ServiceContext, world = builtInWorld.qr): EmulatedService {
+  return new EmulatedQr(context, world);
 }
 
 /** A payment's name is its id alone: one payment is shown under a pay_id. */
@@ -39,16 +40,18 @@ const paymentName = (payId: string) => `pay_id ${payId}`;
 
 class EmulatedQr implements EmulatedService {
   readonly #context: ServiceContext;
+  readonly #world: QrWorld;
   readonly #payments: OperationStore<QrPayment>;
 
-  constructor(context: ServiceContext) {
+  constructor(context: ServiceContext, world: QrWorld) {
     this.#context = context;
+    this.#world = world;
     this.#payments = new OperationStore<QrPayment>(context, {
       namesOf: (payment) => [paymentName(payment.payId)],
       // A paid payment has no other effect than that /check says so
       ending: () => {},
       saved: savedQrPayment,
-      restored: restoredQrPayment,
+      restored: (common, saved) => restoredQrPayment(world, common, saved),
     });
   }
 
@@ -87,7 +90,10 @@ class EmulatedQr implements EmulatedService {
   #answer(request: RequestReader): ServiceAnswer {
     switch (request.route) {
       case "/check_connection":
-        return { status: "success", data: { systems: paymentSystems.map(({ name, operations }) => ({ name, operations })) } };
+        return {
+          status: "success",
+          data: { systems: this.#world.systems.map(({ name, operations }) => ({ name, operations })) },
+        };
       case "/showqrcode":
         return this.#show(request);
       case "/check":
@@ -109,7 +115,7 @@ class EmulatedQr implements EmulatedService {
     const amount = request.amount("amount");
     const currency = request.id("currency");
     request.id("currency_name");
-    const system = systemOf(request);
+    const system = this.#systemOf(request);
     const existing = this.#payments.named(paymentName(payId));
     if (existing === undefined) return this.#showNew(request, { payId, amount, currency }, system);
     // The contract leaves this open: showing the other payment would have the customer pay what the till doesn't expect
@@ -171,7 +177,7 @@ class EmulatedQr implements EmulatedService {
 
   /** Fiscal data go to the payment system, which keeps them: no other answer depends on them. */
   #confirm(request: RequestReader): ServiceAnswer {
-    const system = systemOf(request);
+    const system = this.#systemOf(request);
     const payId = request.optionalId("pay_id");
     const trans = request.optionalId("trans");
     const rrn = request.optionalId("rrn");
@@ -193,9 +199,18 @@ class EmulatedQr implements EmulatedService {
     return outcome?.name === "in-doubt";
   }
 
+  /** The system that a request names, if it serves the route. */
+  #systemOf(request: RequestReader): PaymentSystem {
+    const name = request.id("pay_system");
+    const system = this.#world.systems.find((each) => each.name === name);
+    if (system === undefined) return request.refuse("there is no such pay_system", "choose one that /check_connection lists");
+    if (system.operations.includes(request.route.slice(1))) return system;
+    return request.refuse(`${name} does not serve this operation`, "choose one that /check_connection lists for it");
+  }
+
   /** The payment of this pay_id, pay_system and trans: no request finds it unless all three are its own. */
   #paymentOf(request: RequestReader, payId: string, trans: string | undefined): QrPayment {
-    const system = systemOf(request);
+    const system = this.#systemOf(request);
     const payment = this.#payments.named(paymentName(payId));
     if (payment === undefined) return request.refuse("no payment has this pay_id", "send the one of /showqrcode");
     if (payment.system !== system.name) return request.refuse("pay_system is not the payment's", "send the one of /showqrcode");
@@ -208,15 +223,6 @@ class EmulatedQr implements EmulatedService {
       ? payment
       : request.refuse("trans is not the payment's", "send the one that /showqrcode returned, or else the one you sent first");
   }
-}
-
-/** The system that a request names, if it serves the route. */
-function systemOf(request: RequestReader): PaymentSystem {
-  const name = request.id("pay_system");
-  const system = paymentSystems.find((each) => each.name === name);
-  if (system === undefined) return request.refuse("there is no such pay_system", "choose one that /check_connection lists");
-  if (system.operations.includes(request.route.slice(1))) return system;
-  return request.refuse(`${name} does not serve this operation`, "choose one that /check_connection lists for it");
 }
 
 /** @param rrn The payment's, if the request has one. */

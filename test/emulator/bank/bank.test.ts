@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "../../../src/core/json-object.ts";
 import { emulatedBank } from "../../../src/emulator/bank/bank.ts";
+import { builtInWorld } from "../../../src/emulator/world.ts";
 import { dataOf, innerOf, ServiceUnderTest } from "../service-under-test.ts";
 import { bank, finalOf, sale } from "./bank-till.ts";
 
@@ -225,7 +226,9 @@ test("/terminals lists the valid pairs with all their fields", () => {
 });
 
 test("/supported_operations lists what is enabled, and every other route answers -80", () => {
-  const under = new ServiceUnderTest("bank", (context) => emulatedBank(context, { operations: ["sale", "check"] }));
+  const under = new ServiceUnderTest("bank", (context) =>
+    emulatedBank(context, { ...builtInWorld.bank, operations: ["sale", "check"] }),
+  );
   assert.deepEqual(dataOf(under.ask("/supported_operations")), { operations: ["sale", "check"] });
   under.accepted("/sale", sale);
   for (const route of ["/preauth", "/refund", "/terminals", "/abort", "/terminate"]) assert.equal(under.refused(route), -80);
