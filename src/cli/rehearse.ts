@@ -6,6 +6,7 @@ import { isObject } from "../core/json-object.ts";
 import { JsonError, parseJson } from "../core/json-syntax.ts";
 import { nearest } from "../core/nearest.ts";
 import { version } from "../core/version.ts";
+import { loadWorld } from "../emulator/world-file.ts";
 import { countOf, countsText, type Judged, type Judgement } from "../judge/judgement.ts";
 import { junitOf } from "../judge/junit.ts";
 import { reportOf } from "../judge/report.ts";
@@ -19,6 +20,7 @@ import { screenTill } from "../rehearse/screen-till.ts";
 import { endPlays, type Till } from "../rehearse/stand.ts";
 import { type ExitWords, runTill, TillError } from "../rehearse/till.ts";
 import { defineCommand, inQuotes } from "./command.ts";
+import { emulatorFlags } from "./emulator-flags.ts";
 import { exitCodes, UsageError } from "./exit.ts";
 
 /** `posline rehearse`: judges a till by what the terminal did. */
@@ -26,6 +28,7 @@ import { exitCodes, UsageError } from "./exit.ts";
 export interface RehearseArguments {
   readonly till?: string | undefined;
   readonly page?: boolean | undefined;
+  readonly world?: string | undefined;
   readonly services?: readonly ContractName[] | undefined;
   readonly scenario?: readonly string[] | undefined;
   readonly seed?: number | undefined;
@@ -102,6 +105,7 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
       begins: ({ title }) => port.show({ scenario: `${over.length + 1} of ${chosen.length}: ${title}.` }),
       noted: (moment) => port.note(moment),
       program: [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)],
+      world: loadWorld(args.world),
       origins: origin,
       seed,
       jobs: isPage ? 1 : jobs,
@@ -126,7 +130,7 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
   }
   clearProgress();
   process.stdout.write(`${countsText(cases)}\n`);
-  const setup = { seed: String(seed), world: "built in", scenarios: `${cases.length} of ${scenarios.length}` };
+  const setup = { seed: String(seed), world: args.world ?? "built in", scenarios: `${cases.length} of ${scenarios.length}` };
   const subject = isPage ? "a till with a screen" : command;
   const judgement: Judgement = { subject, by: "posline rehearse", version, began, setup, cases };
   if (args.junit !== undefined) write("--junit", args.junit, junitOf(judgement));
@@ -228,6 +232,7 @@ export const rehearseCommand = defineCommand({
       describe: "Play only this scenario; may be repeated (default: all)",
     },
     list: { type: "boolean", describe: "Print the scenarios, and play none" },
+    world: emulatorFlags.world,
     seed: { type: "whole", example: "7", describe: "Draws the amounts: the same seed, the same amounts (default 1)" },
     jobs: { type: "whole", example: "4", describe: "Scenarios played at a time (default: two for each processor)" },
     minutes: { type: "whole", example: "5", describe: "Begin no scenario after so many minutes (default 60)" },

@@ -1,6 +1,7 @@
 import { uniformInt } from "pure-rand/distribution/uniformInt";
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 import { nowMs } from "../core/clock.ts";
+import type { World } from "../emulator/world.ts";
 import type { Judged, Moment } from "../judge/judgement.ts";
 import { anyPorts, type ServicePorts } from "./posline.ts";
 import type { AmountName, Scenario } from "./scenario.ts";
@@ -13,6 +14,8 @@ import { judge } from "./verdict.ts";
 export interface RehearsalOptions {
   readonly scenarios: readonly Scenario[];
   readonly till: Till;
+  /** The shop that the terminal stands in. */
+  readonly world: World;
   /** The program that posline is run by. */
   readonly program: readonly string[];
   /** Origins of pages that may call posline. */

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { nowMs } from "../core/clock.ts";
+import type { World } from "../emulator/world.ts";
 import type { Moment } from "../judge/judgement.ts";
 import { Posline, type ServicePorts } from "./posline.ts";
 import { type AmountName, type Ask, deeds, type Scenario } from "./scenario.ts";
@@ -17,6 +18,8 @@ export type Till = (order: Order, env: Readonly<Record<string, string>>) => Till
 export interface StandOptions {
   readonly scenario: Scenario;
   readonly till: Till;
+  /** The shop that the terminal stands in. */
+  readonly world: World;
   readonly program: readonly string[];
   /** What its keys begin with: no other rehearsal has it. */
   readonly keys: string;
@@ -81,8 +84,8 @@ class Stand {
   }
 
   async play(): Promise<Played> {
-    const { scenario, program, origins, ports } = this.#options;
-    const terminal = await Terminal.open({ saw: (text) => this.#note("terminal", text) });
+    const { scenario, world, program, origins, ports } = this.#options;
+    const terminal = await Terminal.open({ world, saw: (text) => this.#note("terminal", text) });
     this.#terminal = terminal;
     const posline = new Posline({
       folder: this.#folder,

@@ -11,6 +11,7 @@ import { faultyTransport } from "../emulator/faults/faulty-transport.ts";
 import { parseWireFault } from "../emulator/faults/wire-fault.ts";
 import type { LedgerEntry } from "../emulator/ledger.ts";
 import { lineEndpoint } from "../emulator/line-endpoint.ts";
+import type { World } from "../emulator/world.ts";
 import { LineListener } from "../line/listener.ts";
 import { Cable } from "./cable.ts";
 import { type Ask, deeds, type Trouble } from "./scenario.ts";
@@ -19,6 +20,7 @@ import { amountText, type Began } from "./verdict.ts";
 /** The terminal of a rehearsal: the emulator at the end of a cable, with its ledger, and what goes wrong with it. */
 
 export interface TerminalOptions {
+  readonly world: World;
   /** Told of each request that moves money, prints or asks about it, with what became of it. */
   readonly saw: (text: string) => void;
 }
@@ -30,7 +32,7 @@ export type LedgerMark = ReadonlyMap<string, bigint>;
 const endingMs = 3_600_000;
 
 export class Terminal {
-  readonly emulator = new Emulator({ plainAmounts: true });
+  readonly emulator: Emulator;
   readonly #saw: (text: string) => void;
   readonly #listening: TcpListener;
   readonly #listener: LineListener;
@@ -48,7 +50,8 @@ export class Terminal {
     return new Terminal(options, listening, cable);
   }
 
-  private constructor({ saw }: TerminalOptions, listening: TcpListener, cable: Cable) {
+  private constructor({ world, saw }: TerminalOptions, listening: TcpListener, cable: Cable) {
+    this.emulator = new Emulator({ plainAmounts: true, world });
     const line: LineConfig = { ...lineDefaults, path: listening.path };
     this.#saw = saw;
     this.#listening = listening;
