@@ -21,6 +21,11 @@ export const sourceFlags = {
     describe: "Use the terminal on this serial device, such as /dev/ttyUSB0 (posline ports lists them)",
   },
   baud: { type: "whole", example: "9600", describe: "Speed of that device in baud (default 115200)" },
+  "merchant-id-file": {
+    type: "string",
+    example: "merchant-id",
+    describe: "Serve fiscal with the merchant's id in this file; with --line alone, fiscal is served only with it",
+  },
   emulated: { type: "boolean", describe: "Use an emulated terminal in place of every device" },
 } as const satisfies FlagTable;
 

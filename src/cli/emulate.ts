@@ -14,8 +14,8 @@ import { type LogFormat, logFlags, logStart, runUntilStopped } from "./run-servi
 
 export interface EmulateArguments
   extends EmulationFlags,
-    Pick<Flags, "config" | "line" | "baud">,
-    Pick<EmulateFlags, "adminPort" | "merchantIdFile" | "apiKeyFile"> {
+    Pick<Flags, "config" | "line" | "baud" | "merchantIdFile">,
+    Pick<EmulateFlags, "adminPort" | "apiKeyFile"> {
   readonly service?: readonly ContractName[] | undefined;
   readonly http?: boolean | undefined;
   readonly admin?: boolean | undefined;
@@ -56,7 +56,7 @@ export function runEmulate(args: EmulateArguments): Promise<number> {
 }
 
 function configFlagsOf({ config, line, baud, service, adminPort, merchantIdFile, apiKeyFile }: EmulateArguments): Flags {
-  return { config, line, baud, emulate: { services: service, adminPort, merchantIdFile, apiKeyFile } };
+  return { config, line, baud, merchantIdFile, emulate: { services: service, adminPort, apiKeyFile } };
 }
 
 const { config, baud } = sourceFlags;
