@@ -1,3 +1,4 @@
+import { readTcpAddress } from "../config/device-name.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
 import type { DoctorOptions, DoctorReport, ReportedLine } from "../doctor/doctor.ts";
 import type { Finding, Level, RedactedBytes } from "../doctor/finding.ts";
@@ -37,7 +38,8 @@ const checkWidth = 12;
 const indent = " ".repeat(checkWidth + 4);
 
 function lineHeading({ name, path, baudRate, format }: ReportedLine): string[] {
-  return ["", `line ${printable(name)}: ${printable(path)}, ${baudRate} ${format}`];
+  const settings = readTcpAddress(path) === undefined ? `, ${baudRate} ${format}` : "";
+  return ["", `line ${printable(name)}: ${printable(path)}${settings}`];
 }
 
 /** A finding as a technician reads it: below it why, what to do, and of a failure the bytes. */

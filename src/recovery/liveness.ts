@@ -4,7 +4,7 @@ import type { JsonObject } from "../core/json-object.ts";
 import { type Cause, wordsOf } from "../device/open-errors.ts";
 import { otherReading } from "../wire/crc16.ts";
 import type { Discard, Framing } from "../wire/decoded.ts";
-import { isConsole } from "./byte-patterns.ts";
+import { isConsole, isWebServer } from "./byte-patterns.ts";
 import {
   doctorFor,
   echoes,
@@ -54,6 +54,8 @@ export interface ServiceLiveness {
  */
 const evidences = [
   "login prompt",
+  "web server",
+  "till",
   "echo",
   "other crc16",
   "noise",
@@ -241,14 +243,16 @@ export class Liveness {
 
   /** Bytes came that became no frame. */
   discarded({ reason, checksum, head }: Discard, now: number): void {
-    if (isConsole(Buffer.from(head, "hex"))) this.#evidence.set("login prompt", now);
+    const bytes = Buffer.from(head, "hex");
+    if (isConsole(bytes)) this.#evidence.set("login prompt", now);
+    if (isWebServer(bytes)) this.#evidence.set("web server", now);
     const other = otherReading(this.#line.config.crc16);
     const fitsOther = checksum?.[other] !== undefined && checksum[other] === checksum.got;
     this.#evidence.set(fitsOther ? "other crc16" : reason === "checksum" ? "checksum" : "noise", now);
   }
 
   /** A whole frame came that is not a reply. */
-  strayed(kind: "noise" | "late" | "babble", now: number): void {
+  strayed(kind: "noise" | "late" | "babble" | "till", now: number): void {
     this.#evidence.set(kind, now);
   }
 
