@@ -18,7 +18,7 @@ export const sourceFlags = {
     type: "string",
     example: "/dev/ttyUSB0",
     conflicts: "emulated",
-    describe: "Use the terminal on this serial device, such as /dev/ttyUSB0 (posline ports lists them)",
+    describe: "Use the terminal on this serial device, such as /dev/ttyUSB0 (posline ports lists them), or at tcp:HOST:PORT",
   },
   baud: { type: "whole", example: "9600", describe: "Speed of that device in baud (default 115200)" },
   "merchant-id-file": {

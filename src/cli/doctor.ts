@@ -188,7 +188,7 @@ export const doctorCommand = defineCommand({
     line: {
       type: "string",
       example: "/dev/ttyUSB0",
-      describe: "Check only this line: its name in the configuration, or a device",
+      describe: "Check only this line: its name in the configuration, a device, or tcp:HOST:PORT",
     },
     baud: { type: "whole", example: "9600", describe: "Try the terminal at this speed in place of the configured one" },
     scan: { type: "boolean", describe: "Try the usual speeds and both CRC16, and print the setting that works" },

@@ -72,7 +72,7 @@ export const emulateCommand = defineCommand({
     line: {
       type: "string",
       example: "/dev/ttyUSB0",
-      describe: "Answer on this serial device as well, such as /dev/ttyUSB0 or a pty",
+      describe: "Answer on this serial device as well, such as /dev/ttyUSB0 or a pty; tcp:[::1]:7000 listens there",
     },
     baud,
     http: { type: "boolean", default: true, describe: "Answer over HTTP; --no-http answers on the serial line only" },

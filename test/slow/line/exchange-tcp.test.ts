@@ -1,6 +1,13 @@
-import { tcpBench } from "../../line/benches.ts";
+import { test } from "node:test";
+import { absent, relayBench, tcpBench } from "../../line/benches.ts";
 import { testExchange } from "../../line/exchange.ts";
 
-/** Tests src/line/line.ts over src/device/tcp-port.ts. */
+/** Tests src/line/line.ts over src/device/tcp-port.ts: at its other end a terminal, or Debian's programs with a tty. */
 
 testExchange(tcpBench, "a line over TCP");
+
+for (const program of ["ser2net", "socat"] as const) {
+  const skip = absent(program);
+  if (skip === false) testExchange(() => relayBench(program), `${program} and a real tty`);
+  else test(`Line over ${program} and a real tty`, { skip }, () => {});
+}
