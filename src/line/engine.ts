@@ -526,11 +526,13 @@ export class LineEngine {
 
   #framedByTerminal(frame: Frame, json: JsonObject | undefined, now: number): void {
     const { kind, service } = this.#recovery.heard(frame.framing, json, now);
-    if (service === undefined && isRequest(Buffer.concat(frame.payload))) this.#liveness.strayed("till", now);
+    if (isRequest(Buffer.concat(frame.payload))) this.#liveness.requested(service, now);
     else if (service === undefined) this.#liveness.strayed(json === undefined ? "noise" : "late", now);
-    else this.#liveness.heard(service, now);
-    if (kind === "refusal") this.#liveness.refused(service, json);
-    else if (kind === "answer") this.#liveness.probed(service);
+    else {
+      this.#liveness.heard(service, now);
+      if (kind === "refusal") this.#liveness.refused(service, json);
+      else if (kind === "answer") this.#liveness.probed(service);
+    }
     if (kind !== "answer") this.#report({ is: "late", frame });
     else if (json !== undefined) this.#report({ is: "probe answered", service, answer: json });
     this.#take(kind === "answer" ? "frame" : "stray");

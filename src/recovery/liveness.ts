@@ -55,14 +55,17 @@ export interface ServiceLiveness {
 const evidences = [
   "login prompt",
   "web server",
-  "till",
   "echo",
+  "till",
   "other crc16",
   "noise",
   "checksum",
   "late",
   "babble",
 ] as const satisfies readonly Symptom[];
+
+/** Words for what comes in place of an answer if a till is at the other end. */
+const aRequest = "a request";
 
 export type Evidence = (typeof evidences)[number];
 
@@ -199,12 +202,20 @@ export class Liveness {
     service.refusedWith = reply?.["status"] === "error" ? words() : otherThanContract;
   }
 
+  /** Takes a request as tills send it, in place of this service's answer if one was asked. */
+  requested(name: ServiceName | undefined, now: number): void {
+    this.strayed("till", now);
+    const service = name === undefined ? undefined : this.#serviceOf(name);
+    if (service !== undefined) service.refusedWith = aRequest;
+  }
+
   /** The first wrong answer among these services to the question that proves a line clean; undefined if there is none. */
   refusal(names: readonly ServiceName[]): Cause | undefined {
     return this.#services.flatMap((each) => (names.includes(each.name) ? (this.#refusalOf(each) ?? []) : []))[0];
   }
 
   #refusalOf(service: Service): Cause | undefined {
+    if (service.refusedWith === aRequest) return likelyCause("till", this.#line);
     return service.refusedWith === undefined ? undefined : refused(service, service.refusedWith, this.#line.name);
   }
 

@@ -2,7 +2,9 @@ import { test } from "node:test";
 import { absent, relayBench, tcpBench } from "../../line/benches.ts";
 import { testExchange } from "../../line/exchange.ts";
 
-/** Tests src/line/line.ts over src/device/tcp-port.ts: at its other end a terminal, or Debian's programs with a tty. */
+/**
+ * Tests src/line/line.ts, src/device/tcp-port.ts. At the other end is a terminal, or a program of Debian's with a tty.
+ */
 
 testExchange(tcpBench, "a line over TCP");
 
