@@ -18,9 +18,14 @@ export const sourceFlags = {
     type: "string",
     example: "/dev/ttyUSB0",
     conflicts: "emulated",
-    describe: "Use the terminal on this serial device, such as /dev/ttyUSB0 (posline ports lists them)",
+    describe: "Use the terminal on this serial device, such as /dev/ttyUSB0 (posline ports lists them), or at tcp:HOST:PORT",
   },
   baud: { type: "whole", example: "9600", describe: "Speed of that device in baud (default 115200)" },
+  "merchant-id-file": {
+    type: "string",
+    example: "merchant-id",
+    describe: "Serve fiscal with the merchant's id in this file; with --line alone, fiscal is served only with it",
+  },
   emulated: { type: "boolean", describe: "Use an emulated terminal in place of every device" },
 } as const satisfies FlagTable;
 

@@ -1,3 +1,4 @@
+import { readTcpAddress } from "../config/device-name.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
 import type { DoctorOptions, DoctorReport, ReportedLine } from "../doctor/doctor.ts";
 import type { Finding, Level, RedactedBytes } from "../doctor/finding.ts";
@@ -37,7 +38,8 @@ const checkWidth = 12;
 const indent = " ".repeat(checkWidth + 4);
 
 function lineHeading({ name, path, baudRate, format }: ReportedLine): string[] {
-  return ["", `line ${printable(name)}: ${printable(path)}, ${baudRate} ${format}`];
+  const settings = readTcpAddress(path) === undefined ? `, ${baudRate} ${format}` : "";
+  return ["", `line ${printable(name)}: ${printable(path)}${settings}`];
 }
 
 /** A finding as a technician reads it: below it why, what to do, and of a failure the bytes. */
@@ -186,7 +188,7 @@ export const doctorCommand = defineCommand({
     line: {
       type: "string",
       example: "/dev/ttyUSB0",
-      describe: "Check only this line: its name in the configuration, or a device",
+      describe: "Check only this line: its name in the configuration, a device, or tcp:HOST:PORT",
     },
     baud: { type: "whole", example: "9600", describe: "Try the terminal at this speed in place of the configured one" },
     scan: { type: "boolean", describe: "Try the usual speeds and both CRC16, and print the setting that works" },

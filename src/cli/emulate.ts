@@ -16,8 +16,8 @@ import { type LogFormat, logFlags, logStart, runUntilStopped } from "./run-servi
 
 export interface EmulateArguments
   extends EmulationFlags,
-    Pick<Flags, "config" | "line" | "baud">,
-    Pick<EmulateFlags, "adminPort" | "merchantIdFile" | "apiKeyFile"> {
+    Pick<Flags, "config" | "line" | "baud" | "merchantIdFile">,
+    Pick<EmulateFlags, "adminPort" | "apiKeyFile"> {
   readonly service?: readonly ContractName[] | undefined;
   readonly http?: boolean | undefined;
   readonly admin?: boolean | undefined;
@@ -73,7 +73,7 @@ async function printWorld(file: string | undefined): Promise<number> {
 }
 
 function configFlagsOf({ config, line, baud, service, adminPort, merchantIdFile, apiKeyFile }: EmulateArguments): Flags {
-  return { config, line, baud, emulate: { services: service, adminPort, merchantIdFile, apiKeyFile } };
+  return { config, line, baud, merchantIdFile, emulate: { services: service, adminPort, apiKeyFile } };
 }
 
 const { config, baud } = sourceFlags;
@@ -89,7 +89,7 @@ export const emulateCommand = defineCommand({
     line: {
       type: "string",
       example: "/dev/ttyUSB0",
-      describe: "Answer on this serial device as well, such as /dev/ttyUSB0 or a pty",
+      describe: "Answer on this serial device as well, such as /dev/ttyUSB0 or a pty; tcp:[::1]:7000 listens there",
     },
     baud,
     http: { type: "boolean", default: true, describe: "Answer over HTTP; --no-http answers on the serial line only" },

@@ -62,7 +62,8 @@ export const gatewayCommand = defineCommand({
     line: {
       type: "string",
       example: "/dev/ttyS1",
-      describe: "Serial device that the till is on, such as /dev/ttyS1; then no file is read unless --config names one",
+      describe:
+        "Serial device that the till is on, such as /dev/ttyS1, or tcp:HOST:PORT; then no file is read unless --config names one",
     },
     baud,
     "upstream-fiscal": upstream("fiscal"),

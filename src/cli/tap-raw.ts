@@ -3,6 +3,7 @@ import { ByteLengthParser } from "@serialport/parser-byte-length";
 import { hexRow, rowBytes } from "../capture/frame-text.ts";
 import { PcapngWriter, rtacSerial } from "../capture/pcapng.ts";
 import type { LineConfig } from "../config/config.ts";
+import { readTcpAddress } from "../config/device-name.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
 import { localTime } from "../core/local-time.ts";
 import { printable } from "../core/shell-text.ts";
@@ -108,7 +109,7 @@ export async function listenRaw(line: LineConfig, fd: number | undefined): Promi
     opening = openerOf(line)(handler);
     opening.then(
       () => {
-        if (!isOver) process.stderr.write(`Listening on ${printable(line.path)} at ${settingsOf(line)}\n`);
+        if (!isOver) process.stderr.write(`Listening on ${printable(line.path)}${settingsOf(line)}\n`);
       },
       (error: unknown) => {
         process.stderr.write(`Cannot tap: ${printable(messageOf(error))}\n`);
@@ -140,9 +141,10 @@ export function onSignal(end: () => void): void {
   process.on("SIGTERM", end);
 }
 
-/** As technicians write them: `115200 8N1`. */
-function settingsOf({ baudRate, dataBits, parity, stopBits }: LineConfig): string {
-  return `${baudRate} ${dataBits}${parity.charAt(0).toUpperCase()}${stopBits}`;
+/** As technicians write them: `115200 8N1`; nothing of a line over TCP, which has none here. */
+function settingsOf({ path, baudRate, dataBits, parity, stopBits }: LineConfig): string {
+  if (readTcpAddress(path) !== undefined) return "";
+  return ` at ${baudRate} ${dataBits}${parity.charAt(0).toUpperCase()}${stopBits}`;
 }
 
 /** Bytes of a capture that may wait for their reader: an hour of a line at 115200 baud. */

@@ -57,7 +57,7 @@ function checkFlags({ raw, hex, write, url, tokenFile, unmask, socket, line }: T
   if (raw === true && (url ?? tokenFile ?? unmask ?? socket) !== undefined) {
     refuse("--raw listens at a device itself: leave --url, --token-file, --unmask and --socket out");
   }
-  if (raw !== true && line?.startsWith("/") === true) {
+  if (raw !== true && line !== undefined && /^(?:\/|usb:|tcp:)/.test(line)) {
     refuse(`--line ${JSON.stringify(line)} is a device: add --raw to listen at it, or name a line of the configuration`);
   }
   if (socket !== undefined && unmask !== true) refuse("--socket is where unmasked frames come from: add --unmask");

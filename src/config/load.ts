@@ -68,6 +68,8 @@ export async function loadConfig({ file: fallback = defaultFile, env, flags, gro
   applyEnvironment(draft, env, problems);
   applyFlags(draft, flags, problems);
   if (flags.emulate === undefined) applyCredentials(draft, env);
+  const isAsking = flags.emulate === undefined && flags.gateway === undefined;
+  const left = isAsking && file === undefined ? leaveUnsigned(draft) : [];
   const marginMs = flags.gateway === undefined ? 0 : gatewayMarginMs;
   const config = resolveDraft(draft, { file, marginMs, stateFolders: env["STATE_DIRECTORY"] }, problems);
   refuseCrossed(config, problems);
@@ -77,8 +79,25 @@ export async function loadConfig({ file: fallback = defaultFile, env, flags, gro
     flags.gateway === undefined
       ? warningsOf(config, flags.emulate !== undefined)
       : [...lineWarnings(config), ...gatewayWarnings(config), ...exposedAdmin(config)];
-  warnings.push(...readableSecrets(config, { file, origins: draft.origins, ...(groups === undefined ? {} : { groups }) }));
+  warnings.push(
+    ...left,
+    ...readableSecrets(config, { file, origins: draft.origins, ...(groups === undefined ? {} : { groups }) }),
+  );
   return { config, origins: draft.origins, file, emulated: flags.emulated === true, warnings };
+}
+
+/**
+ * Leaves fiscal out where only a device was named and no merchant's id: posline couldn't ask it, so each start would wait for a silence, and
+ * the first calls of the services that are there.
+ * @returns what to say of it.
+ */
+function leaveUnsigned(draft: Draft): readonly string[] {
+  const { fiscal } = draft.services;
+  if (fiscal === undefined || fiscal.merchantId !== undefined || fiscal.merchantIdFile !== undefined) return [];
+  delete draft.services["fiscal"];
+  return [
+    "services.fiscal: not served, since no file names the merchant's id: add --merchant-id-file FILE to serve fiscal too",
+  ];
 }
 
 /** The file's text; undefined when it doesn't exist and wasn't named. */

@@ -26,6 +26,7 @@ export interface Flags {
   readonly line?: string | undefined;
   readonly baud?: number | undefined;
   readonly emulated?: boolean | undefined;
+  readonly merchantIdFile?: string | undefined;
   /** Where the payments of an emulated terminal are recorded. */
   readonly playFolder?: string | undefined;
   /** There for `posline emulate` alone: the emulator itself is what is reached, by HTTP and on a line that a flag names. */
@@ -46,7 +47,6 @@ export interface EmulateFlags {
   readonly services?: readonly ContractName[] | undefined;
   /** 0 means any free port. */
   readonly adminPort?: number | undefined;
-  readonly merchantIdFile?: string | undefined;
   readonly apiKeyFile?: string | undefined;
 }
 
@@ -168,6 +168,9 @@ export function applyFlags(draft: Draft, flags: Flags, problems: string[]): void
   if (flags.line !== undefined && flags.emulated === true) {
     problems.push("--line: cannot be used with --emulated, which replaces every device: use only one of them");
   } else if (flags.line !== undefined) setLine("path", flags.line, draft, "--line", "flag --line", problems);
+  const { merchantIdFile } = flags;
+  if (merchantIdFile !== undefined)
+    setMerchantIdFile(draft, "--merchant-id-file", "flag --merchant-id-file", merchantIdFile, problems);
   if (flags.baud !== undefined) setLine("baudRate", flags.baud, draft, "--baud", "flag --baud", problems);
   if (flags.emulated !== true) return;
   for (const name of Object.keys(draft.lines)) putLine(draft, name, "path", emulatedPath, "flag --emulated");
@@ -182,7 +185,7 @@ export function applyFlags(draft: Draft, flags: Flags, problems: string[]): void
 }
 
 function applyEmulate(draft: Draft, flags: EmulateFlags, problems: string[]): void {
-  const { services, adminPort, merchantIdFile, apiKeyFile } = flags;
+  const { services, adminPort, apiKeyFile } = flags;
   // Play money must not get into the bridge's journal.
   leaveJournal(draft, "posline emulate");
   if (services !== undefined) pick(draft, services, problems);
@@ -190,7 +193,6 @@ function applyEmulate(draft: Draft, flags: EmulateFlags, problems: string[]): vo
     if (value !== undefined) set(draft, flag, `flag ${flag}`, String(value), problems);
   };
   apply(setAdminPort, "--admin-port", adminPort);
-  apply(setMerchantIdFile, "--merchant-id-file", merchantIdFile);
   apply(setApiKeyFile, "--api-key-file", apiKeyFile);
 }
 

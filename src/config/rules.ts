@@ -1,8 +1,8 @@
 import { realpathSync } from "node:fs";
 import { contracts } from "../contract/contracts.ts";
-import { addressesOf, isLoopback } from "../core/address.ts";
+import { addressesOf, canonicalAddress, isLoopback } from "../core/address.ts";
 import { type Config, ConfigError, emulatedPath, type LineConfig } from "./config.ts";
-import { readUsbName, writeUsbName } from "./device-name.ts";
+import { readTcpAddress, readUsbName, writeUsbName } from "./device-name.ts";
 import { exposedAdmin, exposedServices, needsToken } from "./exposure.ts";
 import { idleProbeMsMin, queueBytesMax } from "./limits.ts";
 import { refuseUpstreams } from "./upstreams.ts";
@@ -163,6 +163,8 @@ function refuseSharedDevices(config: Config, problems: string[]): void {
 }
 
 function realPath(path: string): string {
+  const tcp = readTcpAddress(path);
+  if (tcp !== undefined) return `tcp:${canonicalAddress(tcp.host.toLowerCase())} ${tcp.port}`;
   const usb = readUsbName(path);
   if (usb !== undefined) return writeUsbName(usb) ?? path;
   try {

@@ -25,9 +25,9 @@ export const line = {
         "names survive replugging, ttyUSB0 does not. A name that fits two devices is refused when the line is opened. Or " +
         "tcp:HOST:PORT, a line over the network, where HOST is a name or an address, IPv6 in brackets.",
       $comment:
-        "it must be the whole path of a device, such as /dev/ttyUSB0, or usb:VID:PID or usb:VID:PID:SERIAL with four hex digits " +
-        "for VID and for PID, such as usb:0403:6001:A50285BI; posline ports lists them; or tcp:HOST:PORT for a line over the " +
-        "network, such as tcp:192.168.1.40:4001 or tcp:[::1]:4001",
+        "it must be the whole path of a device, such as /dev/ttyUSB0, or tcp:HOST:PORT for a line over the network, such as " +
+        "tcp:192.168.1.40:4001 or tcp:[::1]:4001, or usb:VID:PID or usb:VID:PID:SERIAL with four hex digits for VID and for PID, " +
+        "such as usb:0403:6001:A50285BI; posline ports lists them",
     },
     baudRate: bounded(bounds.baudRate, lineDefaults.baudRate, "The line's speed."),
     dataBits: { enum: [5, 6, 7, 8], default: lineDefaults.dataBits, description: "Data bits of a character." },

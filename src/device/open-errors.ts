@@ -172,6 +172,7 @@ export function noConnection(path: string, code: string | undefined, text: strin
   const { host = "", port = "" } = readTcpAddress(path) ?? {};
   switch (code) {
     case "ECONNREFUSED":
+    case "ECONNRESET":
       return said(
         `${path} refuses the connection`,
         `nothing listens at port ${port} of ${host}, or it serves somebody else: check the port, and ser2net or the terminal's network settings there`,
@@ -189,11 +190,26 @@ export function noConnection(path: string, code: string | undefined, text: strin
         `${path} cannot be reached: no network leads there`,
         `check the network of this box: ip route get ${host} shows the way`,
       );
+    case "EAFNOSUPPORT":
+    case "EPERM":
+    case "EACCES":
+      return said(
+        `${path} cannot be reached: the service may open no connection`,
+        "give posline.service a network: sudo systemctl edit posline, as docs/remote-tills.md has it, then sudo systemctl restart posline",
+      );
     case "ETIMEDOUT":
       return said(`${path} does not answer`, `check that ${host} is on, and that no firewall is between: ping ${host}`);
     default:
       return said(`${path} cannot be reached: ${text}`, "check the network of this box, and the far end");
   }
+}
+
+/** What answers at the far end of a line over TCP is a web server. */
+export function webServer(path: string): Cause {
+  return said(
+    `${path} is a web server, not a terminal's line`,
+    "check the port: the terminal's manual names the one for a till (ECR)",
+  );
 }
 
 /** The box doesn't run Linux: only the emulator, the client and the tools run elsewhere. */

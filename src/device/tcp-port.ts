@@ -1,12 +1,13 @@
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { TcpAddress } from "../config/device-name.ts";
 import { addressesOf } from "../core/address.ts";
-import { within } from "../core/clock.ts";
+import { Deadline, nowMs, within } from "../core/clock.ts";
 import { connectionFailure } from "../core/connection-error.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
 import { urlHost } from "../core/url-host.ts";
-import { noConnection } from "./open-errors.ts";
+import { noConnection, webServer, wordsOf } from "./open-errors.ts";
 import { type Connection, type ConnectionHandler, closeMs, give, OpenError, type OpenTransport } from "./transport.ts";
 
 /**
@@ -21,6 +22,20 @@ const connectMs = 2_500;
 /** Milliseconds of silence before the system asks whether the far end is still there, which it then does each second, ten times. */
 const keepAliveMs = 10_000;
 
+/** First bytes that are kept: frames have bytes that are no text, so an answer is never among what is shown. */
+const headBytes = 100;
+
+/**
+ * Milliseconds in which the far end's system takes bytes that were written. A far end that lost its power says nothing, and the system
+ * would send them again for a quarter of an hour.
+ */
+const takenMs = 10_000;
+
+/** Options of a line over TCP beside its address, for tests. */
+export interface TcpPortOptions {
+  readonly takenMs?: number;
+}
+
 /** Connections that may wait to be taken by an emulator: each new one replaces the one before. */
 const backlog = 4;
 
@@ -30,9 +45,9 @@ export function tcpPath({ host, port }: TcpAddress): string {
 }
 
 /** Dials the far end. */
-export function tcpPort(address: TcpAddress): OpenTransport {
+export function tcpPort(address: TcpAddress, options: TcpPortOptions = {}): OpenTransport {
   const path = tcpPath(address);
-  return async (handler) => new TcpConnection(await dialled(address, path), path, handler);
+  return async (handler) => new TcpConnection(await dialled(address, path), path, handler, options);
 }
 
 function dialled(address: TcpAddress, path: string): Promise<Socket> {
@@ -144,18 +159,25 @@ class TcpConnection implements Connection {
   /** Why the connection is lost. */
   #lostWhy: string | undefined;
   #closed: Promise<void> | undefined;
+  /** The first bytes that came. */
+  #head = Buffer.alloc(0);
   wroteBytes = 0;
 
-  constructor(socket: Socket, path: string, handler: ConnectionHandler) {
+  readonly #takenMs: number;
+  /** Until when the far end is to have taken what was written, or answered. */
+  readonly #taken = new Deadline(() => void this.#lookTaken());
+
+  constructor(socket: Socket, path: string, handler: ConnectionHandler, options: TcpPortOptions = {}) {
+    this.#takenMs = options.takenMs ?? takenMs;
     this.#socket = socket;
     this.device = path;
     this.#handler = handler;
     socket.pause();
-    socket.on("data", (bytes) => give(bytes, () => (this.#open ? this.#handler : undefined)));
+    socket.on("data", (bytes) => this.#heard(bytes));
     socket.on("error", (error) => {
       this.#lose(whyLost(error));
     });
-    socket.on("end", () => this.#lose("the far end closed the connection"));
+    socket.on("end", () => this.#lose(`the far end closed the connection${this.#lastWords()}`));
     socket.on("close", () => this.#lose("the connection was closed"));
     this.#start = setImmediate(() => this.#begin());
   }
@@ -166,6 +188,8 @@ class TcpConnection implements Connection {
    */
   write(pieces: readonly Buffer[]): void {
     const socket = this.#socket;
+    const now = nowMs();
+    if (!this.#taken.isSet) this.#taken.set(now + this.#takenMs, now);
     this.#isWriting = true;
     this.wroteBytes = 0;
     socket.cork();
@@ -191,6 +215,7 @@ class TcpConnection implements Connection {
   async #close(): Promise<void> {
     const isWhole = this.#open && !this.#isWriting;
     this.#open = false;
+    this.#taken.dispose();
     clearImmediate(this.#start);
     const socket = this.#socket;
     if (isWhole && !socket.destroyed) {
@@ -209,6 +234,27 @@ class TcpConnection implements Connection {
     else this.#lose(this.#lostWhy);
   }
 
+  /** Looks whether what was written has arrived, where the system says so; a terminal may take minutes to answer. */
+  async #lookTaken(): Promise<void> {
+    const { localPort, remotePort } = this.#socket;
+    if (this.#open && (await untakenBytes(localPort, remotePort)) > 0) {
+      this.#lose("the far end takes no bytes any more");
+    }
+  }
+
+  #heard(bytes: Buffer): void {
+    this.#taken.clear();
+    if (this.#head.length < headBytes) this.#head = Buffer.concat([this.#head, bytes]).subarray(0, headBytes);
+    give(bytes, () => (this.#open ? this.#handler : undefined));
+  }
+
+  /** What a far end that is no terminal says before it closes: a web server's refusal, or ser2net's that the port is in use. */
+  #lastWords(): string {
+    const text = this.#head.toString("latin1").trim();
+    if (/^HTTP\/1\.[01] \d/.test(text)) return `: ${wordsOf(webServer(this.device))}`;
+    return this.#head.length < headBytes && /^[\x20-\x7e]+$/.test(text) ? `, and said ${JSON.stringify(text)}` : "";
+  }
+
   #wrote(): void {
     this.#isWriting = false;
     if (this.#open) this.#handler.onWritten();
@@ -219,8 +265,21 @@ class TcpConnection implements Connection {
     this.#lostWhy ??= reason;
     if (!this.#open || !this.#hasBegun) return;
     this.#open = false;
+    this.#taken.dispose();
     this.#handler.onClosed(this.#lostWhy);
   }
+}
+
+/** Bytes of a connection that the far end's system has not confirmed; 0 where this system doesn't say. */
+async function untakenBytes(localPort: number | undefined, remotePort: number | undefined): Promise<number> {
+  const hex = (port = 0) => port.toString(16).toUpperCase().padStart(4, "0");
+  // sl local_address rem_address st tx_queue:rx_queue
+  const row = new RegExp(`:${hex(localPort)} [0-9A-F]+:${hex(remotePort)} \\w\\w ([0-9A-F]+):`);
+  for (const table of ["tcp", "tcp6"]) {
+    const found = row.exec(await readFile(`/proc/net/${table}`, "utf8").catch(() => ""));
+    if (found?.[1] !== undefined) return Number.parseInt(found[1], 16);
+  }
+  return 0;
 }
 
 /** Why a connection was lost, in words. */

@@ -1,4 +1,5 @@
 import type { Config, LineConfig, ServiceConfig } from "../config/config.ts";
+import { readTcpAddress } from "../config/device-name.ts";
 import { contractOnLine } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
@@ -118,7 +119,8 @@ function answeredFinding(
 ): Finding {
   const { config } = line;
   const { route } = probe.contract.probe;
-  const fact = `${probe.service} answered ${route} in ${timeOf(ms)} at ${config.baudRate} baud: ${capabilitiesText(json)}`;
+  const isTcp = readTcpAddress(config.path) !== undefined;
+  const fact = `${probe.service} answered ${route} in ${timeOf(ms)}${isTcp ? "" : ` at ${config.baudRate} baud`}: ${capabilitiesText(json)}`;
   if (usesOtherCrc16(probe, config)) return finding("answer", "note", `${fact}; with ${namesOfCrc16[crc16]}`, more);
   if (!probe.late) return finding("answer", "ok", fact, more);
   const cause = `the answer took longer than ${probeAnswerMs / 1_000} s`;
@@ -214,7 +216,8 @@ function lineFindings(line: LineToProbe, probes: readonly ServiceProbe[], result
   const findings: Finding[] = [];
   const more = { line: line.name };
   if (result.lost !== undefined) {
-    const cure = "check plug and cable; sudo dmesg | tail shows what the kernel says of it";
+    const ofDevice = "check plug and cable; sudo dmesg | tail shows what the kernel says of it";
+    const cure = readTcpAddress(line.config.path) === undefined ? ofDevice : "check the port, and the far end's own log";
     findings.push(finding("line", "bad", `the line was lost during the test: ${result.lost}`, { ...more, cure }));
   }
   if (probes.some((probe) => usesOtherCrc16(probe, line.config))) findings.push(otherCrc16Finding(line));

@@ -1,4 +1,5 @@
 import { type Config, emulatedPath, type LineConfig } from "../config/config.ts";
+import { readTcpAddress, type TcpAddress } from "../config/device-name.ts";
 import { quoted } from "../core/shell-text.ts";
 import { listDevices } from "../device/devices.ts";
 import { type ServiceAccount, serviceAccount } from "./accounts.ts";
@@ -13,6 +14,7 @@ import { scanLine } from "./scan.ts";
 import { findService, lineStateFindings, type RunningPosline, saysItHas, saysItWrites, serviceFindings } from "./service.ts";
 import { type ConfigToCheck, type DoctorTarget, loadConfigToCheck } from "./setup.ts";
 import { clockFindings, nodeFinding, stateFindings } from "./system.ts";
+import { tcpFinding, tcpHolderFinding } from "./tcp-line.ts";
 import { noUnits, readUnits, type SystemdUnits } from "./units.ts";
 import { usbSettingsFindings } from "./usb-settings.ts";
 
@@ -178,6 +180,11 @@ async function* lineFindings({ name, line, config, service }: LineFacts, facts: 
     yield [finding("device", "ok", "the line is emulated: there is no device", { line: name })];
     return;
   }
+  const address = readTcpAddress(line.path);
+  if (address !== undefined) {
+    yield* tcpLineFindings({ name, line, config, service }, address, facts);
+    return;
+  }
   const found = await findDevice(name, line.path, facts.host);
   if ("findings" in found) {
     const lineState = lineStateFindings({ ...line, name }, service);
@@ -206,6 +213,25 @@ async function* lineFindings({ name, line, config, service }: LineFacts, facts: 
   else {
     const toProbe = { name, config: line, services: config.services };
     yield await (facts.scan ? scanLine : diagnoseLine)(toProbe, host, facts.progress);
+  }
+}
+
+/** The findings of a line over TCP: who is connected, and what the terminal answers. */
+async function* tcpLineFindings(
+  { name, line, config, service }: LineFacts,
+  address: TcpAddress,
+  { host, processes, scan, progress }: HostFacts,
+): AsyncGenerator<readonly Finding[]> {
+  const holder = await tcpHolderFinding(name, address, { host, processes });
+  yield [tcpFinding(name, line.path), holder.finding, ...lineStateFindings({ ...line, name }, service)];
+  if (isForTills(name, config)) yield [notProbedTill(name, line.path)];
+  else if (!holder.isFree) {
+    const cure = "stop what is connected (posline: sudo systemctl stop posline.socket posline), then this command again";
+    yield [notProbed(name, "another connection is there, and a second one may cut it", cure)];
+  } else {
+    const speed = finding("scan", "skipped", "no speed is tried: it is the far end's, which posline can't set", { line: name });
+    if (scan) yield [speed];
+    yield await diagnoseLine({ name, config: line, services: config.services }, host, progress);
   }
 }
 

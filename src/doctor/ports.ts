@@ -160,7 +160,7 @@ export async function readTcpListeners({ proc }: Host): Promise<TcpListener[]> {
 }
 
 /** The kernel writes an address as words of four bytes in its own order, which on what posline runs on is the lowest first. */
-function addressIn(hex: string): string {
+export function addressIn(hex: string): string {
   if (/^0{32}$/.test(hex)) return "*";
   const bytes = Buffer.from(hex, "hex");
   for (let word = 0; word < bytes.length; word += 4) bytes.subarray(word, word + 4).reverse();

@@ -9,6 +9,7 @@ import { textOf } from "../envelope/json.ts";
 import { readReply } from "../envelope/reply.ts";
 import { toLine } from "../envelope/request.ts";
 import { silenceMsMax } from "../line/limits.ts";
+import { isRequest } from "../recovery/byte-patterns.ts";
 import { type Crc16, otherReading } from "../wire/crc16.ts";
 import { frameOf } from "../wire/framing.ts";
 import type { RedactedBytes } from "./finding.ts";
@@ -303,7 +304,8 @@ export class ServiceProbe {
     const bytes = Buffer.concat(frameOf(item.framing, item.payload, crc16));
     // An echo of what was sent, or zeros that look like an empty frame, are nobody's answer.
     const isNobodys = item.payloadBytes === 0 || this.sent.some((sending) => sending.bytes.equals(bytes));
-    if (!isNobodys && item.framing === this.contract.framing) this.odd = true;
+    if (!isNobodys && isRequest(Buffer.concat(item.payload))) this.garbage = bytes;
+    else if (!isNobodys && item.framing === this.contract.framing) this.odd = true;
     else if (typeof readReply(item.payload) === "string" && this.garbage.length === 0) this.garbage = bytes;
     this.#record(received, undefined);
   }

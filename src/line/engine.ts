@@ -7,6 +7,7 @@ import type { JsonObject } from "../core/json-object.ts";
 import { type Cause, wordsOf } from "../device/open-errors.ts";
 import { msPerByte } from "../device/transport.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
+import { isRequest } from "../recovery/byte-patterns.ts";
 import { Liveness, type ServiceLiveness } from "../recovery/liveness.ts";
 import { Recovery } from "../recovery/recovery.ts";
 import type { LineService } from "../recovery/standing.ts";
@@ -504,7 +505,7 @@ export class LineEngine {
   /** Takes a whole frame that nobody asked for: question and answer are out of step. */
   #strayed(frame: Frame, json: JsonObject | undefined, now: number): void {
     this.#report({ is: "late", frame });
-    this.#liveness.strayed("late", now);
+    this.#liveness.strayed(isRequest(Buffer.concat(frame.payload)) ? "till" : "late", now);
     this.#recovery.unasked(frame.framing, json, now);
     // The call that is out goes on: what can't be its reply says nothing of it.
     if (this.#current !== undefined) this.#take("stray");
@@ -525,10 +526,13 @@ export class LineEngine {
 
   #framedByTerminal(frame: Frame, json: JsonObject | undefined, now: number): void {
     const { kind, service } = this.#recovery.heard(frame.framing, json, now);
-    if (service === undefined) this.#liveness.strayed(json === undefined ? "noise" : "late", now);
-    else this.#liveness.heard(service, now);
-    if (kind === "refusal") this.#liveness.refused(service, json);
-    else if (kind === "answer") this.#liveness.probed(service);
+    if (isRequest(Buffer.concat(frame.payload))) this.#liveness.requested(service, now);
+    else if (service === undefined) this.#liveness.strayed(json === undefined ? "noise" : "late", now);
+    else {
+      this.#liveness.heard(service, now);
+      if (kind === "refusal") this.#liveness.refused(service, json);
+      else if (kind === "answer") this.#liveness.probed(service);
+    }
     if (kind !== "answer") this.#report({ is: "late", frame });
     else if (json !== undefined) this.#report({ is: "probe answered", service, answer: json });
     this.#take(kind === "answer" ? "frame" : "stray");

@@ -6,6 +6,8 @@ export type BytePattern =
   | "echo"
   | "at commands"
   | "login prompt"
+  | "web server"
+  | "till"
   | "damaged answer"
   | "text"
   | "other baud rate"
@@ -24,6 +26,8 @@ export function bytePatternOf(bytes: Buffer, sent: readonly Buffer[]): BytePatte
   // A console echoes what is typed, so its prompt stands beside an echo.
   if (isConsole(bytes)) return "login prompt";
   if (sent.some((frame) => frame.length >= echoBytes && isEcho(bytes, frame))) return "echo";
+  if (isWebServer(bytes)) return "web server";
+  if (isRequest(bytes)) return "till";
   if (/(?:^|[\r\n\0])\s*AT(?:[+&%EZHIQDSV^][\w+?=&;,"^]*)?[\r\n]/i.test(text) || /^AT[+&]/.test(text)) return "at commands";
   if (/"status"\s*:/.test(text)) return "damaged answer";
   if (mostlyText(bytes)) return "text";
@@ -35,6 +39,19 @@ export function bytePatternOf(bytes: Buffer, sent: readonly Buffer[]): BytePatte
 export function isConsole(bytes: Buffer): boolean {
   const text = bytes.toString("latin1");
   return /(?:^|[\r\n])(?:Debian|Raspbian|Ubuntu|[\w.-]+ login:|Password:|\[?[\w-]+@[\w.-]+[: ].*[#$] $)/.test(text);
+}
+
+/** True if the bytes begin as a web server's answer does. */
+export function isWebServer(bytes: Buffer): boolean {
+  return /^HTTP\/1\.[01] \d{3}/.test(bytes.toString("latin1"));
+}
+
+/** True if the bytes are a request as tills send it, in its frame or without: terminals send none. */
+export function isRequest(bytes: Buffer): boolean {
+  const framed = bytes[0] === 2 ? 1 : bytes[0] === 0 ? 4 : 0;
+  const text = bytes.subarray(framed, framed + 64).toString("latin1");
+  // A checksum of two bytes may follow.
+  return /^(?:command=|:\d{1,5})?\/[a-z_]{3,}(?:[\n&]|.{0,2}$)/s.test(text);
 }
 
 /** True if the line gives back what is sent into it: the whole frame, or its beginning if the other end swallows some bytes. */

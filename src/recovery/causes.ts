@@ -1,7 +1,8 @@
 import type { LineConfig } from "../config/config.ts";
+import { readTcpAddress } from "../config/device-name.ts";
 import type { ServiceName } from "../core/call.ts";
 import { quoted } from "../core/shell-text.ts";
-import type { Cause } from "../device/open-errors.ts";
+import { type Cause, webServer } from "../device/open-errors.ts";
 import { otherReading } from "../wire/crc16.ts";
 import type { Framing } from "../wire/decoded.ts";
 import type { BytePattern } from "./byte-patterns.ts";
@@ -36,7 +37,7 @@ const compareBits = "compare parity, dataBits and stopBits with the terminal's m
 
 /** The cause that a symptom stands for. */
 export function likelyCause(symptom: Symptom, line: TroubledLine): Cause {
-  const { name, config, scanned = false } = line;
+  const { name, config } = line;
   switch (symptom) {
     case "login prompt":
       return cause(
@@ -47,6 +48,13 @@ export function likelyCause(symptom: Symptom, line: TroubledLine): Cause {
       return cause(
         "what was sent comes back: no terminal answers",
         "check the plug and the cable (RX and TX are joined), and that a terminal is at the other end, not a computer's console",
+      );
+    case "web server":
+      return webServer(config.path);
+    case "till":
+      return cause(
+        "requests come: a till is at the other end, not a terminal",
+        "connect the terminal here; to answer the till in its place, run posline gateway on this line",
       );
     case "at commands":
       return cause(
@@ -75,43 +83,51 @@ export function likelyCause(symptom: Symptom, line: TroubledLine): Cause {
         "try another cable and adapter, away from mains wires; compare parity and dataBits with the terminal's",
       );
     case "other baud rate":
-      return cause(`bytes come that were sent at another speed than ${config.baudRate} baud`, findSpeed(name, scanned));
+      return cause(
+        `bytes come that were sent at another speed${isOverTcp(config) ? "" : ` than ${config.baudRate} baud`}`,
+        findSpeed(line),
+      );
     case "late":
       return cause("answers come too late", "look at the terminal's screen: it may be busy or starting");
     default:
       return cause(
         "bytes come that are not an answer: wrong speed, or another device?",
-        numbered([findSpeed(name, scanned), compareBits, `${rawTap(line)} shows what comes`]),
+        numbered([findSpeed(line), compareBits, `${rawTap(line)} shows what comes`]),
       );
   }
 }
 
 const ecrProtocol = "choose the till (ECR) protocol for this port in the terminal's menu";
 
-const findSpeed = (line: string, scanned: boolean) =>
-  scanned
-    ? "look the speed up in the terminal's menu, and set it as baudRate"
-    : `${doctorFor(line)} --scan finds the speed to set as baudRate`;
+function findSpeed({ name, config, scanned = false }: TroubledLine): string {
+  if (isOverTcp(config)) return speedBeyond;
+  if (scanned) return "look the speed up in the terminal's menu, and set it as baudRate";
+  return `${doctorFor(name)} --scan finds the speed to set as baudRate`;
+}
+
+const isOverTcp = ({ path }: TroubledLine["config"]) => readTcpAddress(path) !== undefined;
+
+/** A wire beyond the network has a speed of its own. */
+const speedBeyond =
+  "compare the speed that the far end (ser2net, a terminal server) gives its serial port with the terminal's menu";
 
 /**
  * The cause of a line on which not one byte comes back.
  * @param hasCrc16 True if a silent service has a CRC16, of which there are two readings.
  * @param otherLines Lines whose terminal may be at this cable: a terminal hears nothing in what is meant for another kind.
  */
-export function silent(
-  { name, config, scanned = false }: TroubledLine,
-  hasCrc16: boolean,
-  otherLines: readonly string[] = [],
-): Cause {
+export function silent(line: TroubledLine, hasCrc16: boolean, otherLines: readonly string[] = []): Cause {
+  const { name, config, scanned = false } = line;
   const swap = "follow the cable to its terminal, and swap the cables, or the lines' paths in the configuration";
   const scan = `${doctorFor(name)} --scan tries the usual speeds beside ${config.baudRate} baud${hasCrc16 ? ", and both CRC16" : ""}`;
+  const others = `see whether the terminal of line ${otherLines.join(" or ")} is at this cable: ${swap}`;
   const steps = [
     "switch the terminal on and wait for its idle screen",
-    "check the cable, and try the other kind (straight or null modem)",
-    ...(otherLines.length === 0
-      ? []
-      : [`see whether the terminal of line ${otherLines.join(" or ")} is at this cable: ${swap}`]),
-    scanned ? compareBits : scan,
+    ...(isOverTcp(config)
+      ? [`check that ${config.path} is the terminal's port for a till (ECR), and raw: not telnet, no TLS`, speedBeyond]
+      : ["check the cable, and try the other kind (straight or null modem)"]),
+    ...(otherLines.length === 0 ? [] : [others]),
+    ...(isOverTcp(config) ? [] : [scanned ? compareBits : scan]),
     ecrProtocol,
   ];
   return cause("the terminal does not answer, and not one byte comes back", numbered(steps));

@@ -4,7 +4,7 @@ import type { JsonObject } from "../core/json-object.ts";
 import { type Cause, wordsOf } from "../device/open-errors.ts";
 import { otherReading } from "../wire/crc16.ts";
 import type { Discard, Framing } from "../wire/decoded.ts";
-import { isConsole } from "./byte-patterns.ts";
+import { isConsole, isWebServer } from "./byte-patterns.ts";
 import {
   doctorFor,
   echoes,
@@ -54,13 +54,18 @@ export interface ServiceLiveness {
  */
 const evidences = [
   "login prompt",
+  "web server",
   "echo",
+  "till",
   "other crc16",
   "noise",
   "checksum",
   "late",
   "babble",
 ] as const satisfies readonly Symptom[];
+
+/** Words for what comes in place of an answer if a till is at the other end. */
+const aRequest = "a request";
 
 export type Evidence = (typeof evidences)[number];
 
@@ -197,12 +202,20 @@ export class Liveness {
     service.refusedWith = reply?.["status"] === "error" ? words() : otherThanContract;
   }
 
+  /** Takes a request as tills send it, in place of this service's answer if one was asked. */
+  requested(name: ServiceName | undefined, now: number): void {
+    this.strayed("till", now);
+    const service = name === undefined ? undefined : this.#serviceOf(name);
+    if (service !== undefined) service.refusedWith = aRequest;
+  }
+
   /** The first wrong answer among these services to the question that proves a line clean; undefined if there is none. */
   refusal(names: readonly ServiceName[]): Cause | undefined {
     return this.#services.flatMap((each) => (names.includes(each.name) ? (this.#refusalOf(each) ?? []) : []))[0];
   }
 
   #refusalOf(service: Service): Cause | undefined {
+    if (service.refusedWith === aRequest) return likelyCause("till", this.#line);
     return service.refusedWith === undefined ? undefined : refused(service, service.refusedWith, this.#line.name);
   }
 
@@ -241,14 +254,16 @@ export class Liveness {
 
   /** Bytes came that became no frame. */
   discarded({ reason, checksum, head }: Discard, now: number): void {
-    if (isConsole(Buffer.from(head, "hex"))) this.#evidence.set("login prompt", now);
+    const bytes = Buffer.from(head, "hex");
+    if (isConsole(bytes)) this.#evidence.set("login prompt", now);
+    if (isWebServer(bytes)) this.#evidence.set("web server", now);
     const other = otherReading(this.#line.config.crc16);
     const fitsOther = checksum?.[other] !== undefined && checksum[other] === checksum.got;
     this.#evidence.set(fitsOther ? "other crc16" : reason === "checksum" ? "checksum" : "noise", now);
   }
 
   /** A whole frame came that is not a reply. */
-  strayed(kind: "noise" | "late" | "babble", now: number): void {
+  strayed(kind: "noise" | "late" | "babble" | "till", now: number): void {
     this.#evidence.set(kind, now);
   }
 

@@ -133,8 +133,8 @@ test("posline emulate's flags go over the environment: admin port and the files 
   const key = join(folder.path, "key");
   writeFileSync(key, "KEY\n");
   const { config, origins } = await load(
-    { adminPort: 0, apiKeyFile: key, merchantIdFile: key },
-    {},
+    { adminPort: 0, apiKeyFile: key },
+    { merchantIdFile: key },
     { POSLINE_ADMIN_PORT: "9" },
   );
   assert.deepEqual(config.admin, { ...adminDefaults, port: 0 });

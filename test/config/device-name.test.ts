@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { readUsbName, writeUsbName } from "../../src/config/device-name.ts";
+import { readTcpAddress, readUsbName, writeUsbName } from "../../src/config/device-name.ts";
 import { problemsOf } from "./loading.ts";
 
 const id = fc.integer({ min: 0, max: 0xffff }).map((number) => number.toString(16).padStart(4, "0"));
@@ -60,4 +60,37 @@ test("The configuration takes usb:VID:PID and usb:VID:PID:SERIAL as a line's pat
 test("writeUsbName() gives nothing for what can't be read back", () => {
   assert.equal(writeUsbName({ vendorId: "0403", productId: "6001", serialNumber: "\u0001" }), undefined);
   assert.equal(writeUsbName({ vendorId: "0403", productId: "", serialNumber: undefined }), undefined);
+});
+
+test("readTcpAddress() and the configuration take tcp:host:port, with IPv6 in brackets, and refuse what is malformed", async () => {
+  const problems = (path: string) => problemsOf({ lines: { till: { path } }, services: { bank: { line: "till" } } });
+  for (const [path, host, port] of [
+    ["tcp:192.168.1.40:4001", "192.168.1.40", 4001],
+    ["tcp:terminal-1.lan:1", "terminal-1.lan", 1],
+    ["tcp:[::1]:65535", "::1", 65_535],
+    ["tcp:[fe80::1%eth0]:7000", "fe80::1%eth0", 7000],
+  ] as const) {
+    assert.deepEqual(readTcpAddress(path), { host, port });
+    assert.deepEqual(await problems(path), [], path);
+  }
+  for (const path of [
+    "tcp:",
+    "tcp:host",
+    "tcp:host:0",
+    "tcp:host:65536",
+    "tcp:::1:7000",
+    "tcp:a b:1",
+    "tcp://host:1",
+    "TCP:host:1",
+  ]) {
+    assert.equal(readTcpAddress(path), undefined, path);
+    assert.match((await problems(path))[0] ?? "", /^lines\.till\.path: .* is not valid: .*tcp:HOST:PORT/, path);
+  }
+});
+
+test("The configuration refuses two lines with one far end, however it is written", async () => {
+  const lines = { a: { path: "tcp:[::1]:7000" }, b: { path: "tcp:[0:0::1]:7000" } };
+  const services = { bank: { line: "a" }, qr: { line: "b" } };
+  assert.match((await problemsOf({ lines, services }))[0] ?? "", /^lines\.b\.path: .* is also the device of line a/);
+  assert.deepEqual(await problemsOf({ lines: { ...lines, b: { path: "tcp:[::1]:7001" } }, services }), []);
 });

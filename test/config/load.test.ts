@@ -125,20 +125,37 @@ test("loadConfig() says what to do when there is neither a file nor a line", asy
     assert.ok(problem?.includes(cure), cure);
 });
 
-test("loadConfig() serves three services on line till for --line without a file", async () => {
-  const { config, emulated, file } = await load(undefined, {}, { line: "/dev/ttyS7" });
-  assert.deepEqual(Object.keys(config.lines), ["till"]);
+test("loadConfig() serves bank and qr for --line without a file, and fiscal too once it has the merchant's id", async () => {
+  const id = join(folder, "id-of-flag");
+  writeFileSync(id, "M-9\n");
+  const served = async (flags: Flags, env: Environment = {}) => {
+    const { config, warnings } = await load(undefined, env, { line: "/dev/ttyS7", ...flags });
+    const ports = Object.entries(config.services).map(([name, service]) => `${name} ${service.line} ${service.port}`);
+    return { config, ports, told: warnings.filter((each) => each.startsWith("services.fiscal")) };
+  };
+  const { config, ports, told } = await served({}, { POSLINE_FISCAL_PORT: "0" });
   assert.equal(config.lines["till"]?.path, "/dev/ttyS7");
-  assert.deepEqual(
-    Object.entries(config.services).map(([name, service]) => [name, service.line, service.port]),
-    [
-      ["fiscal", "till", 8008],
-      ["bank", "till", 8888],
-      ["qr", "till", 8887],
-    ],
-  );
-  assert.equal(emulated, false);
-  assert.equal(file, undefined);
+  assert.deepEqual(ports, ["bank till 8888", "qr till 8887"]);
+  assert.match(told.join(), /^services\.fiscal: not served, .*: add --merchant-id-file FILE to serve fiscal too$/);
+  const signed = await served({ merchantIdFile: id });
+  assert.deepEqual(signed.ports, ["fiscal till 8008", "bank till 8888", "qr till 8887"]);
+  assert.equal(signed.config.services.fiscal?.merchantId, "M-9");
+  assert.deepEqual(signed.told, []);
+  writeFileSync(join(folder, "merchant-id"), "M-8\n");
+  assert.equal((await served({}, { CREDENTIALS_DIRECTORY: folder })).config.services.fiscal?.merchantId, "M-8");
+  const gateway = await served({ gateway: {} });
+  assert.deepEqual(Object.keys(gateway.config.services), ["fiscal", "bank", "qr"]);
+});
+
+test("loadConfig() goes on serving fiscal without the merchant's id if a file says so, and takes --merchant-id-file over it", async () => {
+  const services = { fiscal: { line: "till" }, bank: { line: "till" } };
+  assert.deepEqual(Object.keys((await load({ ...plain, services })).config.services), ["fiscal", "bank"]);
+  const id = join(folder, "id-of-flag");
+  writeFileSync(id, "M-9\n");
+  assert.equal((await load({ ...plain, services }, {}, { merchantIdFile: id })).config.services.fiscal?.merchantId, "M-9");
+  const flags = { merchantIdFile: id };
+  const bankOnly = { ...plain, services: { bank: { line: "till" } } };
+  assert.match((await problemsOf(bankOnly, {}, flags))[0] ?? "", /^--merchant-id-file: the file has no service fiscal/);
 });
 
 test("loadConfig() gives qr the port in front of its routes, of the file or of its contract, and no other service one", async () => {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
+import { freePorts } from "../support/free-port.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
 import { until } from "../support/until.ts";
 
@@ -97,6 +98,20 @@ for (const platform of ["darwin", "win32"]) {
       assert.equal(status, 503);
       assert.equal(headers["x-posline-outcome"], "not-sent");
       assert.match(text, words);
+    });
+  });
+
+  test(`posline serve --line tcp: sells on ${platform} without serialport's native part`, async () => {
+    const [port = 0] = await freePorts(1);
+    const path = `tcp:127.0.0.1:${port}`;
+    await started(platform, ["emulate", "--no-http", "--no-admin", "--line", path], async (emulator) => {
+      await emulator.logged(({ msg }) => msg === "posline emulates", "the emulator to listen");
+      await started(platform, ["serve", "--line", path], async (posline) => {
+        await posline.logged(({ state }) => state === "idle", "the line to be ready");
+        const { status, text } = await ask(await posline.port("bank"), "POST", "/sale", sale("A-1"), { prefer: "wait=10" });
+        assert.equal(status, 200, text);
+        assert.match(text, /APPROVED/);
+      });
     });
   });
 

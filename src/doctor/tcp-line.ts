@@ -1,0 +1,56 @@
+import { lookup } from "node:dns/promises";
+import { join } from "node:path";
+import type { TcpAddress } from "../config/device-name.ts";
+import { canonicalAddress } from "../core/address.ts";
+import { type Finding, finding } from "./finding.ts";
+import { type Host, readTextAt } from "./host.ts";
+import { addressIn } from "./ports.ts";
+import { type Processes, poslineNameOf } from "./processes.ts";
+
+/**
+ * A line over TCP as the doctor looks at it: a device's node, lock, owner and settings are the far end's own. What this box knows is who of
+ * its processes is connected there.
+ */
+
+/** The finding that names the far end. */
+export function tcpFinding(line: string, path: string): Finding {
+  return finding("device", "ok", `${path}: a line over the network, which has no device here and no lock`, { line });
+}
+
+/** Whether a process of this box is connected to the far end, which mostly takes one connection at a time. */
+export async function tcpHolderFinding(
+  line: string,
+  address: TcpAddress,
+  { host, processes }: { readonly host: Host; readonly processes: Processes },
+): Promise<{ readonly finding: Finding; readonly isFree: boolean }> {
+  const inodes = await connectedTo(address, host);
+  if (inodes.length === 0) {
+    const what = "no process of this box is connected to it; other boxes can't be seen from here";
+    return { finding: finding("holder", "ok", what, { line }), isFree: true };
+  }
+  const found = (await Promise.all(inodes.map((inode) => processes.holding(inode)))).flat();
+  const stranger = found.find((running) => poslineNameOf(running) === undefined);
+  const names = [...new Set(found.map(({ pid, name }) => `process ${pid} (${name})`))].join(", ");
+  if (stranger !== undefined) {
+    const cure = `sudo kill ${stranger.pid}, unless it is meant to have the terminal`;
+    return { finding: finding("holder", "bad", `connected to it: ${names}`, { line, cure }), isFree: false };
+  }
+  const what = names === "" ? "another user's process is connected to it" : `posline is connected to it: ${names}`;
+  return { finding: finding("holder", "ok", what, { line }), isFree: false };
+}
+
+/** The sockets of this box that are connected to an address, by inode. */
+async function connectedTo({ host: name, port }: TcpAddress, { proc }: Host): Promise<readonly string[]> {
+  const own = await lookup(name, { all: true }).catch(() => []);
+  const addresses = new Set(own.map(({ address }) => canonicalAddress(address)));
+  const inodes: string[] = [];
+  for (const table of ["tcp", "tcp6"]) {
+    const text = (await readTextAt(join(proc, "net", table))) ?? "";
+    // As in readTcpListeners, with 01 for a connection that stands.
+    const rows = text.matchAll(/^\s*\d+: \S+ ([0-9A-F]+):([0-9A-F]{4}) 01 \S+ \S+ \S+\s+\d+\s+\d+ (\d+)/gm);
+    for (const [, hex = "", remotePort = "", inode = ""] of rows) {
+      if (Number.parseInt(remotePort, 16) === port && addresses.has(canonicalAddress(addressIn(hex)))) inodes.push(inode);
+    }
+  }
+  return inodes;
+}

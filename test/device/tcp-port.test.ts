@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { createServer, type Server, type Socket } from "node:net";
+import { test } from "node:test";
+import { listenTcp, tcpPort } from "../../src/device/tcp-port.ts";
+import { type Connection, type ConnectionHandler, OpenError } from "../../src/device/transport.ts";
+import { until } from "../support/until.ts";
+
+/** What came over a connection, and how it ended. */
+class Heard implements ConnectionHandler {
+  readonly #space = Buffer.alloc(7);
+  text = "";
+  written = 0;
+  readonly lost: string[] = [];
+  space(): Buffer {
+    return this.#space;
+  }
+  onBytes(n: number): void {
+    this.text += this.#space.toString("latin1", 0, n);
+  }
+  onWritten(): void {
+    this.written++;
+  }
+  onClosed(reason: string): void {
+    this.lost.push(reason);
+  }
+}
+
+/** A far end, which is told of each connection. */
+async function farEnd(came: (socket: Socket) => void): Promise<{ readonly server: Server; readonly port: number }> {
+  const server = createServer(came);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const bound = server.address();
+  assert.ok(typeof bound === "object" && bound !== null);
+  return { server, port: bound.port };
+}
+
+async function connected(
+  came: (socket: Socket) => void,
+  body: (connection: Connection, heard: Heard, port: number) => Promise<void>,
+  options: { readonly takenMs?: number } = {},
+): Promise<void> {
+  const sockets: Socket[] = [];
+  const { server, port } = await farEnd((socket) => {
+    sockets.push(socket);
+    socket.on("error", () => {});
+    came(socket);
+  });
+  const heard = new Heard();
+  let connection: Connection | undefined;
+  try {
+    connection = await tcpPort({ host: "127.0.0.1", port }, options)(heard);
+    await body(connection, heard, port);
+  } finally {
+    await connection?.close();
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  }
+}
+
+const end = { host: "::1", port: 0 };
+
+test("tcpPort() carries bytes both ways, in order, into memory that is smaller than they are", async () => {
+  let came = "";
+  const greet = (socket: Socket) => {
+    socket.write("a long greeting of the far end");
+    socket.on("data", (bytes) => {
+      came += String(bytes);
+    });
+  };
+  await connected(greet, async (connection, heard, port) => {
+    assert.equal(connection.device, `tcp:127.0.0.1:${port}`);
+    connection.write([Buffer.from("one "), Buffer.from("two")]);
+    assert.equal(connection.wroteBytes, 7, "a cut from here on leaves an outcome unknown");
+    await until(() => came === "one two" && heard.written === 1, "the write");
+    await until(() => heard.text === "a long greeting of the far end", "the greeting");
+    assert.deepEqual(heard.lost, []);
+  });
+});
+
+test("tcpPort() closes after what was written, and calls nobody any more", async () => {
+  let came = "";
+  let ended = false;
+  const take = (socket: Socket) => {
+    socket.on("data", (bytes) => {
+      came += String(bytes);
+      socket.write("late");
+    });
+    socket.on("end", () => {
+      ended = true;
+    });
+  };
+  await connected(take, async (connection, heard) => {
+    connection.write([Buffer.from("answer")]);
+    await until(() => heard.written === 1, "the write");
+    await connection.close();
+    await until(() => ended, "the end");
+    assert.equal(came, "answer");
+    assert.deepEqual(heard.lost, []);
+  });
+});
+
+for (const [name, cut, reason] of [
+  ["closes", (socket: Socket) => socket.end(), /^the far end closed the connection$/],
+  ["resets", (socket: Socket) => setTimeout(() => socket.resetAndDestroy(), 50), /^the connection was cut$/],
+  [
+    "is busy",
+    (socket: Socket) => socket.end("Port already in use\r\n"),
+    /closed the connection, and said "Port already in use"$/,
+  ],
+  [
+    "is a web server",
+    (socket: Socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"),
+    /is a web server, .*: check the port/,
+  ],
+  ["sends an answer, and closes", (socket: Socket) => socket.end(Buffer.from([0, 0, 0, 2, 0x7b, 0x7d, 1, 2])), /connection$/],
+] as const) {
+  test(`tcpPort() loses a connection that its far end ${name}, once and with the reason`, async () => {
+    await connected(cut, async (_, heard) => {
+      await until(() => heard.lost.length > 0, "the loss");
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      assert.equal(heard.lost.length, 1);
+      assert.match(heard.lost[0] ?? "", reason);
+    });
+  });
+}
+
+test("tcpPort() loses a connection whose far end takes no bytes any more, and none whose terminal is only silent", async () => {
+  const taking = { takenMs: 100 };
+  await connected(
+    (socket) => socket.pause(),
+    async (connection, heard) => {
+      connection.write([Buffer.alloc(16 * 1024 * 1024)]);
+      await until(() => heard.lost.length > 0, "the loss");
+      assert.deepEqual(heard.lost, ["the far end takes no bytes any more"]);
+    },
+    taking,
+  );
+  await connected(
+    (socket) => socket.resume(),
+    async (connection, heard) => {
+      connection.write([Buffer.from("a request")]);
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      assert.deepEqual(heard.lost, []);
+    },
+    taking,
+  );
+});
+
+test("tcpPort() says why it can't connect, and what to do", async () => {
+  const { server, port } = await farEnd(() => {});
+  await new Promise((resolve) => server.close(resolve));
+  for (const [host, words] of [
+    ["127.0.0.1", /^tcp:127\.0\.0\.1:\d+ refuses the connection: nothing listens at port \d+ of 127\.0\.0\.1/],
+    ["no-such-host.invalid", /^tcp:no-such-host\.invalid:\d+ cannot be reached: no host is known by the name/],
+  ] as const) {
+    await assert.rejects(tcpPort({ host, port })(new Heard()), (error) => {
+      assert.ok(error instanceof OpenError);
+      assert.match(error.message, words);
+      return true;
+    });
+  }
+});
+
+test("listenTcp() serves one connection at a time, the newest", async () => {
+  const listener = await listenTcp(end);
+  assert.match(listener.path, /^tcp:\[::1\]:\d+$/);
+  const port = Number(listener.path.split(":").at(-1));
+  const near = tcpPort({ host: "::1", port });
+  const [first, second] = [new Heard(), new Heard()];
+  const [far, later] = [new Heard(), new Heard()];
+  const opening = listener.open(far);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(listener.isAlone);
+  const one = await near(first);
+  const taken = await opening;
+  assert.ok(!listener.isAlone);
+  const two = await near(second);
+  await until(() => far.lost.length > 0, "the first to be given up");
+  assert.deepEqual(far.lost, ["a newer connection took its place"]);
+  await taken.close();
+  await until(() => first.lost.length > 0, "the first to hear of it");
+  const next = await listener.open(later);
+  two.write([Buffer.from("hello")]);
+  await until(() => later.text === "hello", "the newest to be heard");
+  for (const connection of [one, two, next]) await connection.close();
+  await listener.close();
+});

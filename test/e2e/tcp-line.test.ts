@@ -1,0 +1,175 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { createServer, type Server, Socket } from "node:net";
+import { join } from "node:path";
+import { test } from "node:test";
+import { runDoctor } from "../../src/cli/doctor.ts";
+import { type DoctorOptions, examine } from "../../src/doctor/doctor.ts";
+import { ask, BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
+import { frame } from "../support/fake-device.ts";
+import { freePorts } from "../support/free-port.ts";
+import { bundle, PoslineProcess } from "../support/posline-process.ts";
+import { until } from "../support/until.ts";
+
+/** A line over TCP, over the real processes: src/device/tcp-port.ts, src/doctor/tcp-line.ts. */
+
+const sale = (payId: string) => JSON.stringify({ pay_id: payId, amount: 1500, currency_name: "EUR" });
+
+const configFor = (port: number) => ({
+  lines: { till: { path: `tcp:127.0.0.1:${port}` } },
+  services: { bank: { line: "till", port: 8888 } },
+  journal: false,
+  admin: {},
+});
+const env = { POSLINE_ADMIN_PORT: "0" };
+
+function emulator(port: number): PoslineProcess {
+  return new PoslineProcess(["emulate", "--line", `tcp:127.0.0.1:${port}`, "--no-http", "--no-admin"], { file: bundle });
+}
+
+/** A relay between the bridge and the emulator, whose connections a test cuts. */
+class Cable {
+  readonly server: Server;
+  readonly #sockets = new Set<Socket>();
+  connections = 0;
+  /** What came from the bridge. */
+  readonly sent: Buffer[] = [];
+
+  constructor(near: number, far: number) {
+    this.server = createServer((socket) => {
+      this.connections++;
+      const beyond = new Socket();
+      beyond.connect(far, "127.0.0.1");
+      socket.on("data", (bytes) => this.sent.push(bytes));
+      for (const [one, other] of [
+        [socket, beyond],
+        [beyond, socket],
+      ] as const) {
+        this.#sockets.add(one);
+        one.on("error", () => {});
+        one.on("close", () => {
+          this.#sockets.delete(one);
+          other.destroy();
+        });
+        one.pipe(other);
+      }
+    }).listen(near, "127.0.0.1");
+  }
+
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
+
+const cuts = Number(process.env["TCP_CUTS"] ?? 10);
+
+test(`bridge over TCP loses no call and sends none twice through ${cuts} cut connections under load`, async (t) => {
+  const [near = 0, far = 0] = await freePorts(2);
+  const terminal = emulator(far);
+  const cable = new Cable(near, far);
+  const bridge = await startedBridge(configFor(near), { env });
+  const bank = await bridge.port("bank");
+  const ends: Record<string, number> = {};
+  let longestMs = 0;
+  let longestOpenMs = 0;
+  let isOver = false;
+  let count = 0;
+  const till = async () => {
+    while (!isOver) {
+      const answer = await ask(bank, "POST", "/sale", sale(`T-${++count}`));
+      const outcome = answer.headers["x-posline-outcome"] ?? "none";
+      ends[outcome] = (ends[outcome] ?? 0) + 1;
+      longestMs = Math.max(longestMs, answer.ms);
+      assert.ok(["answered", "not-sent", "unknown"].includes(outcome), answer.text);
+    }
+  };
+  const tills = [till(), till(), till(), till()];
+  try {
+    for (let n = 0; n < cuts; n++) {
+      await new Promise((resolve) => setTimeout(resolve, 50 + ((n * 37) % 200)));
+      const before = cable.connections;
+      const cutMs = performance.now();
+      cable.cut();
+      await until(() => cable.connections > before, "the line to dial again");
+      longestOpenMs = Math.max(longestOpenMs, performance.now() - cutMs);
+      await until(async () => (await ask(bank, "POST", "/terminals", "")).status === 200, "the line to be back");
+    }
+    isOver = true;
+    await Promise.all(tills);
+    assert.ok((ends["answered"] ?? 0) > 0, JSON.stringify(ends));
+    assert.ok(longestMs < 20_000, `the longest call took ${longestMs} ms`);
+    assert.ok(longestOpenMs < 2_000, `the longest way back took ${longestOpenMs} ms`);
+    const text = Buffer.concat(cable.sent).toString("latin1");
+    const sent = [...text.matchAll(/"pay_id":"(T-\d+)"/g)].map(([, id]) => id);
+    assert.equal(new Set(sent).size, sent.length, "none twice");
+    assert.ok(sent.length >= (ends["answered"] ?? 0) && sent.length <= count - (ends["not-sent"] ?? 0));
+    t.diagnostic(JSON.stringify({ cuts, calls: count, ...ends, longestMs, longestOpenMs, sent: sent.length }));
+  } finally {
+    isOver = true;
+    await Promise.all(tills);
+    await bridge.stop();
+    cable.cut();
+    cable.server.close();
+    await terminal.ended("SIGTERM");
+  }
+});
+
+async function doctor(config: object): Promise<string> {
+  const folder = scratchFolder();
+  const file = join(folder.path, "posline.json");
+  writeFileSync(file, JSON.stringify(config));
+  const out: string[] = [];
+  const places = { env: {}, command: async () => ({ ran: false, why: "not asked" }) as const };
+  await runDoctor(
+    { config: file },
+    {
+      examine: (options: DoctorOptions) => examine({ ...options, places }),
+      look: { unicode: true, columns: undefined, colour: false },
+      out: (text) => out.push(text),
+      err: () => {},
+    },
+  );
+  folder.remove();
+  return out.join("");
+}
+
+const farEnds: readonly (readonly [string, (socket: Socket) => void, RegExp])[] = [
+  ["says nothing", (socket) => socket.resume(), /the terminal does not answer, and not one byte comes back/],
+  [
+    "is a web server",
+    (socket) => socket.once("data", () => socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")),
+    /is a web server, not a terminal's line/,
+  ],
+  [
+    "is a till",
+    (socket) => {
+      const asking = setInterval(() => socket.write(frame("length", `/sale\n${sale("A-1")}`)), 1_000);
+      socket.on("close", () => clearInterval(asking)).resume();
+    },
+    /requests come: a till is at the other end, not a terminal/,
+  ],
+];
+
+for (const [name, behave, words] of farEnds) {
+  test(`/readyz and posline doctor name a far end that ${name}`, async () => {
+    const [port = 0] = await freePorts(1);
+    const server = createServer((socket) => {
+      socket.on("error", () => {});
+      behave(socket);
+    }).listen(port, "127.0.0.1");
+    const config = configFor(port);
+    const lines = { till: { ...config.lines.till, lateReplyMs: 4_000 } };
+    const bridge = new BridgeProcess({ ...config, lines }, { env });
+    try {
+      const admin = await bridge.port("admin");
+      await until(async () => words.test((await ask(admin, "GET", "/readyz", "")).text), "/readyz to name it");
+    } finally {
+      await bridge.stop();
+    }
+    try {
+      assert.match(await doctor({ ...config, lines, admin: undefined }), words);
+    } finally {
+      server.close();
+    }
+  });
+}
