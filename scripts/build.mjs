@@ -1,10 +1,10 @@
 // Makes dist/: the bundle, the few lines of posline.cjs before it, and beside them serialport's native prebuilds for Linux, the status
 // page and the examples of the OpenAPI documents. The bundle runs with no node_modules near.
 //
-// The bundle is two files of plain CommonJS, which keep names and lines: what runs can be read in them, and a stack trace leads into
-// them. Each module is in one of them, whole, and a dynamic import runs its module on first use. main.cjs has what a bridge runs; the
-// modules of `later`, and what only they import, are in more.cjs, which main.cjs loads with the first of them: an idle bridge holds
-// the text of what it has loaded, and what it took to parse that.
+// The bundle is two files of plain CommonJS without white space, which keep all names and have lines of some 140 characters: what runs
+// can be read in them, and a stack trace leads into them. Each module is in one of them, whole, and a dynamic import runs its module
+// on first use. main.cjs has what a bridge runs; the modules of `later`, and what only they import, are in more.cjs, which main.cjs
+// loads with the first of them: an idle bridge holds the text of what it has loaded, and what it took to parse that.
 import { rmSync } from "node:fs";
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -25,12 +25,11 @@ const common = {
   platform: "node",
   target: "node20.19",
   format: "cjs",
-  minifySyntax: true,
   legalComments: "none",
   logLevel: "warning",
   metafile: true,
-  // jsonc-parser's main file is UMD, whose inner requires esbuild can't see; debug's has what is for browsers too.
-  alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js", debug: "debug/src/node.js" },
+  // Its main file is UMD, whose inner requires esbuild can't see.
+  alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
 };
 
 /**
@@ -69,14 +68,10 @@ const oneTypebox = {
   },
 };
 
-/**
- * Leaves out what jsonc-parser's formatter, which posline has no use for, would make when it is loaded: 300 kB of texts. And the list
- * of emoji by which yargs lines up the columns of its help.
- */
+/** Leaves out what jsonc-parser's formatter, which posline has no use for, would make when it is loaded: 300 kB of texts. */
 const lean = {
   name: "lean",
-  setup({ onResolve, onLoad }) {
-    onLoad({ filter: /[\\/]emoji-regex[\\/]index\.js$/ }, () => ({ contents: "module.exports = () => /(?!)/g;" }));
+  setup({ onResolve }) {
     onResolve({ filter: /^\.\/string-intern$/ }, ({ path, resolveDir }) => ({
       path: join(resolveDir, `${path}.js`),
       sideEffects: false,
@@ -196,11 +191,11 @@ export function load(name, shared) {
 `;
 
 // Node has `require` also for a program inside its executable, and there no `import()`.
-const bundled = { ...common, ...places, supported: { "dynamic-import": false } };
+const bundled = { ...common, ...places, supported: { "dynamic-import": false }, minifyWhitespace: true, lineLimit: 140 };
 const mainFile = { ...bundled, entryPoints: [join(root, "src/main.ts")], outfile: join(dist, "main.cjs") };
 const moreFile = { ...bundled, stdin: { contents: moreEntry, resolveDir: root }, outfile: join(dist, "more.cjs") };
 
-/** Drops the comments on a class's members, the only ones that esbuild leaves: a twentieth of what a bridge holds and a browser is sent. */
+/** Drops the comments on a class's members, the only ones that esbuild leaves: a twentieth of what a browser is sent. */
 async function dropComments(file) {
   await writeFile(file, (await readFile(file, "utf8")).replace(/^ *\/\*\*.*?\*\/\n/gms, ""));
 }
@@ -215,7 +210,6 @@ const imported = Object.keys(inputs).flatMap((name) => (inMain.has(name) ? [] : 
 const shared = [...new Set(imported)].filter((name) => inMain.has(name));
 note((await build({ ...mainFile, plugins: [lean, fromMore, sharedModules(shared, await exportsOf(shared))] })).metafile);
 note((await build({ ...moreFile, plugins: [lean, oneTypebox, fromMain(shared)] })).metafile);
-for (const { outfile } of [mainFile, moreFile]) await dropComments(outfile);
 const examples = JSON.parse(await readFile(join(root, "src/openapi/examples.json"), "utf8"));
 await writeFile(join(dist, "examples.json"), JSON.stringify(examples));
 await writeFile(join(dist, "LICENSES.txt"), await licences());

@@ -271,3 +271,9 @@ export const scenarios: readonly Scenario[] = [
     steps: [{ deed: "qr", key: "a", trouble: { kind: "fault", fault: "no-answer" }, at: "/check", ends: ["approved"] }],
   },
 ];
+
+/** The scenarios as Markdown, for docs/rehearse.md. */
+export function scenarioTable(): string {
+  const rows = scenarios.map(({ name, title, listed = "" }) => `| \`${name}\` | ${title} | ${listed} |`);
+  return ["| name | what happens | on acquirers' lists |", "| --- | --- | --- |", ...rows].join("\n");
+}

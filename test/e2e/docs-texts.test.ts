@@ -12,6 +12,7 @@ import { magicAmountsTable } from "../../src/emulator/faults/magic-amounts.ts";
 import { faultTable } from "../../src/envelope/fault-table.ts";
 import { transitionTable } from "../../src/line/states.ts";
 import { reasonTable } from "../../src/openapi/reason-table.ts";
+import { scenarioTable } from "../../src/rehearse/scenarios.ts";
 import { blocks, commands, documentation, page, pages, root, runs } from "./docs.ts";
 
 /** What README and docs/ say is what the code, the units and the package have. */
@@ -55,6 +56,10 @@ test("emulator.md's table of endings is the emulator's", () => {
   assert.ok(page("docs/emulator.md").includes(magicAmountsTable()), `print it anew:\n${magicAmountsTable()}`);
 });
 
+test("rehearse.md's table of scenarios is the code's", () => {
+  assert.ok(page("docs/rehearse.md").includes(scenarioTable()), `print it anew:\n${scenarioTable()}`);
+});
+
 test("monitoring.md's table of metrics is the code's", () => {
   assert.ok(page("docs/monitoring.md").includes(metricTable()), `print it anew:\n${metricTable()}`);
 });
@@ -92,7 +97,7 @@ test("each alert's runbook is a page and a heading that there are", () => {
 
 test("a table that is printed from a file names one that there is", () => {
   const names = [...documentation.matchAll(/^<!-- \w+: printed from (\S+),/gm)].map(([, name = ""]) => name);
-  assert.equal(names.length, 5);
+  assert.equal(names.length, 6);
   for (const name of names) assert.ok(existsSync(new URL(name, root)), `there is no ${name}`);
 });
 

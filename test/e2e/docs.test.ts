@@ -14,6 +14,7 @@ import { scratchFolder } from "../support/bridge-process.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
 import { answering, Terminal } from "../support/terminal.ts";
 import { blocks, commands, page, root, runs } from "./docs.ts";
+import { pathOf } from "./till-programs.ts";
 
 /** The commands of README and docs/ run, their configurations load, and what they say is printed is. */
 
@@ -168,6 +169,15 @@ const expected = ({ link, config, log, state, running }: Bench): Readonly<Record
   "posline gateway --line /dev/ttyUSB0 --upstream-bank https://terminal.lan --upstream-fiscal http://10.0.0.7:8008": {
     fits: /"reason":"the device opened"/,
   },
+  "posline rehearse --page": { fits: /^Open http:\/\/127\.0\.0\.1:\d+ and do what it says/m },
+  "posline rehearse --till 'python3 docs/tills/shop.py {do} {key} {amount} {of}'": {
+    fits: /^held +given-back .*\n1 held, 0 broken, 0 not seen$/m,
+    more: ["--scenario", "given-back"],
+  },
+  "posline rehearse --till 'python3 till.py {key} {amount} $POSLINE_BANK_URL' --services bank --report rehearsal.html": {
+    fits: /^held +declined .*\n1 held, 0 broken, 0 not seen$/m,
+    more: ["--scenario", "declined"],
+  },
   "posline serve --emulated --fault corrupt=0.05 --fault late:5000=0.01 --seed 7": { fits: /"msg":"listening"/ },
   "posline tap": {
     fits: /^\d\d:\S+ till -> bank \/terminals request \d+ bytes checksum good id=\S+\n {4}\/terminals\n/m,
@@ -218,7 +228,9 @@ test("the documentation's posline commands run", async () => {
     const found = [...new Set(runs.filter((each) => each.startsWith("posline ") && !each.startsWith("posline call ")))];
     assert.deepEqual(found.sort(), Object.keys(wanted).sort(), "each command has its test");
     for (const [command, { fits, more = [], env = {} }] of Object.entries(wanted)) {
-      const words = command.replace("/dev/ttyUSB0", bench.link).replace("/var/log/posline.log", bench.log).split(" ").slice(1);
+      const here = command.replace("/dev/ttyUSB0", bench.link).replace("/var/log/posline.log", bench.log);
+      const tills = here.replace(/python3 (?:docs\/tills\/)?(\w+\.py)/, (_, file) => `python3 ${pathOf(file)}`);
+      const words = (tills.match(/'[^']*'|\S+/g) ?? []).slice(1).map((word) => word.replace(/^'|'$/g, ""));
       const talk = () => {
         void terminal.send(Buffer.from("AT\r"));
         if (more.includes(running)) void fetch(terminals, { method: "POST" });

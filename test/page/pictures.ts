@@ -1,13 +1,16 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { saleOf } from "../e2e/emulating.ts";
 import { BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
+import { PoslineProcess } from "../support/posline-process.ts";
 import { answering, Terminal } from "../support/terminal.ts";
 import { closeBrowser, open, untilText } from "./browser.ts";
 
 /**
- * README's pictures, of the running product: `node --import tsx test/page/pictures.ts docs/images`. The status page, light and dark, while
- * a sale whose answer was lost is asked about. To be looked at after each change of the page.
+ * The pictures of README and docs, of the running product: `node --import tsx test/page/pictures.ts docs/images`. The status page, light and
+ * dark, while a sale whose answer was lost is asked about; and the report of a till that takes the success of a start for paid. To be looked
+ * at after each change of a page.
  */
 
 const out = process.argv[2] ?? "";
@@ -18,6 +21,7 @@ mkdirSync(out, { recursive: true });
 const lost = "R-1047-20261127";
 
 const folder = scratchFolder();
+const schemes = ["light", "dark"] as const;
 const success = () => '{"status":"success"}';
 const card = new Terminal(
   join(folder.path, "card"),
@@ -36,7 +40,6 @@ try {
   await bridge.state("till", "idle");
   await bridge.state("kiosk", "idle");
   const url = `http://127.0.0.1:${await bridge.port("admin")}/`;
-  const schemes = ["light", "dark"] as const;
   const pages = await Promise.all(
     schemes.map((colorScheme) => open(url, { colorScheme, viewport: { width: 1040, height: 900 } })),
   );
@@ -57,10 +60,35 @@ try {
     });
   }
   for (const { close } of pages) await close();
+  await reportPictures();
 } finally {
   await bridge.stop();
   await closeBrowser();
   card.unplug();
   kiosk.unplug();
   folder.remove();
+}
+
+async function reportPictures(): Promise<void> {
+  const till = readFileSync(new URL("../e2e/polling-till.py", import.meta.url), "utf8");
+  writeFileSync(join(folder.path, "till.py"), till.replace("while word is None:", 'word = "approved"\nwhile word is None:'));
+  const report = join(folder.path, "rehearsal.html");
+  const names = [
+    "approved",
+    "declined",
+    "no-answer-carried-out",
+    "cable-pulled",
+    "posline-killed",
+    "till-killed",
+    "abort-too-late",
+  ];
+  const scenarios = names.flatMap((name) => ["--scenario", name]);
+  const command = "python3 till.py {key} {amount}";
+  const flags = ["rehearse", "--till", command, ...scenarios, "--report", report];
+  await new PoslineProcess(flags, { folder: folder.path }).ended(undefined, 120_000);
+  for (const colorScheme of schemes) {
+    const { page, close } = await open(pathToFileURL(report).href, { colorScheme, viewport: { width: 900, height: 760 } });
+    await page.screenshot({ path: join(out, `rehearsal-${colorScheme}.png`) });
+    await close();
+  }
 }

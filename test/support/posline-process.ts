@@ -28,6 +28,8 @@ export interface PoslineOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** The file to run, where not the one in dist. */
   readonly file?: string;
+  /** The folder that it runs in. */
+  readonly folder?: string;
 }
 
 export class PoslineProcess {
@@ -40,11 +42,12 @@ export class PoslineProcess {
   #hasClosed = false;
   #waiting: (() => void)[] = [];
 
-  constructor(args: readonly string[], { env = {}, file = bundle }: PoslineOptions = {}) {
+  constructor(args: readonly string[], { env = {}, file = bundle, folder }: PoslineOptions = {}) {
     const anyPort = { POSLINE_FISCAL_PORT: "0", POSLINE_BANK_PORT: "0", POSLINE_QR_PORT: "0", POSLINE_ADMIN_PORT: "0" };
     this.child = spawn("bash", ["-c", closeAndRun, "bash", process.execPath, file, ...args], {
       env: { PATH: process.env["PATH"] ?? "", ...anyPort, ...env },
       stdio: ["ignore", "pipe", "pipe"],
+      cwd: folder,
     });
     running.add(this.child);
     this.#closed = once(this.child, "close").then(() => {
