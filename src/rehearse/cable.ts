@@ -1,30 +1,43 @@
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** Where the cable ends, on this machine. */
+/** Where a cable begins and ends: on this machine. */
 const here = "127.0.0.1";
 
-/** The cable between posline and the terminal that is played: a port that leads to the terminal's, and can be pulled. */
+/** Milliseconds until a port is tried again that somebody else has for the moment. */
+const againMs = 50;
+
+/** A way to a port of this machine, which can be pulled: between till and posline, and between posline and the terminal. */
 export class Cable {
-  readonly #terminalPort: number;
   #server: Server | undefined;
-  #port = 0;
-  #sockets = new Set<Socket>();
+  #port: number;
+  #target: number;
+  readonly #sockets = new Set<Socket>();
   #back: NodeJS.Timeout | undefined;
 
-  constructor(terminalPort: number) {
-    this.#terminalPort = terminalPort;
+  /**
+   * @param target The port that it leads to.
+   * @param port Where it begins; 0 is any.
+   */
+  constructor(target: number, port = 0) {
+    this.#target = target;
+    this.#port = port;
   }
 
-  /** The path of the line for posline. */
-  get path(): string {
-    return `tcp:${here}:${this.#port}`;
+  /** Where it begins. */
+  get port(): number {
+    return this.#port;
+  }
+
+  /** Leads to another port from now on. */
+  lead(target: number): void {
+    this.#target = target;
   }
 
   /** @throws Error of the system if the port can't be had. */
   async plugIn(): Promise<void> {
     const server = createServer((near) => {
-      const far = connect({ host: here, port: this.#terminalPort, noDelay: true });
+      const far = connect({ host: here, port: this.#target });
       for (const [one, other] of [
         [near, far],
         [far, near],
@@ -40,28 +53,31 @@ export class Cable {
       }
     });
     this.#server = server;
-    server.on("error", () => {});
     server.listen({ host: here, port: this.#port });
     await once(server, "listening");
+    server.on("error", () => {});
     const address = server.address();
     if (typeof address === "object" && address !== null) this.#port = address.port;
   }
 
-  /** Pulls the cable, and puts it back after so many milliseconds. */
+  /** Pulls it, and puts it back after so many milliseconds, or as soon as the port is free then. */
   pull(ms: number): void {
-    this.#cut();
-    clearTimeout(this.#back);
-    this.#back = setTimeout(() => void this.plugIn().catch(() => {}), ms);
+    this.close();
+    const back = () => {
+      this.#back = setTimeout(() => void this.plugIn().catch(back), againMs);
+    };
+    this.#back = setTimeout(() => void this.plugIn().catch(back), ms);
+  }
+
+  /** Cuts what goes over it now. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   close(): void {
     clearTimeout(this.#back);
-    this.#cut();
-  }
-
-  #cut(): void {
     this.#server?.close();
     this.#server = undefined;
-    for (const socket of this.#sockets) socket.destroy();
+    this.cut();
   }
 }

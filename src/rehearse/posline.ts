@@ -20,8 +20,6 @@ export interface PoslineOptions {
   readonly faultStatus: 200 | undefined;
   /** Origins of pages that may call it. */
   readonly origins: readonly string[];
-  /** Where its services are to listen; 0 is any port. */
-  readonly ports: ServicePorts;
   /** Told of each exchange, each change of its line, and of its own end. */
   readonly saw: (text: string) => void;
 }
@@ -58,7 +56,7 @@ export class PoslineError extends Error {
 export class Posline {
   readonly #options: PoslineOptions;
   readonly #file: string;
-  #ports: ServicePorts;
+  #ports = anyPorts;
   #child: ChildProcess | undefined;
   #ended: Promise<void> = Promise.resolve();
   #isLineIdle = false;
@@ -69,7 +67,6 @@ export class Posline {
   constructor(options: PoslineOptions) {
     const { folder, line, merchantId, faultStatus, origins } = options;
     this.#options = options;
-    this.#ports = options.ports;
     this.#file = join(folder, "posline.json");
     const merchantIdFile = join(folder, "merchant-id");
     writeFileSync(merchantIdFile, merchantId, { mode: 0o600 });
@@ -84,7 +81,7 @@ export class Posline {
     );
   }
 
-  /** Where its services listen: the same after each start. */
+  /** Where its services listen since the last start. */
   get ports(): ServicePorts {
     return this.#ports;
   }
@@ -99,7 +96,7 @@ export class Posline {
   /** Starts it, and waits until its services listen. */
   async start(): Promise<void> {
     const [command = process.execPath, ...args] = this.#options.program;
-    const ports = contractNames.map((name) => [`POSLINE_${name.toUpperCase()}_PORT`, String(this.#ports[name])]);
+    const ports = contractNames.map((name) => [`POSLINE_${name.toUpperCase()}_PORT`, "0"]);
     const child = spawn(command, [...args, "serve", "--config", this.#file, "--log-format", "json"], {
       stdio: ["ignore", "pipe", "pipe"],
       env: { PATH: process.env["PATH"] ?? "", ...Object.fromEntries(ports) },

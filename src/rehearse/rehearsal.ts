@@ -1,11 +1,13 @@
 import { uniformInt } from "pure-rand/distribution/uniformInt";
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
+import { contractNames } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import type { World } from "../emulator/world.ts";
 import type { Judged, Moment } from "../judge/judgement.ts";
+import { Cable } from "./cable.ts";
 import { anyPorts, type ServicePorts } from "./posline.ts";
 import type { AmountName, Scenario } from "./scenario.ts";
-import { play, type Till } from "./stand.ts";
+import { play, type Till, type Ways } from "./stand.ts";
 import { TillError } from "./till.ts";
 import { judge } from "./verdict.ts";
 
@@ -22,7 +24,7 @@ export interface RehearsalOptions {
   readonly origins: readonly string[];
   /** Draws the amounts. */
   readonly seed: number;
-  /** Where posline is to listen first; each stand keeps its own ports. */
+  /** Where the till is to find posline first; each stand keeps its own ports. */
   readonly ports: ServicePorts;
   readonly wordUrl: (key: string) => string;
   readonly noted?: (moment: Moment) => void;
@@ -49,48 +51,54 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Judg
   const results = new Map<string, Judged>();
   const waiting = [...scenarios.entries()];
   let running = 0;
-  const next = async (ports: ServicePorts): Promise<ServicePorts> => {
+  const next = async (ways: Ways) => {
     const entry = waiting.shift();
-    if (entry === undefined) return ports;
+    if (entry === undefined) return;
     const [index, scenario] = entry;
     running++;
     progress(results.size, running);
     options.begins?.(scenario);
-    const { result, ports: after } =
+    const result =
       nowMs() < untilMs
-        ? await played(scenario, `${keys}-${index}`, { ...options, ports })
-        : { result: unplayed(scenario, "No time was left for it"), ports };
+        ? await played(scenario, `${keys}-${index}`, ways, options)
+        : unplayed(scenario, "No time was left for it");
     running--;
     results.set(scenario.name, result);
     judged(result);
     progress(results.size, running);
-    return after;
   };
-  // Alone: what is no till at all is found before anything else is tried.
-  const first = await next(options.ports);
-  const worker = async (_: unknown, index: number) => {
-    let ports = index === 0 ? first : anyPorts;
-    while (waiting.length > 0) ports = await next(ports);
+  const open: Ways[] = [];
+  const openWays = async (ports: ServicePorts) => {
+    const ways = { fiscal: new Cable(0, ports.fiscal), bank: new Cable(0, ports.bank), qr: new Cable(0, ports.qr) };
+    open.push(ways);
+    for (const name of contractNames) await ways[name].plugIn();
+    return ways;
   };
-  await Promise.all(Array.from({ length: jobs }, worker));
+  try {
+    const first = await openWays(options.ports);
+    // Alone: what is no till at all is found before anything else is tried.
+    await next(first);
+    const worker = async (_: unknown, index: number) => {
+      const ways = index === 0 ? first : await openWays(anyPorts);
+      while (waiting.length > 0) await next(ways);
+    };
+    await Promise.all(Array.from({ length: jobs }, worker));
+  } finally {
+    for (const ways of open) for (const name of contractNames) ways[name].close();
+  }
   return scenarios.flatMap(({ name }) => results.get(name) ?? []);
 }
 
-interface Result {
-  readonly result: Judged;
-  readonly ports: ServicePorts;
-}
-
-async function played(scenario: Scenario, keys: string, options: RehearsalOptions): Promise<Result> {
+async function played(scenario: Scenario, keys: string, ways: Ways, options: RehearsalOptions): Promise<Judged> {
   const began = nowMs();
   try {
     const amounts = amountsOf(options.seed, scenario);
-    const { results, moments, tookMs, ports } = await play({ ...options, scenario, keys, amounts });
-    return { result: { ...caseOf(scenario), ...judge(results), tookMs, moments }, ports };
+    const { results, moments, tookMs } = await play({ ...options, scenario, keys, ways, amounts });
+    return { ...caseOf(scenario), ...judge(results), tookMs, moments };
   } catch (error) {
     if (error instanceof TillError) throw error;
     const why = `The rehearsal itself failed: ${error instanceof Error ? error.message : String(error)}`;
-    return { result: { ...unplayed(scenario, why), tookMs: nowMs() - began }, ports: options.ports };
+    return { ...unplayed(scenario, why), tookMs: nowMs() - began };
   }
 }
 

@@ -41,6 +41,8 @@ export type Trouble =
   | { readonly kind: "cable"; readonly ms: number }
   /** The terminal says nothing for so long, from before the till is asked. */
   | { readonly kind: "silence"; readonly ms: number }
+  /** The till's connections to posline are cut when the terminal has the request. */
+  | { readonly kind: "connection-cut" }
   /** posline is killed when the terminal has the request, and started again. */
   | { readonly kind: "bridge-killed" }
   /** The till is killed when the terminal has the request, and run again with the same arguments. */

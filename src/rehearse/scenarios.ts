@@ -120,6 +120,13 @@ export const scenarios: readonly Scenario[] = [
     steps: [sale({ kind: "cable", ms: 4_000 }, "approved")],
   },
   {
+    name: "connection-cut",
+    title: "The connection to posline is cut with the sale out",
+    rule: untilFinal,
+    listed: "loss of the network",
+    steps: [sale({ kind: "connection-cut" }, "approved")],
+  },
+  {
     name: "posline-killed",
     title: "posline is killed with the sale out",
     rule: untilFinal,

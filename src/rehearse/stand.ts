@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type ContractName, contractNames } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import type { World } from "../emulator/world.ts";
 import type { Moment } from "../judge/judgement.ts";
-import { Posline, type ServicePorts } from "./posline.ts";
+import type { Cable } from "./cable.ts";
+import { Posline } from "./posline.ts";
 import { type AmountName, type Ask, deeds, type Scenario } from "./scenario.ts";
 import { Terminal } from "./terminal.ts";
 import type { Order, TillRun } from "./till.ts";
@@ -26,8 +28,8 @@ export interface StandOptions {
   /** Origins of pages that may call posline. */
   readonly origins: readonly string[];
   readonly amounts: Readonly<Record<AmountName, bigint>>;
-  /** Where posline is to listen. */
-  readonly ports: ServicePorts;
+  /** From the till to posline. */
+  readonly ways: Ways;
   /** Where a till may send the word of a deed, by its key. */
   readonly wordUrl: (key: string) => string;
   /** Told of each moment when it comes. */
@@ -38,9 +40,10 @@ export interface Played {
   readonly results: readonly AskResult[];
   readonly moments: readonly Moment[];
   readonly tookMs: number;
-  /** Where posline listened. */
-  readonly ports: ServicePorts;
 }
+
+/** From a till to posline's services: they begin at the same ports for as long as a rehearsal goes on. */
+export type Ways = Readonly<Record<ContractName, Cable>>;
 
 /** The merchant's id of a rehearsal, which its till signs with. */
 export const merchantId = "MERCHANT-1";
@@ -84,7 +87,7 @@ class Stand {
   }
 
   async play(): Promise<Played> {
-    const { scenario, world, program, origins, ports } = this.#options;
+    const { scenario, world, program, origins } = this.#options;
     const terminal = await Terminal.open({ world, saw: (text) => this.#note("terminal", text) });
     this.#terminal = terminal;
     const posline = new Posline({
@@ -94,11 +97,11 @@ class Stand {
       merchantId,
       faultStatus: scenario.faultStatus,
       origins,
-      ports,
       saw: (text) => this.#note("bridge", text),
     });
     this.#posline = posline;
     await posline.start();
+    this.#lead(posline);
     await posline.ready();
     const asked: { readonly ask: Ask; readonly said: readonly Said[]; readonly unseen: string | undefined }[] = [];
     const marks = [terminal.mark()];
@@ -119,7 +122,7 @@ class Stand {
       const began = terminal.since(marks[index] ?? new Map(), marks[index + 1] ?? new Map(), this.#startMs);
       return { ask, amount: this.#amountOf(ask), said, began, unseen };
     });
-    return { results, moments: this.#moments, tookMs: nowMs() - this.#startMs, ports: posline.ports };
+    return { results, moments: this.#moments, tookMs: nowMs() - this.#startMs };
   }
 
   /** Ends what runs, and removes what was written. */
@@ -137,13 +140,14 @@ class Stand {
   async #ask(ask: Ask, terminal: Terminal, posline: Posline) {
     const { trouble } = ask;
     let killing: Promise<void> = Promise.resolve();
-    const runs = Array.from({ length: ask.twice === true ? 2 : 1 }, () => this.#runOf(ask, posline));
+    const runs = Array.from({ length: ask.twice === true ? 2 : 1 }, () => this.#runOf(ask));
     posline.wasHeldUp();
     const came =
       trouble === undefined
         ? () => true
         : terminal.trouble(ask, trouble, () => {
-            if (trouble.kind === "bridge-killed") killing = posline.kill();
+            if (trouble.kind === "bridge-killed") killing = posline.kill().then(() => this.#lead(posline));
+            else if (trouble.kind === "connection-cut") this.#cutConnections();
             else for (const run of runs) run.killAndRepeat();
           });
     const said = await Promise.all(runs.map((run) => run.begin()));
@@ -152,6 +156,15 @@ class Stand {
     const unseen = this.#unseen(ask, came(), posline.wasHeldUp(), terminal);
     terminal.calm();
     return { ask, said, unseen };
+  }
+
+  #lead(posline: Posline): void {
+    for (const name of contractNames) this.#options.ways[name].lead(posline.ports[name]);
+  }
+
+  #cutConnections(): void {
+    this.#note("rehearsal", "the till's connections to posline are cut");
+    for (const name of contractNames) this.#options.ways[name].cut();
   }
 
   /** Why the till never met what was to go wrong; undefined if it did. */
@@ -164,7 +177,7 @@ class Stand {
   }
 
   /** A run of the till, and another one after it was killed. */
-  #runOf(ask: Ask, posline: Posline) {
+  #runOf(ask: Ask) {
     const { till } = this.#options;
     const order: Order = {
       do: ask.deed,
@@ -181,7 +194,7 @@ class Stand {
     let run: TillRun | undefined;
     const begin = () => {
       this.#note("till", `is asked for a ${ask.deed} of ${amountText(this.#amountOf(ask))} with key ${order.key}`);
-      run = till(order, { ...this.#environment(posline.ports, order.key), ...environmentOf(ask) });
+      run = till(order, { ...this.#environment(order.key), ...environmentOf(ask) });
       const own = run;
       this.#running.add(own);
       own.ended.then(({ word, text, hasEnded }) => {
@@ -205,12 +218,13 @@ class Stand {
     };
   }
 
-  #environment(ports: ServicePorts, key: string): Readonly<Record<string, string>> {
+  #environment(key: string): Readonly<Record<string, string>> {
+    const { fiscal, bank, qr } = this.#options.ways;
     return {
       POSLINE_WORD_URL: this.#options.wordUrl(key),
-      POSLINE_BANK_URL: `http://127.0.0.1:${ports.bank}`,
-      POSLINE_FISCAL_URL: `http://127.0.0.1:${ports.fiscal}`,
-      POSLINE_QR_URL: `http://127.0.0.1:${ports.qr}`,
+      POSLINE_BANK_URL: `http://127.0.0.1:${bank.port}`,
+      POSLINE_FISCAL_URL: `http://127.0.0.1:${fiscal.port}`,
+      POSLINE_QR_URL: `http://127.0.0.1:${qr.port}`,
       POSLINE_MERCHANT_ID: merchantId,
     };
   }

@@ -68,15 +68,15 @@ export class Terminal {
 
   /** The path of the line that leads to it. */
   get path(): string {
-    return this.#cable.path;
+    return `tcp:127.0.0.1:${this.#cable.port}`;
   }
 
   /**
    * Lets something go wrong with the next deed.
-   * @param killed Called when the deed's request has come, if somebody is to be killed then.
+   * @param hurt Called when the deed's request has come, if somebody else is to be hurt then.
    * @returns whether it has come to that.
    */
-  trouble({ deed, at }: Pick<Ask, "deed" | "at">, trouble: Trouble, killed: () => void): () => boolean {
+  trouble({ deed, at }: Pick<Ask, "deed" | "at">, trouble: Trouble, hurt: () => void): () => boolean {
     const { contract } = deeds[deed];
     const routes = at === undefined ? deeds[deed].routes : [at];
     let came = false;
@@ -109,10 +109,11 @@ export class Terminal {
         // Who is killed gets no answer, however fast it would be.
         return onNext(false, () => {
           this.#force(contract, { fault: { kind: "no-answer" } });
-          killed();
+          hurt();
         });
       case "till-killed":
-        return onNext(false, killed);
+      case "connection-cut":
+        return onNext(false, hurt);
       case "cable":
         this.#cable.pull(trouble.ms);
         this.#saw(`the cable is out for ${trouble.ms / 1_000} s`);
