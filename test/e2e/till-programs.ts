@@ -8,10 +8,23 @@ import { type Browser, chromium } from "playwright-core";
 import { freePorts } from "../support/free-port.ts";
 import { closeAndRun } from "../support/posline-process.ts";
 import { root } from "./docs.ts";
-import type { PlannedSale } from "./till-schedule.ts";
-import type { RunningTill } from "./till-shop.ts";
 
 /** The tills of docs/tills: how each is made ready, and run with a key and an amount. */
+
+/** A till's process, with one sale. */
+export interface RunningTill {
+  /** Resolves when it has ended by itself, with what it printed and its exit code; never when it was killed. */
+  readonly ended: Promise<TillEnd>;
+  /** kill -9. */
+  kill(): unknown;
+}
+
+export interface TillEnd {
+  readonly printed: string;
+  /** Its standard error. */
+  readonly complaint: string;
+  readonly code: number | null;
+}
 
 export interface TillProgram {
   readonly file: string;
@@ -28,14 +41,23 @@ export interface TillProgram {
 export interface ReadyTill {
   /** The origin of its page, where it is one. */
   readonly origin?: string;
-  start(sale: Pick<PlannedSale, "key" | "amount">): RunningTill;
+  start(sale: Sale): RunningTill;
   /** With these arguments, a key and an amount where they are right. */
   startWith(words: readonly string[]): RunningTill;
   end(): Promise<void>;
+  /** As `posline rehearse` runs it. */
+  readonly command: string;
+}
+
+interface Sale {
+  readonly key: string;
+  /** Its last two digits decide how it ends (docs/emulator.md). */
+  readonly amount: number;
 }
 
 const run = promisify(execFile);
 const tills = new URL("docs/tills/", root);
+const pageTill = fileURLToPath(new URL("page-till.ts", import.meta.url));
 const browserPath = "/usr/bin/chromium";
 
 /** How a program says its version, which shows that it is there and works: Debian's package has it. */
@@ -99,9 +121,8 @@ function command(
     ready: async (folder, port) => {
       const program = await make(pathOf(file), folder);
       const startWith = (words: readonly string[]) => started([...program, ...words]);
-      const start = ({ key, amount }: Pick<PlannedSale, "key" | "amount">) =>
-        startWith([key, String(amount), `http://localhost:${port}`]);
-      return { startWith, start, end: async () => {} };
+      const start = ({ key, amount }: Sale) => startWith([key, String(amount), `http://localhost:${port}`]);
+      return { startWith, start, end: async () => {}, command: `${program.join(" ")} {key} {amount} $POSLINE_BANK_URL` };
     },
   };
 }
@@ -138,10 +159,11 @@ async function readyPage(_: string, port: number): Promise<ReadyTill> {
   const server = createServer((_, response) => response.setHeader("Content-Type", "text/html").end(text));
   server.listen(pagePort, "127.0.0.1");
   // As root Chromium has no sandbox; it loads nothing but this page.
-  const browser = await chromium.launch({
+  const launched = await chromium.launchServer({
     executablePath: browserPath,
     args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
   });
+  const browser = await chromium.connect(launched.wsEndpoint());
   const origin = `http://localhost:${pagePort}`;
   const startWith = ([key, amount]: readonly string[]) => {
     const address = `http://localhost:${port}`;
@@ -154,9 +176,11 @@ async function readyPage(_: string, port: number): Promise<ReadyTill> {
   };
   return {
     ...{ origin, startWith },
+    command: `${process.execPath} --import tsx ${pageTill} ${launched.wsEndpoint()} ${origin}/till.html {key} {amount} $POSLINE_BANK_URL`,
     start: ({ key, amount }) => startWith([key, String(amount)]),
     end: async () => {
       await browser.close();
+      await launched.close();
       server.close();
     },
   };
