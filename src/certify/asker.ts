@@ -120,15 +120,24 @@ export class Asker {
     return `${this.#keys}-${name}`;
   }
 
-  /** What several checks judge is done at most once in a run. */
-  once<T>(name: string, act: () => Promise<T>): Promise<T> {
-    const acted = this.#once.get(name) ?? act();
+  /**
+   * What several checks judge is done at most once in a run.
+   * @throws CheckEnd if it failed: what it broke is said of the check that did it alone.
+   */
+  async once<T>(name: string, act: () => Promise<T>): Promise<T> {
+    const before = this.#once.get(name);
+    const acted = before ?? act();
     this.#once.set(name, acted);
-    // The same name is the same act, with the same result.
-    return acted as Promise<T>;
+    try {
+      // The same name is the same act, with the same result.
+      return (await acted) as T;
+    } catch (error) {
+      if (before === undefined || !(error instanceof CheckEnd)) throw error;
+      throw new CheckEnd(unseen(`There is nothing to judge: ${error.finding.why}`));
+    }
   }
 
-  /** Whether the service is there: asked once, in both readings of CRC16. */
+  /** Whether the service is there: looked for once, in both readings of CRC16. */
   async presence(): Promise<Presence> {
     this.#presence ??= await this.#look();
     return this.#presence;

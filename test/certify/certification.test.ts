@@ -142,3 +142,22 @@ test("certify() shows neither the merchant's id nor a sign in a time line, and m
     await terminal.stop();
   }
 });
+
+test("certify() says of one check alone that a sale had no answer, and calls others that judge that sale not seen", async () => {
+  const terminal = emulatedTerminal({ hears: (bytes) => (bytes.includes("/sale") ? Buffer.alloc(0) : bytes) });
+  try {
+    const judged = await certified(terminal.open, {
+      services: ["bank"],
+      checks: named("bank-sale", "bank-same-key", "bank-language"),
+      sale: { amount: 100, currency: "EUR" },
+      pace: { ...quickPace, answerMsMax: 300 },
+    });
+    assert.deepEqual(
+      judged.map(({ name, verdict }) => `${name} ${verdict}`),
+      ["bank-sale broken", "bank-same-key not seen", "bank-language not seen"],
+    );
+    assert.match(judged[1]?.why ?? "", /^There is nothing to judge: Asked \/sale /);
+  } finally {
+    await terminal.stop();
+  }
+});
