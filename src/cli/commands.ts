@@ -3,6 +3,7 @@ import { codeOf } from "../core/error-code.ts";
 import { nearest } from "../core/nearest.ts";
 import { version } from "../core/version.ts";
 import { callCommand, callCompletions } from "./call.ts";
+import { certifyCommand } from "./certify.ts";
 import { type Command, type Flag, inQuotes } from "./command.ts";
 import { configCommand } from "./config.ts";
 import { doctorCommand } from "./doctor.ts";
@@ -24,6 +25,7 @@ export const commands: readonly Command[] = [
   serveCommand,
   emulateCommand,
   rehearseCommand,
+  certifyCommand,
   gatewayCommand,
   callCommand,
   logsCommand,

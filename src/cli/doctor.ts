@@ -195,6 +195,7 @@ export const doctorCommand = defineCommand({
     frames: { type: "boolean", describe: "Show the bytes of every frame, not only of failures" },
     json: { type: "boolean", describe: "Print one JSON object in place of text" },
   },
+  epilogue: "posline certify judges a terminal that answers by its contracts, and says which sentence it breaks.",
   run: async (args: DoctorArguments) => {
     // Loaded when it is run, so that registering the command costs nothing.
     const { examine } = await import("../doctor/doctor.ts");

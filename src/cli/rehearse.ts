@@ -1,15 +1,12 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { type ContractName, contractNames } from "../core/call.ts";
 import { messageOf } from "../core/error-code.ts";
 import { isObject } from "../core/json-object.ts";
 import { JsonError, parseJson } from "../core/json-syntax.ts";
-import { nearest } from "../core/nearest.ts";
 import { version } from "../core/version.ts";
 import { loadWorld } from "../emulator/world-file.ts";
-import { countOf, countsText, type Judged, type Judgement } from "../judge/judgement.ts";
-import { junitOf } from "../judge/junit.ts";
-import { reportOf } from "../judge/report.ts";
+import { countsText, type Judged } from "../judge/judgement.ts";
 import { Table } from "../judge/table.ts";
 import { RehearsalPort } from "../rehearse/port.ts";
 import { anyPorts, usualPorts } from "../rehearse/posline.ts";
@@ -22,10 +19,20 @@ import { type ExitWords, runTill, TillError } from "../rehearse/till.ts";
 import { defineCommand, inQuotes } from "./command.ts";
 import { emulatorFlags } from "./emulator-flags.ts";
 import { exitCodes, UsageError } from "./exit.ts";
+import {
+  clearProgress,
+  exitCodeOfVerdicts,
+  listOf,
+  type ReportFiles,
+  refuseUnknownNames,
+  reportFlags,
+  showProgress,
+  writeReports,
+} from "./judging.ts";
 
 /** `posline rehearse`: judges a till by what the terminal did. */
 
-export interface RehearseArguments {
+export interface RehearseArguments extends ReportFiles {
   readonly till?: string | undefined;
   readonly page?: boolean | undefined;
   readonly world?: string | undefined;
@@ -37,8 +44,6 @@ export interface RehearseArguments {
   readonly origin?: readonly string[] | undefined;
   readonly patience?: number | undefined;
   readonly words?: string | undefined;
-  readonly junit?: string | undefined;
-  readonly report?: string | undefined;
   readonly list?: boolean | undefined;
 }
 
@@ -55,8 +60,7 @@ const jobsMax = 16;
 export async function runRehearse(args: RehearseArguments): Promise<number> {
   const chosen = chosenScenarios(args);
   if (args.list === true) {
-    const width = Math.max(...chosen.map(({ name }) => name.length));
-    process.stdout.write(chosen.map(({ name, title }) => `${name.padEnd(width)}  ${title}\n`).join(""));
+    process.stdout.write(listOf(chosen));
     return exitCodes.ok;
   }
   const {
@@ -116,7 +120,7 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
         over.push(judged);
         port.judged(over);
       },
-      progress: (done, running) => showProgress(done, running, chosen.length, began),
+      progress: (done, running) => showProgress(progressText(done, running, chosen.length, began)),
     });
   } catch (error) {
     clearProgress();
@@ -132,21 +136,12 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
   process.stdout.write(`${countsText(cases)}\n`);
   const setup = { seed: String(seed), world: args.world ?? "built in", scenarios: `${cases.length} of ${scenarios.length}` };
   const subject = isPage ? "a till with a screen" : command;
-  const judgement: Judgement = { subject, by: "posline rehearse", version, began, setup, cases };
-  if (args.junit !== undefined) write("--junit", args.junit, junitOf(judgement));
-  if (args.report !== undefined) write("--report", args.report, reportOf(judgement));
-  if (countOf(cases, "broken") > 0) return 1;
-  return countOf(cases, "held") === cases.length ? exitCodes.ok : exitCodes.unknown;
+  writeReports({ subject, by: "posline rehearse", version, began, setup, cases }, args);
+  return exitCodeOfVerdicts(cases);
 }
 
 function chosenScenarios({ scenario: names, services }: RehearseArguments): readonly Scenario[] {
-  for (const name of names ?? []) {
-    if (scenarios.some((each) => each.name === name)) continue;
-    const all = scenarios.map((each) => each.name);
-    const meant = nearest(name, all);
-    const advice = meant === undefined ? "--list prints them" : `did you mean ${inQuotes(meant)}?`;
-    throw new UsageError(`Cannot rehearse: there is no scenario ${inQuotes(name)}: ${advice}`);
-  }
+  refuseUnknownNames(scenarios, names, "Cannot rehearse: there is no scenario");
   const asked = scenarios.filter((each) => names === undefined || names.includes(each.name));
   const chosen = asked.filter(
     (each) => services === undefined || servicesOf(each).every((service) => services.includes(service)),
@@ -183,24 +178,11 @@ function readExitWords(file: string): ExitWords {
   );
 }
 
-function write(flag: string, file: string, text: string): void {
-  try {
-    writeFileSync(file, text);
-  } catch (error) {
-    throw new UsageError(`Cannot write ${flag} ${file}: ${messageOf(error)}: name a file in a folder that can be written`);
-  }
-}
-
-/** On a terminal alone: what is over, and about how long the rest takes. */
-function showProgress(over: number, running: number, of: number, began: Date): void {
-  if (!process.stderr.isTTY) return;
+/** What is over, and about how long the rest takes. */
+function progressText(over: number, running: number, of: number, began: Date): string {
   const perMs = over === 0 ? undefined : (Date.now() - began.getTime()) / over;
   const left = perMs === undefined ? "" : `, about ${Math.ceil((perMs * (of - over)) / 1_000)} s left`;
-  process.stderr.write(`\r\x1b[K${over} of ${of}, ${running} running${left}`);
-}
-
-function clearProgress(): void {
-  if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
+  return `${over} of ${of}, ${running} running${left}`;
 }
 
 export const rehearseCommand = defineCommand({
@@ -248,12 +230,7 @@ export const rehearseCommand = defineCommand({
       example: "words.json",
       describe: 'Take the word from the exit code, by this file: {"0": "approved", "1": "declined"}',
     },
-    junit: { type: "string", example: "rehearsal.xml", describe: "Write the verdicts to this file as JUnit XML" },
-    report: {
-      type: "string",
-      example: "rehearsal.html",
-      describe: "Write the verdicts and time lines to this file as one HTML page",
-    },
+    ...reportFlags,
   },
   epilogue:
     `A till's words: ${words.join(", ")}. {do} is sale, refund, receipt, return, cash-in, qr or qr-refund. The environment has ` +

@@ -9,11 +9,11 @@ import { textOf } from "../envelope/json.ts";
 import { readReply } from "../envelope/reply.ts";
 import { toLine } from "../envelope/request.ts";
 import { silenceMsMax } from "../line/limits.ts";
+import { ProbeLink, type ReceivedItem, type WaitResult } from "../line/probe-link.ts";
 import { isRequest } from "../recovery/byte-patterns.ts";
 import { type Crc16, otherReading } from "../wire/crc16.ts";
 import { frameOf } from "../wire/framing.ts";
 import type { RedactedBytes } from "./finding.ts";
-import { ProbeLink, type ReceivedItem, type WaitResult } from "./probe-link.ts";
 import { redact } from "./redact.ts";
 
 /** How long the doctor waits for answers. */

@@ -13,7 +13,7 @@ import { Pty } from "../support/pty.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
 import { answering, probeReplies, Terminal } from "../support/terminal.ts";
 
-/** Tests src/doctor/diagnosis.ts, src/doctor/probe-link.ts. */
+/** Tests src/doctor/diagnosis.ts, src/line/probe-link.ts. */
 
 const folder = mkdtempSync(join(tmpdir(), "posline-doctor-pty-"));
 after(() => rmSync(folder, { recursive: true }));

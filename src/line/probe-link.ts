@@ -4,10 +4,10 @@ import { Deadline, nowMs } from "../core/clock.ts";
 import { bytesOf } from "../core/pieces.ts";
 import type { Connection, ConnectionHandler, OpenTransport } from "../device/transport.ts";
 import { msPerByte } from "../device/transport.ts";
-import { FrameReader } from "../line/frame-reader.ts";
-import { silenceMsMax, writeMsMin } from "../line/limits.ts";
 import { type Crc16, otherReading } from "../wire/crc16.ts";
 import type { Decoded, Framing } from "../wire/decoded.ts";
+import { FrameReader } from "./frame-reader.ts";
+import { silenceMsMax, writeMsMin } from "./limits.ts";
 
 /** A received frame, or bytes that are not a frame, and the reading of CRC16 they were read by. */
 export interface ReceivedItem {

@@ -1,0 +1,107 @@
+import type { LineConfig } from "../config/config.ts";
+import type { Contract } from "../contract/contract.ts";
+import type { ContractName } from "../core/call.ts";
+import { nowMs } from "../core/clock.ts";
+import { messageOf } from "../core/error-code.ts";
+import type { OpenTransport } from "../device/transport.ts";
+import type { Judged } from "../judge/judgement.ts";
+import { answerChecks } from "./answers.ts";
+import { Asker, type Pace } from "./asker.ts";
+import { type Check, CheckEnd, type Finding, type Sale, unseen } from "./check.ts";
+import { saleChecks } from "./sales.ts";
+import { firstChecks, lastChecks } from "./transport.ts";
+import { Wire } from "./wire.ts";
+
+/** A certification: the checks of one line, one after the other, since one request is in flight. */
+
+/** The services in the order in which they are asked. */
+const services: readonly ContractName[] = ["bank", "qr", "fiscal"];
+
+/** All checks in order: a service's frames first, then its answers, its sales, and at last all that it said. */
+export const checks: readonly Check[] = services.flatMap((service) => [
+  ...firstChecks(service),
+  ...answerChecks(service),
+  ...saleChecks.filter((each) => each.service === service),
+  ...lastChecks(service),
+]);
+
+/** Waits as long as the contracts have an answer take; what nobody answers within `presenceMs` isn't there. */
+export const usualPace: Pace = {
+  presenceMs: 3_000,
+  answerMsMax: Number.POSITIVE_INFINITY,
+  pollMs: 1_000,
+  followMs: 180_000,
+  cutMs: 6_000,
+  idleMs: 10_000,
+};
+
+/** A service that is asked. */
+export interface AskedService {
+  readonly contract: Contract;
+  /** Signs what fiscal is asked. */
+  readonly merchantId?: string | undefined;
+}
+
+export interface CertificationOptions {
+  readonly config: LineConfig;
+  readonly open: OpenTransport;
+  readonly services: readonly AskedService[];
+  /** Those of other services are left out. */
+  readonly checks: readonly Check[];
+  readonly sale?: Sale | undefined;
+  readonly pace?: Pace;
+  readonly judged: (judged: Judged) => void;
+  /** Told which check begins. */
+  readonly begins?: (check: Check, index: number) => void;
+}
+
+/**
+ * Certifies.
+ * @returns what came of each check, in their order.
+ * @throws OpenError saying why the line can't be opened.
+ */
+export async function certify(options: CertificationOptions): Promise<readonly Judged[]> {
+  const { config, open, sale, judged, begins = () => {}, pace = usualPace } = options;
+  const framings = new Set(options.services.map(({ contract }) => contract.framing));
+  const wire = new Wire(config, framings, open);
+  const keys = `certify-${Date.now().toString(36)}`;
+  const askers = new Map(
+    options.services.map(({ contract, merchantId }) => [
+      contract.service,
+      new Asker({ wire, contract, merchantId, sale, pace, keys }),
+    ]),
+  );
+  await wire.open();
+  try {
+    const results: Judged[] = [];
+    for (const [index, check] of options.checks.entries()) {
+      const asker = askers.get(check.service);
+      if (asker === undefined) continue;
+      begins(check, index);
+      const result = await tried(check, asker);
+      results.push(result);
+      judged(result);
+    }
+    return results;
+  } finally {
+    await wire.close();
+  }
+}
+
+async function tried(check: Check, asker: Asker): Promise<Judged> {
+  const { name, title, rule } = check;
+  const beganMs = nowMs();
+  asker.begin();
+  const { verdict, why } = await findingOf(check, asker);
+  return { name, title, rule, verdict, why, tookMs: nowMs() - beganMs, moments: asker.moments };
+}
+
+async function findingOf({ run }: Check, asker: Asker): Promise<Finding> {
+  if (asker.wire.lost !== undefined) return unseen(`The line was lost: ${asker.wire.lost}`);
+  try {
+    return await run(asker);
+  } catch (error) {
+    if (error instanceof CheckEnd) return error.finding;
+    return unseen(`The check itself failed: ${messageOf(error)}`);
+  }
+}

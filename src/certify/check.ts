@@ -1,0 +1,49 @@
+import type { ContractName } from "../core/call.ts";
+import type { Case, Rule, Verdict } from "../judge/judgement.ts";
+import type { Asker } from "./asker.ts";
+
+/**
+ * A certification asks a terminal what a contract says that it answers, and judges the answers. This room owns what is asked and the
+ * verdicts; it sends nothing that moves money, prints or changes state, unless it was told an amount. A check is data, and a function.
+ */
+
+/** What came of a check. */
+export interface Finding {
+  readonly verdict: Verdict;
+  /** Why, in one sentence. */
+  readonly why: string;
+}
+
+export interface Check extends Case {
+  readonly service: ContractName;
+  /** True if it moves money, prints or changes state. */
+  readonly sells?: true;
+  readonly run: (asker: Asker) => Promise<Finding>;
+}
+
+export const held = (why: string): Finding => ({ verdict: "held", why });
+export const broken = (why: string): Finding => ({ verdict: "broken", why });
+export const unseen = (why: string): Finding => ({ verdict: "not seen", why });
+
+/** Ends a check before its own judgement: without an answer there is nothing to judge. */
+export class CheckEnd extends Error {
+  readonly finding: Finding;
+
+  constructor(finding: Finding) {
+    super(finding.why);
+    this.finding = finding;
+  }
+}
+
+/** What to pay with, in checks that sell. */
+export interface Sale {
+  /** Minor units. */
+  readonly amount: number;
+  /** As the terminal names it: `EUR`. */
+  readonly currency: string;
+}
+
+export const ruleOf = (service: ContractName, place: string, says: string): Rule => ({
+  from: `${service}.md, ${place}`,
+  says,
+});

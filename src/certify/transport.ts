@@ -1,0 +1,332 @@
+import { isUtf8 } from "node:buffer";
+import { probeIntervalMs } from "../config/limits.ts";
+import type { ContractName } from "../core/call.ts";
+import { messageOf } from "../core/error-code.ts";
+import { isObject } from "../core/json-object.ts";
+import { otherReading } from "../wire/crc16.ts";
+import { isJsonText } from "./answers.ts";
+import type { Answer, Asker, Exchange } from "./asker.ts";
+import { broken, type Check, CheckEnd, type Finding, held, ruleOf, unseen } from "./check.ts";
+import { withWrongChecksum } from "./wire.ts";
+
+/** What every service of a terminal is asked about its frames, by the sentences of its own contract. */
+
+interface Sentence {
+  readonly place: string;
+  readonly says: string;
+}
+
+type Topic = "time" | "frame" | "checksum" | "mismatch" | "cut" | "oneInFlight" | "around" | "payload" | "same";
+
+const serial = "Endpoints, Serial transport";
+const limits = "Limits";
+
+const sentences: Readonly<Record<ContractName, Readonly<Record<Topic, Sentence>>>> = {
+  bank: {
+    time: { place: limits, says: "initial command response timeout (recommended) | 30 s" },
+    frame: {
+      place: serial,
+      says: "Frame: Length (4 bytes, unsigned big-endian, payload size in bytes), Payload (N bytes), CRC16 (2 bytes, big-endian)",
+    },
+    checksum: {
+      place: serial,
+      says: "computed over Length followed by Payload with CRC16-IBM (polynomial 0x8005, initial value 0x0000).",
+    },
+    mismatch: { place: serial, says: "Frames with CRC mismatch are discarded" },
+    cut: { place: limits, says: "serial frame payload read timeout (recommended) | 5 s" },
+    oneInFlight: { place: serial, says: "one request in flight per connection." },
+    around: { place: serial, says: "No ACK/NACK layer exists." },
+    payload: { place: serial, says: "The response payload is always the standard response envelope." },
+    same: {
+      place: "What the service does",
+      says: "The same routes and JSON bodies are used over HTTP and Serial; only the transport differs.",
+    },
+  },
+  qr: {
+    time: { place: limits, says: "initial command response timeout (recommended) | 30 s" },
+    frame: {
+      place: "Endpoints, Serial frame",
+      says: "Length (4 bytes, unsigned big-endian payload size), Payload (N bytes, UTF-8), CRC16 (2 bytes, big-endian)",
+    },
+    checksum: {
+      place: "Endpoints, Serial frame",
+      says: "over Length followed by Payload using CRC16-IBM (polynomial 0x8005, initial 0x0000).",
+    },
+    mismatch: { place: "Endpoints, Serial frame", says: "Frames with CRC mismatch are discarded" },
+    cut: { place: limits, says: "serial frame payload read timeout (recommended) | 5 s" },
+    oneInFlight: { place: "Endpoints, Serial frame", says: "One request in flight per connection." },
+    around: { place: "Endpoints, Serial frame", says: "No ACK/NACK layer." },
+    payload: { place: "Response envelope", says: "status | string 'success' or 'error' | always" },
+    same: {
+      place: "What the service does",
+      says: "The same routes and JSON bodies are used over HTTP and Serial; only the transport differs.",
+    },
+  },
+  fiscal: {
+    time: {
+      place: "What the service does, rule 1",
+      says: "The same business API is offered over two transports: HTTP and Serial.",
+    },
+    frame: {
+      place: "Endpoints, Serial frame",
+      says: "one byte STX (0x02), payload bytes (UTF-8 text), 4-byte CRC32 of the payload bytes only in big-endian order, one byte ETX (0x03).",
+    },
+    checksum: { place: "Endpoints, Serial frame", says: "4-byte CRC32 of the payload bytes only in big-endian order" },
+    mismatch: {
+      place: "Endpoints, Serial frame",
+      says: "A frame that is invalid or whose CRC does not match is treated as an invalid request or response frame.",
+    },
+    cut: {
+      place: "Endpoints, Serial frame",
+      says: "A frame that is invalid or whose CRC does not match is treated as an invalid request or response frame.",
+    },
+    oneInFlight: {
+      place: "Endpoints, Response model",
+      says: "flat JSON object with status (string 'success' or 'error', required), code (int32, 0 on success, required)",
+    },
+    around: {
+      place: "Endpoints, Serial frame",
+      says: "one byte STX (0x02), payload bytes (UTF-8 text), 4-byte CRC32 of the payload bytes only in big-endian order, one byte ETX (0x03).",
+    },
+    payload: {
+      place: "Endpoints, Response model",
+      says: "flat JSON object with status (string 'success' or 'error', required), code (int32, 0 on success, required)",
+    },
+    same: {
+      place: "What the service does, rule 1",
+      says: "Only the transport differs; the business payload is the same JSON model.",
+    },
+  },
+};
+
+const about = (service: ContractName, topic: Topic) => {
+  const { place, says } = sentences[service][topic];
+  return ruleOf(service, place, says);
+};
+
+interface TransportCheck {
+  readonly name: string;
+  readonly title: string;
+  readonly topic: Topic;
+  readonly run: Check["run"];
+}
+
+/** In this order: what later checks need is judged first. */
+const first: readonly TransportCheck[] = [
+  { name: "answers", title: "It answers, in time", topic: "time", run: answersInTime },
+  { name: "frame", title: "Its answers are frames", topic: "frame", run: answersInFrames },
+  { name: "checksum", title: "One reading of the checksum", topic: "checksum", run: oneReading },
+  { name: "wrong-checksum", title: "A request with a wrong checksum", topic: "mismatch", run: wrongChecksum },
+  { name: "cut-short", title: "A request cut short, then a whole one", topic: "cut", run: cutShort },
+  { name: "two-at-once", title: "Two requests at once", topic: "oneInFlight", run: twoAtOnce },
+  { name: "idle", title: "Asked again after idle time", topic: "same", run: afterIdleTime },
+  { name: "reopened", title: "The line is closed and opened again", topic: "same", run: afterReopening },
+];
+
+/** These judge all that the service answered in the run. */
+const last: readonly TransportCheck[] = [
+  { name: "nothing-around", title: "No byte around an answer, and none unasked", topic: "around", run: nothingAround },
+  { name: "one-answer", title: "One answer to a request", topic: "oneInFlight", run: oneAnswer },
+  { name: "json", title: "Each answer is one JSON object in UTF-8, with a status", topic: "payload", run: jsonWithStatus },
+];
+
+const made = (service: ContractName, checks: readonly TransportCheck[]): readonly Check[] =>
+  checks.map(({ name, title, topic, run }) => ({
+    name: `${service}-${name}`,
+    title: `${service}: ${title}`,
+    rule: about(service, topic),
+    service,
+    run,
+  }));
+
+export const firstChecks = (service: ContractName) => made(service, first);
+export const lastChecks = (service: ContractName) => made(service, last);
+
+/** Asks both questions that only read, whose answers are told apart by their shapes. */
+async function askBoth(asker: Asker): Promise<void> {
+  const { probe, secondProbe } = asker.contract;
+  await asker.ask(probe.route);
+  await asker.ask(secondProbe.route, secondProbe.body);
+}
+
+async function askFirst(asker: Asker): Promise<Answer> {
+  return asker.ask(asker.contract.probe.route);
+}
+
+/** Asks after a request that was broken, which a service may refuse late; returns how many answers came to both. */
+async function answersToNext(asker: Asker): Promise<number> {
+  const { contract, exchanges } = asker;
+  const { route } = contract.probe;
+  await asker.askRaw(asker.frame(asker.payload(route)), { asked: route, waitMs: asker.answerMs(route), isSeveral: true });
+  const late = await asker.wire.listen(contract.framing, asker.silentMs);
+  return (exchanges.at(-1)?.answers.length ?? 0) + late.length;
+}
+
+async function answersInTime(asker: Asker): Promise<Finding> {
+  const times: number[] = [];
+  for (let count = 0; count < 3; count++) times.push((await askFirst(asker)).ms);
+  return held(`Asked three times, it answered in ${Math.round(Math.min(...times))} to ${Math.round(Math.max(...times))} ms`);
+}
+
+async function answersInFrames(asker: Asker): Promise<Finding> {
+  const presence = await asker.presence();
+  if ("answer" in presence) return held("Its answers are whole frames");
+  return presence.garbled === "frame" ? broken(presence.absent.why) : presence.absent;
+}
+
+async function oneReading(asker: Asker): Promise<Finding> {
+  const { contract, wire } = asker;
+  const presence = await asker.presence();
+  if ("absent" in presence) return presence.garbled === "checksum" ? broken(presence.absent.why) : presence.absent;
+  if (contract.framing === "stx") return held("It takes and gives CRC-32");
+  const { crc16 } = wire;
+  const other = otherReading(crc16);
+  const exchange = await asker.send(asker.frame(asker.payload(contract.probe.route), other), {
+    asked: `${contract.probe.route} in CRC-16/${other.toUpperCase()}, the other reading of CRC16-IBM`,
+    waitMs: asker.silentMs,
+  });
+  if (exchange.answers.length > 0) {
+    wire.crc16 = crc16;
+    return broken(
+      `It answers requests in CRC-16/${crc16.toUpperCase()}, and in CRC-16/${other.toUpperCase()} as well: one of them is wrong`,
+    );
+  }
+  await askFirst(asker);
+  return held(`It takes and gives CRC-16/${crc16.toUpperCase()}, and discards CRC-16/${other.toUpperCase()}`);
+}
+
+async function wrongChecksum(asker: Asker): Promise<Finding> {
+  const { contract } = asker;
+  const frame = withWrongChecksum(asker.frame(asker.payload(contract.probe.route)), contract.framing);
+  const { answers } = await asker.send(frame, {
+    asked: `${contract.probe.route}, with a wrong checksum`,
+    waitMs: asker.silentMs,
+  });
+  const [answer] = answers;
+  if (answer !== undefined && answer.status !== "error") return broken("It carried out a request whose checksum is wrong");
+  // The fiscal contract has it treated as an invalid request: an error says so, and silence too.
+  const isDiscarded = contract.framing === "length";
+  const more = await answersToNext(asker);
+  if (isDiscarded && (answer !== undefined || more > 1)) return broken("It answered a request whose checksum is wrong");
+  const did = answer === undefined ? "It discarded" : `It refused (code ${answer.code})`;
+  return held(`${did} a request whose checksum is wrong, and answered the next one`);
+}
+
+async function cutShort(asker: Asker): Promise<Finding> {
+  const { contract, pace } = asker;
+  await askFirst(asker);
+  const frame = asker.frame(asker.payload(contract.probe.route));
+  const part = frame.subarray(0, Math.ceil(frame.length / 2));
+  const { answers } = await asker.send(part, {
+    asked: `${contract.probe.route}, cut short: ${part.length} of ${frame.length} bytes`,
+    waitMs: pace.cutMs,
+  });
+  const [answer] = answers;
+  if (answer !== undefined && answer.status !== "error") return broken("It carried out a request that was cut short");
+  await answersToNext(asker);
+  return held(`It answered the request that came ${pace.cutMs / 1_000} s after one that was cut short`);
+}
+
+async function twoAtOnce(asker: Asker): Promise<Finding> {
+  const { contract } = asker;
+  const { probe, secondProbe } = contract;
+  // Alone first: only answers that are known can be told apart.
+  const alone = await asker.ask(probe.route);
+  if (!probe.isAnswer(alone.json))
+    return unseen(`Its answer to ${probe.route} is none of that route, so two can't be told apart`);
+  const frames = [asker.frame(asker.payload(probe.route)), asker.frame(asker.payload(secondProbe.route, secondProbe.body))];
+  const exchange = await asker.send(Buffer.concat(frames), {
+    asked: `${probe.route} and ${secondProbe.route} at once`,
+    waitMs: asker.answerMs(probe.route),
+    isSeveral: true,
+  });
+  // The second answer may come late.
+  const rest = await asker.wire.listen(contract.framing, asker.silentMs);
+  const texts = [...exchange.answers.map(({ payload }) => payload), ...rest];
+  if (texts.length === 0) {
+    await askFirst(asker);
+    return held("It answered neither of two requests at once, and the next one alone");
+  }
+  if (texts.length > 2) return broken(`It gave ${texts.length} answers to two requests`);
+  const shapes = texts.map((payload) => shapeOf(asker, payload));
+  const [one, two] = shapes;
+  if (shapes.includes("neither")) return broken("Of two requests at once it answered with what answers neither");
+  if (one === "second" && two === "first") return broken("It answered two requests at once in the wrong order");
+  if (one !== undefined && one === two) return broken("It answered two different requests with the same answer");
+  const after = await askFirst(asker);
+  if (!probe.isAnswer(after.json)) return broken("After two requests at once it gave the next one another one's answer");
+  return held(texts.length === 2 ? "It answered both, in order" : "It answered one of them, and not the other");
+}
+
+/** Which of the two questions it answers: only the first one's answer has a shape of its own with every service. */
+function shapeOf({ contract: { probe } }: Asker, payload: Buffer): "first" | "second" | "neither" {
+  if (!isJsonText(payload)) return "neither";
+  const json: unknown = JSON.parse(payload.toString("utf8"));
+  if (!isObject(json)) return "neither";
+  if (probe.isAnswer(json)) return "first";
+  return json["status"] === "success" || json["status"] === "error" ? "second" : "neither";
+}
+
+async function afterIdleTime(asker: Asker): Promise<Finding> {
+  await askFirst(asker);
+  const { idleMs } = asker.pace;
+  asker.note("bridge", `asks nothing for ${idleMs / 1_000} s`);
+  await new Promise((resolve) => setTimeout(resolve, idleMs));
+  const { ms } = await askFirst(asker);
+  return held(`After ${idleMs / 1_000} s without a request it answered in ${Math.round(ms)} ms`);
+}
+
+async function afterReopening(asker: Asker): Promise<Finding> {
+  await askFirst(asker);
+  asker.note("bridge", "closes the line, and opens it again");
+  try {
+    await asker.wire.open();
+  } catch (error) {
+    throw new CheckEnd(unseen(`The line couldn't be opened again: ${messageOf(error)}`));
+  }
+  // What comes right after an opening may be older than it, so a terminal may drop it.
+  const count = await asker.askUntilAnswered(reopenedTimes, probeIntervalMs);
+  if (count === undefined) await askFirst(asker);
+  const which = count === 1 ? "the first request" : `request ${count ?? reopenedTimes + 1}`;
+  return held(`After the line was closed and opened again it answered ${which}`);
+}
+
+/** Requests after an opening of which one must be answered: a terminal that starts anew with it needs some seconds. */
+const reopenedTimes = 5;
+
+const isAsked = ({ answers }: Exchange) => answers.length > 0;
+
+async function nothingAround(asker: Asker): Promise<Finding> {
+  await askBoth(asker);
+  const odd = asker.exchanges.find((each) => isAsked(each) && each.strayBytes > 0);
+  if (odd !== undefined) {
+    return broken(
+      `Beside its answer to ${odd.asked} it sent ${odd.strayBytes} bytes that belong to no frame (it began with ${odd.strayHead})`,
+    );
+  }
+  const unasked = asker.exchanges.find(({ unaskedBytes }) => unaskedBytes > 0);
+  if (unasked !== undefined) return broken(`It sent ${unasked.unaskedBytes} bytes unasked, before ${unasked.asked}`);
+  return held(`In ${asker.exchanges.filter(isAsked).length} answers every byte belongs to a frame`);
+}
+
+async function oneAnswer(asker: Asker): Promise<Finding> {
+  await askBoth(asker);
+  const twice = asker.exchanges.find(({ answers, isSeveral }) => answers.length > 1 && !isSeveral);
+  if (twice !== undefined) return broken(`It gave ${twice.answers.length} answers to ${twice.asked}`);
+  return held(`It gave one answer to each of ${asker.exchanges.filter(isAsked).length} requests`);
+}
+
+async function jsonWithStatus(asker: Asker): Promise<Finding> {
+  await askBoth(asker);
+  const answered = asker.exchanges.flatMap(({ asked, answers }) => answers.map((answer) => ({ asked, answer })));
+  for (const { asked, answer } of answered) {
+    const { payload, json, status } = answer;
+    if (!isUtf8(payload)) return broken(`Its answer to ${asked} is not UTF-8`);
+    if (!isJsonText(payload)) return broken(`Its answer to ${asked} is not one JSON object`);
+    if (status !== "success" && status !== "error") return broken(`Its answer to ${asked} has no status of success or error`);
+    if (asker.contract.service === "fiscal" && json["code"] === undefined) {
+      return broken(`Its answer to ${asked} has no code, which each answer has`);
+    }
+  }
+  return held(`${answered.length} answers are JSON objects in UTF-8, with a status`);
+}
