@@ -3,7 +3,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "no
 import { createServer } from "node:http";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
-import { ask, type HttpAnswer, scratchFolder } from "../support/bridge-process.ts";
+import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { bundle } from "../support/posline-process.ts";
 import { endAll, fiscalForm, folder, posline, post, receipt, resultOf, saleOf } from "./emulating.ts";
 
@@ -13,7 +13,6 @@ after(endAll);
 
 const viewOf = async (port: number) => JSON.parse((await ask(port, "GET", "/emulator", "")).text);
 const followed = (port: number, sale: string) => ask(port, "POST", "/sale", sale, { Prefer: "wait=60" });
-const errorOf = ({ text }: HttpAnswer): string => JSON.parse(text).error;
 
 test("posline emulate --state keeps documents and operations over a restart, killed or not", async () => {
   const state = join(folder.path, "kept.json");
@@ -56,19 +55,6 @@ test("posline emulate refuses a damaged state file with 78, tells path and reaso
   );
 });
 
-test("posline emulate answers and logs an error when a state can't be written any more", async () => {
-  const gone = scratchFolder();
-  const state = join(gone.path, "state.json");
-  const emulator = posline(["emulate", "--service", "bank", "--state", state]);
-  const bank = await emulator.port("bank");
-  gone.remove();
-  assert.equal((await post(bank, "/sale", saleOf("P-1"))).text, '{"status":"success"}');
-  const line = await emulator.logged(({ msg }) => msg === "the emulator's state could not be saved", "the error");
-  assert.equal(line["level"], "error");
-  assert.equal(line["path"], state);
-  assert.equal(await emulator.ended("SIGTERM"), 0);
-});
-
 test("posline emulate leaves a state file alone that another one has begun to keep, and its log says so", async () => {
   const state = join(folder.path, "shared.json");
   const [first, second] = [
@@ -91,42 +77,6 @@ test("posline emulate leaves a state file alone that another one has begun to ke
   await post(await late.port("bank"), "/sale", saleOf("P-4"));
   assert.match(readFileSync(state, "utf8"), /"P-3".*"P-4"/);
   for (const emulator of [first, second, late]) assert.equal(await emulator.ended("SIGTERM"), 0);
-});
-
-test("the control API looks, forces, moves time and resets, and refuses what it doesn't understand", async () => {
-  const emulator = posline(["emulate", "--service", "bank"]);
-  const admin = await emulator.port("admin");
-  const bank = await emulator.port("bank");
-  const control = (body: unknown) => post(admin, "/emulator", JSON.stringify(body));
-  assert.equal((await control({ next: { service: "bank", route: "/sale", outcome: "declined" } })).status, 200);
-  await post(bank, "/sale", saleOf("P-1"));
-  assert.match(await resultOf(bank, "P-1"), /"ERROR"/);
-  const wrong = await control({ reset: true, next: { service: "bank", outcome: "refused" } });
-  assert.equal(wrong.status, 400);
-  assert.match(errorOf(wrong), /next\.outcome: bank has no outcome "refused": use one of .*declined/);
-  assert.match(JSON.stringify(await viewOf(admin)), /P-1/);
-  const before = Date.parse((await viewOf(admin)).now);
-  const moved = JSON.parse((await control({ advanceMs: 86_400_000 })).text);
-  assert.ok(Date.parse(moved.now) >= before + 86_400_000);
-  assert.doesNotMatch((await control({ reset: true })).text, /P-1/);
-  assert.equal((await ask(admin, "DELETE", "/emulator", "")).status, 405);
-  assert.equal((await ask(admin, "GET", "/nowhere", "")).status, 404);
-  assert.equal((await post(admin, "/emulator", " ".repeat(70_000))).status, 413);
-  assert.equal((await post(admin, "/emulator", '{"reset":true}', { Origin: "https://evil.example" })).status, 403);
-  assert.equal((await post(admin, "/emulator", '{"reset":true}', { Host: "evil.example" })).status, 421);
-  await emulator.ended("SIGTERM");
-});
-
-test("the control API takes nothing for a service that nobody can reach", async () => {
-  const emulator = posline(["emulate", "--service", "bank", "--admin-port", "0"]);
-  const admin = await emulator.port("admin");
-  for (const effect of [{ fault: "corrupt" }, { outcome: "declined" }]) {
-    const refused = await post(admin, "/emulator", JSON.stringify({ next: { service: "qr", ...effect } }));
-    assert.equal(refused.status, 400);
-    assert.match(errorOf(refused), /next\.service: must be "bank", not "qr"/);
-  }
-  assert.deepEqual((await viewOf(admin)).forced, []);
-  await emulator.ended("SIGTERM");
 });
 
 test("serve --emulated has the same emulator: control, faults over its line, and state", async () => {
@@ -184,28 +134,6 @@ test("serve --emulated --state keeps its journal too: after kill -9 the same cal
   assert.equal(await again.ended("SIGTERM"), 0);
 });
 
-test("serve --emulated leaves the journal of a file alone, keeps none where it says so, and goes on without a temporary folder", async () => {
-  const file = join(folder.path, "journal.json");
-  const services = { bank: { line: "till" } };
-  const write = (journal: unknown) =>
-    writeFileSync(file, JSON.stringify({ lines: { till: { path: "/dev/null" } }, services, journal }));
-  const noPorts = { POSLINE_FISCAL_PORT: undefined, POSLINE_QR_PORT: undefined };
-  write({ folder: folder.path });
-  const kept = posline(["serve", "--emulated"], { ...noPorts, POSLINE_CONFIG: file });
-  assert.equal((await followed(await kept.port("bank"), saleOf("J-1"))).headers["x-posline-repeat-guard"], undefined);
-  assert.equal(await kept.ended("SIGTERM"), 0);
-  write(false);
-  for (const env of [{ ...noPorts, POSLINE_CONFIG: file }, { TMPDIR: join(folder.path, "none") }]) {
-    const bridge = posline(["serve", "--emulated"], env);
-    const sold = await followed(await bridge.port("bank"), saleOf("J-1"));
-    assert.deepEqual([sold.headers["x-posline-result"], sold.headers["x-posline-repeat-guard"]], ["approved", "off"]);
-    const warned = bridge.log.some((line) => /^no journal is kept: /.test(String(line["msg"])));
-    assert.equal(warned, "TMPDIR" in env);
-    assert.equal(await bridge.ended("SIGTERM"), 0);
-  }
-  assert.equal(existsSync(join(folder.path, "journal")), false);
-});
-
 test("serve --emulated goes on without a control API where its usual port is taken", async () => {
   const holder = createServer();
   // It may be held by somebody else already, which is as good.
@@ -235,28 +163,6 @@ test("posline emulate ends with 69 when a port it was told is taken, and leaves 
   const third = posline(["emulate", "--service", "qr", "--admin-port", admin]);
   assert.equal(await third.ended(), 69);
   await first.ended("SIGTERM");
-});
-
-test("posline refuses flags of the emulator that make no sense, and says why", async () => {
-  const ends: readonly (readonly [readonly string[], number, RegExp])[] = [
-    [["serve", "--line", "/dev/null", "--state", "x"], 64, /^Cannot serve: --state is for the emulator only: add --emulated/m],
-    [["serve", "--line", "/dev/null", "--fault", "noise=1"], 64, /^Cannot serve: --fault is for the emulator only/m],
-    [["serve", "--line", "/dev/null", "--plain-amounts"], 64, /^Cannot serve: --plain-amounts is for the emulator only/m],
-    [["emulate", "--no-http"], 64, /^Cannot emulate: --no-http leaves no way to reach it: name a device with --line$/m],
-    [["emulate", "--servise", "bank"], 64, /^Unknown flag "--servise" of posline emulate: did you mean "--service"\?$/m],
-    [["emulate", "--service", "card"], 64, /^--service "card" must be fiscal, bank or qr$/m],
-    [["emulate", "--fault", "noise"], 64, /--fault: .*it has no share: write it as noise=0\.05/],
-    [["emulate", "--fault", "noise=0.9", "--fault", "late=0.9"], 64, /--fault: the shares add up to more than 1/],
-    [["serve", "--emulated", "--seed", "-1"], 64, /--seed: must be a whole number from 0 to 4294967295, not -1/],
-    [["emulate", "--seed", "1.5"], 64, /--seed: must be a whole number from 0 to 4294967295, not 1\.5/],
-    [["emulate", "--admin-port", "70000"], 64, /--admin-port: must be from 0 to 65535, not 70000/],
-    [["emulate", "--api-key-file", "/none", "--service", "bank"], 78, /apiKeyFile: cannot read \/none: there is no such file/],
-  ];
-  for (const [args, code, message] of ends) {
-    const refused = posline(args);
-    assert.equal(await refused.ended(), code, args.join(" "));
-    assert.match(refused.stderr, message, args.join(" "));
-  }
 });
 
 test("the bundle emulates where no node_modules are near", async () => {

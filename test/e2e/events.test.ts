@@ -1,16 +1,14 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ask, BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
+import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
-import { answering, Terminal } from "../support/terminal.ts";
-import { until } from "../support/until.ts";
-import { type Seen, Watcher } from "../support/watcher.ts";
+import { Watcher } from "../support/watcher.ts";
 
 /** `GET /events` and `posline logs --live`, by the real bundle. */
 
@@ -60,35 +58,6 @@ test("GET /events shows a sale step by step, and goes on after Last-Event-ID", (
     refused.leave();
   }));
 
-test("GET /events tells the calls of one trace apart, which have one request id", () =>
-  withEmulated(async (posline, admin) => {
-    const watcher = new Watcher(admin);
-    await watcher.hello();
-    const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
-    const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` };
-    const bank = await posline.port("bank");
-    await ask(bank, "POST", "/sale", sale("T-1"), headers);
-    await ask(bank, "POST", "/check", '{"pay_id":"T-1"}', headers);
-    const isOf = (route: string) => (event: Seen) => event.data["route"] === route && event.data["requestId"] === traceId;
-    await watcher.seen((event) => isOf("/check")(event) && event.data["phase"] === "ended", "the end of /check");
-    const callIds = (route: string) => new Set(watcher.events.filter(isOf(route)).map(({ data }) => data["callId"]));
-    const [one, other] = [callIds("/sale"), callIds("/check")];
-    assert.deepEqual([one.size, other.size, new Set([...one, ...other]).size], [1, 1, 2]);
-    watcher.leave();
-  }));
-
-test("GET /events ends with the service, after the last exchange", async () => {
-  let watcher: Watcher | undefined;
-  await withEmulated(async (posline, admin) => {
-    watcher = new Watcher(admin);
-    await watcher.hello();
-    void post(posline, sale("LAST"));
-    await watcher.ended("LAST");
-  });
-  assert.equal(watcher?.answer?.complete, true);
-  assert.ok(watcher.events.some(({ event, data }) => event === "line" && data["state"] === "closed"));
-});
-
 test("a ninth watcher is refused, a watcher that hangs is dropped and logged, and no call is the worse for either", () =>
   withEmulated(async (posline, admin) => {
     const watchers = Array.from({ length: 8 }, () => new Watcher(admin));
@@ -120,116 +89,6 @@ test("a ninth watcher is refused, a watcher that hangs is dropped and logged, an
     assert.equal((await post(posline, sale("AFTER"))).status, 200);
     hanging?.leave();
   }));
-
-test("GET /events tells of a sale that waits for its record, and that ends unknown, and of its line", async () => {
-  const scratch = scratchFolder();
-  const folder = join(scratch.path, "state");
-  mkdirSync(folder);
-  const terminal = new Terminal(
-    join(scratch.path, "tty"),
-    answering(() => undefined),
-  );
-  const config = {
-    lines: { till: { path: terminal.link, lateReplyMs: 4_000 } },
-    services: { bank: { line: "till", replyTimeoutMs: 3_001 } },
-    admin: {},
-  };
-  const bridge = new BridgeProcess(config, { env: { STATE_DIRECTORY: folder, POSLINE_ADMIN_PORT: "0" } });
-  try {
-    await bridge.state("till", "idle");
-    const watcher = new Watcher(await bridge.port("admin"));
-    await watcher.hello();
-    assert.equal((await bridge.post("bank", "/sale", sale("U-1"))).status, 504);
-    const { data } = await watcher.ended("U-1");
-    assert.deepEqual(watcher.phases("U-1"), ["waiting", "sent", "written", "operation", "ended"]);
-    assert.deepEqual([data["outcome"], data["reason"], data["replyMs"]], ["unknown", "no-reply", 0]);
-    assert.ok(Number(data["terminalMs"]) >= 3_000);
-    const { data: operation } = await watcher.seen(({ event }) => event === "operation", "the operation");
-    assert.deepEqual(
-      [operation["key"], operation["amount"], operation["state"], operation["service"]],
-      ["U-1", "1500", "unknown", "bank"],
-    );
-    terminal.unplug();
-    const { data: line } = await watcher.seen(({ event, data: { state } }) => event === "line" && state === "down", "the loss");
-    assert.equal(line["line"], "till");
-    const isDown = ({ event, data: { reasons } }: Seen) =>
-      event === "ready" && /"line":"till","state":"down"/.test(JSON.stringify(reasons));
-    assert.equal((await watcher.seen(isDown, "not ready")).data["ready"], false);
-    watcher.leave();
-  } finally {
-    await bridge.stop();
-    terminal.unplug();
-    scratch.remove();
-  }
-});
-
-test("GET /events ends each exchange that it began, posline's own questions too, of which log and counters have none", async () => {
-  const scratch = scratchFolder();
-  const approved = '{"status":"success","data":{"status":"APPROVED","txn_id":"T-1"}}';
-  const running = '{"status":"success"}';
-  const terminal = new Terminal(
-    join(scratch.path, "tty"),
-    answering(({ text }) => {
-      if (text.startsWith("/check")) return text.includes("GOES-ON") ? running : approved;
-      return text.includes("LOST") ? undefined : running;
-    }),
-  );
-  const config = {
-    lines: { till: { path: terminal.link } },
-    services: { bank: { line: "till", replyTimeoutMs: 3_001 } },
-    journal: { folder: scratch.path },
-    admin: {},
-  };
-  const bridge = new BridgeProcess(config, { env: { POSLINE_ADMIN_PORT: "0" } });
-  try {
-    await bridge.state("till", "idle");
-    const admin = await bridge.port("admin");
-    const watcher = new Watcher(admin);
-    await watcher.hello();
-    const exchanges = () => watcher.events.filter(({ event }) => event === "exchange").map(({ data }) => data);
-    const phasesOf = (id: unknown) =>
-      exchanges()
-        .filter(({ requestId }) => requestId === id)
-        .map(({ phase }) => phase);
-    const questions = () => exchanges().filter(({ phase, route }) => phase === "sent" && route === "/check");
-
-    // The journal's own question, after the outcome became unknown.
-    assert.equal((await bridge.post("bank", "/sale", sale("LOST"))).status, 504);
-    await watcher.seen(({ data: { state } }) => state === "settled", "the sale to be settled");
-    const [resolving] = questions();
-    assert.match(String(resolving?.["requestId"]), /^resolve-\d+$/);
-    // Those of a call that is followed, while its till waits and after.
-    const done = await bridge.post("bank", "/sale", sale("DONE"), { Prefer: "wait=30" });
-    assert.deepEqual([done.text, done.headers["x-posline-answer-of"]], [approved, "/check"]);
-    const pending = await bridge.post("bank", "/sale", sale("GOES-ON"), { Prefer: "wait=1" });
-    assert.equal(pending.headers["x-posline-result"], "pending");
-    const before = questions().length;
-    await until(() => questions().length > before, "a question after the till's answer");
-
-    const begun = () => new Set(exchanges().map(({ requestId }) => requestId));
-    await until(() => [...begun()].every((id) => phasesOf(id).at(-1) === "ended"), "the end of all that began");
-    for (const id of begun()) assert.equal(phasesOf(id).filter((phase) => phase === "ended").length, 1, String(id));
-    const own = exchanges().filter(({ route }) => route === "/check");
-    assert.ok(own.every(({ background }) => background === true));
-    assert.ok(exchanges().every(({ route, background }) => route === "/check" || background === undefined));
-    const followed = String(pending.headers["x-request-id"]);
-    assert.ok(own.some(({ requestId }) => String(requestId).startsWith(`${followed}.`)));
-    const ends = exchanges().filter(({ phase }) => phase === "ended");
-    for (const { outcome, lineMs, requestMs, terminalMs, replyMs, ...end } of ends) {
-      assert.equal(outcome, end["key"] === "LOST" ? "unknown" : "answered");
-      const parts = [requestMs, terminalMs, replyMs].reduce((sum: number, part) => sum + Number(part), 0);
-      assert.ok(Math.abs(parts - Number(lineMs)) <= 0.02, JSON.stringify({ end, lineMs, parts }));
-    }
-    assert.ok(!bridge.log.some(({ route }) => route === "/check"), "no line of the log");
-    const metrics = (await ask(admin, "GET", "/metrics", "")).text;
-    assert.match(metrics, /^posline_exchanges_total\{service="bank",route="\/check",outcome="answered"\} 0$/m);
-    watcher.leave();
-  } finally {
-    await bridge.stop("SIGKILL");
-    terminal.unplug();
-    scratch.remove();
-  }
-});
 
 const token = "T-0123456789abcdef";
 

@@ -4,13 +4,11 @@ import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { silenceMs } from "../../src/config/limits.ts";
-import { unreadQuietMs } from "../../src/line/limits.ts";
 import { certificate, key } from "../http/certificate.ts";
 import { type Answer, type Identity, Upstream } from "../http/upstream.ts";
-import { ask, scratchFolder } from "../support/bridge-process.ts";
+import { scratchFolder } from "../support/bridge-process.ts";
 import { type LogLine, PoslineProcess } from "../support/posline-process.ts";
 import { Till } from "../support/till.ts";
-import { Watcher } from "../support/watcher.ts";
 
 /** `posline gateway` as a process of its own, between a till on a tty and real HTTP servers. */
 
@@ -63,117 +61,6 @@ const exchangeOf = (gateway: PoslineProcess, fits: (line: LogLine) => boolean) =
 
 const byPath: Answer = ({ path }, response) => response.end(`{ "status":"success",  "code":0,"path":"${path}" }`);
 
-test("posline gateway's events have the end of each call, and the state of its line", async () => {
-  const { till, gateway } = await shopOf(byPath);
-  const watcher = new Watcher(await gateway.port("admin"), "/events?recent=512");
-  ends.push(() => watcher.leave());
-  await till.ask("length", '/sale\n{"pay_id":"E-1","amount":1}');
-  const { data } = await watcher.ended("E-1");
-  assert.deepEqual(watcher.phases("E-1"), ["ended"]);
-  assert.deepEqual([data["service"], data["outcome"], data["requestMs"]], ["bank", "answered", undefined]);
-  const logged = await exchangeOf(gateway, ({ key: id }) => id === "E-1");
-  assert.deepEqual([data["requestId"], data["lineMs"]], [logged["requestId"], logged["lineMs"]]);
-  const { data: line } = await watcher.seen(({ event }) => event === "line", "the line");
-  assert.deepEqual([line["state"], line["line"]], ["open", data["line"]]);
-});
-
-test("posline gateway tells the services of one line apart, and asks each at its upstream", async () => {
-  const { till, upstream, gateway } = await shopOf(byPath);
-  const bank = await till.ask("length", '/sale\n{"pay_id":"A-1","amount":1}');
-  assert.equal(bank, '{ "status":"success",  "code":0,"path":"/bank/sale" }');
-  const qr = await till.ask("length", ':8887/check\n{"pay_id":"Q-1","trans":"T","pay_system":"P"}');
-  assert.equal(qr, '{ "status":"success",  "code":0,"path":"/qr/check" }');
-  const data = Buffer.from('{"documentExtID":"F-1"}').toString("base64");
-  const fiscal = await till.ask("stx", `command=check_status&data=${data}&sign=AAAA`);
-  assert.equal(fiscal, '{ "status":"success",  "code":0,"path":"/fiscal/check_status" }');
-  for (const [service, route, key] of [
-    ["bank", "/sale", "A-1"],
-    ["qr", "/check", "Q-1"],
-    ["fiscal", "/check_status", "F-1"],
-  ]) {
-    const line = await exchangeOf(gateway, (each) => each["service"] === service);
-    assert.deepEqual(
-      [line["route"], line["key"], line["outcome"], line["status"], line["code"]],
-      [route, key, "answered", "success", 0],
-    );
-    assert.ok(Number(line["requestBytes"]) > 0 && Number(line["replyBytes"]) > 0 && Number(line["lineMs"]) > 0);
-    assert.ok(Number(line["queueMs"]) >= 0);
-    assert.ok(upstream.heard.some(({ headers }) => headers["x-request-id"] === line["requestId"]));
-  }
-  assert.equal(await gateway.ended("SIGTERM"), 0);
-});
-
-test("posline gateway takes the port in front of a route for the service, and logs why a request is for none", async () => {
-  const { till, upstream, gateway } = await shopOf(byPath);
-  const askedOf = async (text: string) => JSON.parse(await till.ask("length", text)).path;
-  assert.equal(await askedOf(':8888/sale\n{"pay_id":"A-1","amount":1.5}'), "/bank/sale");
-  const data = Buffer.from('{"documentExtID":"F-1"}').toString("base64");
-  assert.equal(await askedOf(`:8008/check_status\ndata=${data}&sign=AAAA`), "/fiscal/check_status");
-  assert.equal(upstream.heard.at(-1)?.body, `data=${encodeURIComponent(data)}&sign=AAAA`);
-  // What is wrong with an amount is its upstream's to say, and its operation has a name all the same.
-  const sale = await exchangeOf(gateway, ({ service }) => service === "bank");
-  assert.deepEqual([sale["route"], sale["key"]], ["/sale", "A-1"]);
-  await till.send(till.frame("length", ':9001/sale\n{"pay_id":"A-2","amount":1}'));
-  const unknown = await gateway.logged(({ framing }) => framing === "length", "the refusal");
-  assert.equal(unknown["msg"], "a request was refused: it is for no service of this line");
-  const services = "fiscal (:8008), bank (:8888), qr (:8887)";
-  assert.equal(unknown["reason"], `:9001 selects no service of this line, which has ${services}`);
-  assert.equal(await askedOf("/terminals"), "/bank/terminals");
-  assert.deepEqual([till.answers.length, upstream.heard.length], [3, 3]);
-  assert.equal(await gateway.ended("SIGTERM"), 0);
-});
-
-test("posline gateway drops broken bank and qr frames, answers a broken fiscal one with code 2, and logs all three", async () => {
-  const { till, upstream, gateway } = await shopOf(byPath);
-  const discards = () => gateway.log.filter((line) => line["msg"] === "bytes were discarded").length;
-  for (const text of ['/sale\n{"pay_id":"A"}', ':8887/refund\n{"pay_id":"A"}']) {
-    const broken = till.frame("length", text);
-    broken.writeUInt8(broken.readUInt8(6) ^ 1, 6);
-    const before = discards();
-    await till.send(broken);
-    await gateway.until(() => (discards() > before ? true : undefined), "the discard");
-  }
-  // The opening was found out by a frame that can't be read, and of those one is answered until there was a silence.
-  await new Promise((resolve) => setTimeout(resolve, 1.5 * unreadQuietMs));
-  const broken = till.frame("stx", "command=/sale&data=e30=&sign=AAAA");
-  broken.writeUInt8(broken.readUInt8(6) ^ 1, 6);
-  await till.send(broken);
-  assert.equal(JSON.parse(await till.answer(0)).code, 2);
-  const form = "command=/check_shift&data=e30=&sign=AAAA";
-  assert.equal(await till.ask("stx", form), '{ "status":"success",  "code":0,"path":"/fiscal/check_shift" }');
-  assert.equal(till.answers.length, 2);
-  assert.deepEqual(
-    upstream.heard.map(({ path }) => path),
-    ["/fiscal/check_shift"],
-  );
-  await gateway.ended("SIGTERM");
-});
-
-test("posline gateway's /metrics count requests, and bytes and frames each way", async () => {
-  const { till, gateway } = await shopOf(byPath);
-  const admin = await gateway.port("admin");
-  const count = async (series: string) => {
-    const { text } = await ask(admin, "GET", "/metrics", "");
-    const found = new RegExp(`^posline_${series} (\\d+)$`, "m").exec(text);
-    assert.ok(found, `there is no ${series}`);
-    return Number(found[1]);
-  };
-  const each = ["received_bytes", "received_frames", "sent_bytes", "sent_frames"].map(
-    (name) => `line_${name}_total{line="till"}`,
-  );
-  const before = await Promise.all(each.map(count));
-  const request = '/sale\n{"pay_id":"A-1","amount":1}';
-  const answer = await till.ask("length", request);
-  const after = await Promise.all(each.map(count));
-  assert.deepEqual(
-    after.map((value, n) => value - (before[n] ?? 0)),
-    [till.frame("length", request).length, 1, till.frame("length", answer).length, 1],
-  );
-  assert.equal(await count('exchanges_total{service="bank",route="/sale",outcome="answered"}'), 1);
-  assert.equal(await count('exchange_line_seconds_count{service="bank"}'), 1);
-  await gateway.ended("SIGTERM");
-});
-
 test("posline gateway tells an upstream that is down as not sent, and asks it again when it is back", async () => {
   const { till, upstream, gateway } = await shopOf(byPath);
   await upstream.stop();
@@ -185,71 +72,6 @@ test("posline gateway tells an upstream that is down as not sent, and asks it ag
   await upstream.listen();
   assert.equal(await till.ask("length", "/check\n{}"), '{ "status":"success",  "code":0,"path":"/bank/check" }');
   await gateway.ended("SIGTERM");
-});
-
-test("posline gateway tells an unknown outcome in the service's envelope, with what to query", async () => {
-  const { till, gateway } = await shopOf((_, response) => response.destroy());
-  const bank = JSON.parse(await till.ask("length", '/sale\n{"pay_id":"A"}'));
-  assert.deepEqual([bank.status, bank.code], ["error", -3]);
-  assert.match(bank.message, /Outcome unknown, it may have been carried out: call \/check with the same pay_id$/);
-  const data = Buffer.from('{"documentExtID":"F-1"}').toString("base64");
-  const fiscal = JSON.parse(await till.ask("stx", `command=/sale&data=${data}&sign=AAAA`));
-  assert.equal(fiscal.code, 5);
-  assert.match(fiscal.message, /Outcome unknown, .*: call \/check_status with the same documentExtID/);
-  // What has no name can't be asked about by it.
-  for (const [framing, text] of [
-    ["stx", "command=/sale&data=e30=&sign=AAAA"],
-    ["stx", "command=/open_shift&data=e30=&sign=AAAA"],
-    ["length", '/sale\n{"amount":1}'],
-    ["length", "/terminate"],
-  ] as const) {
-    assert.match(JSON.parse(await till.ask(framing, text)).message, /Outcome unknown, .*, and posline has no name to ask by/);
-  }
-  await gateway.ended("SIGTERM");
-});
-
-test("posline gateway says in progress of a qr /check that fails, and nothing of a /refund of unknown outcome, and goes on", async () => {
-  const { till, gateway } = await shopOf((heard, response) => {
-    if (heard.path === "/qr/check") response.writeHead(500).end('{"status":"error","code":1,"message":"failed"}');
-    else if (heard.path === "/qr/refund") response.destroy();
-    else byPath(heard, response);
-  });
-  const going = JSON.parse(await till.ask("length", ":8887/check\n{}"));
-  assert.deepEqual([Object.keys(going), going.status], [["status", "message"], "success"]);
-  assert.match(going.message, /HTTP 500/);
-  await till.send(till.frame("length", ':8887/refund\n{"pay_id":"R-1"}'));
-  const refund = await exchangeOf(gateway, (line) => line["route"] === "/refund");
-  assert.deepEqual(
-    [refund["outcome"], refund["key"], refund["replyBytes"], refund["left"], refund["status"], refund["code"]],
-    ["unknown", "R-1", 0, undefined, undefined, undefined],
-  );
-  assert.match(
-    String(refund["message"]),
-    /Outcome unknown, it may have been carried out: call \/check with the same pay_id and trans$/,
-  );
-  // Whatever had been written of it would have come before this
-  assert.equal(await till.ask("length", "/check\n{}"), '{ "status":"success",  "code":0,"path":"/bank/check" }');
-  assert.equal(till.answers.length, 2);
-  assert.equal(await gateway.ended("SIGTERM"), 0);
-});
-
-test("posline gateway keeps the answer to a request back when the till has asked something else, and logs that it left", async () => {
-  let release = () => {};
-  const { till, upstream, gateway } = await shopOf((heard, response) => {
-    if (heard.path === "/bank/check") byPath(heard, response);
-    else release = () => response.end('{"status":"success","data":{"status":"APPROVED"}}');
-  });
-  await till.send(till.frame("length", '/sale\n{"pay_id":"A"}'));
-  await upstream.hears(1);
-  await till.send(till.frame("length", '/check\n{"pay_id":"B"}'));
-  // No sign tells that the frame was read; a tty delivers it at once.
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  release();
-  assert.equal(await till.answer(0), '{ "status":"success",  "code":0,"path":"/bank/check" }');
-  const sale = await exchangeOf(gateway, (line) => line["route"] === "/sale");
-  assert.deepEqual([sale["outcome"], sale["left"], sale["replyBytes"]], ["answered", true, 0]);
-  assert.equal(await gateway.ended("SIGTERM"), 0);
-  assert.equal(till.answers.length, 1);
 });
 
 test("posline gateway that stood still gives no answer that the till gave up meanwhile, and carries out no copy", async () => {
@@ -430,11 +252,6 @@ test("posline gateway that is reloaded ends what is in flight, refuses with the 
   assert.equal(await till.ask("length", "/check\n{}"), '{ "status":"success",  "code":0,"path":"/check" }');
   assert.equal(await gateway.ended("SIGTERM"), 0);
   assert.equal(sales.length, 2);
-});
-
-test("posline gateway exits with 64 on a flag that it doesn't know", async () => {
-  const wrong = new PoslineProcess(["gateway", "--upstream", "http://a"]);
-  assert.equal(await wrong.ended(), 64);
 });
 
 test("posline gateway asks an upstream over TLS, and sends nothing to one whose certificate it doesn't trust", async () => {

@@ -112,16 +112,6 @@ test("status, journal and posline call go by the names of services", async () =>
   assert.equal(JSON.parse(called.stdout).data.line, "bar");
 });
 
-test("posline doctor names each service at its own port", async () => {
-  const doctor = new PoslineProcess(["doctor", "--config", file, "--json"], { env: asConfigured });
-  await doctor.ended();
-  const report: { readonly findings: readonly { readonly check: string; readonly service?: string }[] } = JSON.parse(
-    doctor.stdout,
-  );
-  const ports = report.findings.filter(({ check }) => check === "port").flatMap(({ service }) => service ?? []);
-  assert.deepEqual(ports.sort(), Object.keys(services).sort());
-});
-
 test("posline call's printed command resumes at the terminal that was asked, from any folder, and never at another", async () => {
   const [desk, bar] = [terminals.get("desk"), terminals.get("bar")];
   assert.ok(desk && bar);
@@ -145,28 +135,6 @@ test("posline call's printed command resumes at the terminal that was asked, fro
   assert.equal(await nowhere.ended(), 64);
   assert.match(nowhere.stderr, /^Cannot resume: the token is of the service "bank-2": give its address with --url/);
   assert.equal(desk.calls.length, before);
-});
-
-test("a line whose terminal falls silent holds up no other line, and no service of another line of its contract", async () => {
-  const bar = terminals.get("bar");
-  assert.ok(bar);
-  bar.behaviour = () => {};
-  const others = Object.entries(services).filter(([, [line, contract]]) => line !== "bar" && contract !== "fiscal");
-  const unanswered = bridge.post("bank-2", "/check", bodyFor("bank", "SILENT"), {});
-  const clients = Array.from({ length: 60 }, async (_, n) => {
-    const [name, [line, contract]] = others[n % others.length] ?? assert.fail("there are others");
-    for (let i = 0; i < 10; i++) {
-      const { status, text } = await bridge.post(name, "/check", bodyFor(contract, `${name}-${n}-${i}`));
-      assert.equal(status, 200, text);
-      assert.equal(JSON.parse(text).data.line, line, name);
-    }
-  });
-  await Promise.all(clients);
-  assert.equal(bar.calls.at(-1)?.text.includes("SILENT"), true, "it was asked, and is still waited for");
-  bar.unplug();
-  const lost = await unanswered;
-  assert.equal(lost.headers["x-posline-outcome"], "unknown");
-  assert.equal(lost.headers["x-posline-reason"], "line-lost");
 });
 
 test("serve --emulated plays bank and bank-2 as two terminals, and its control API takes either name", async (t) => {

@@ -1,114 +1,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
-import fc from "fast-check";
-import { ask, BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
-import { answering, type Behaviour, probeReply, Terminal } from "../support/terminal.ts";
+import { scratchFolder, startedBridge } from "../support/bridge-process.ts";
+import { Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
-import { withBridge } from "../support/with-bridge.ts";
-
-/** What a terminal does with a request that is no probe. */
-const faults = ["answer", "late", "torn", "corrupt", "never", "noise", "twice", "not json"] as const;
-type FaultOf = (typeof faults)[number];
-
-const idIn = (text: string) => /ID-\d+-\d+/.exec(text)?.[0] ?? "none";
-
-test("bridge never gives a call another call's answer, whatever came late, torn or corrupt before", async () => {
-  let schedule: FaultOf[] = [];
-  const faulty: Behaviour = async (asked, self) => {
-    const probe = probeReply(asked);
-    if (probe !== undefined) {
-      await self.reply(asked.framing, probe);
-      return;
-    }
-    const text = JSON.stringify({ status: "success", data: { echo: idIn(asked.text), status: "APPROVED" } });
-    const frame = self.frame(asked.framing, text);
-    const fault = schedule.shift() ?? "answer";
-    // The till's time-out is 3.1 s; a terminal works at one request at a time, so probes wait behind a late answer.
-    if (fault === "late") await pause(3_300);
-    if (fault === "never") return;
-    if (fault === "torn") await self.send(frame.subarray(0, frame.length >> 1));
-    else if (fault === "corrupt") await self.send(Buffer.from(frame).fill(0x58, 9, 12));
-    else if (fault === "not json") await self.reply(asked.framing, "OK");
-    else {
-      if (fault === "noise") {
-        await self.send(Buffer.from("AT+CPIN?\r\n"));
-        await pause(200);
-      }
-      await self.send(frame);
-    }
-    if (fault === "twice") await self.send(frame);
-  };
-  const impatient = { line: { lateReplyMs: 4_000 }, services: { bank: { replyTimeoutMs: 3_100 } } };
-  let run = 0;
-  await withBridge(impatient, faulty, async ({ bridge, terminal }) => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(fc.constantFrom(...faults), { minLength: 3, maxLength: 6 }), async (drawn) => {
-        schedule = [...drawn];
-        run++;
-        for (const [n, fault] of drawn.entries()) {
-          const id = `ID-${run}-${n}`;
-          const answer = await bridge.post("bank", "/sale", JSON.stringify({ pay_id: id, amount: 1, currency_name: "EUR" }));
-          const outcome = answer.headers["x-posline-outcome"];
-          if (outcome === "answered") assert.equal(idIn(answer.text), id, `after ${drawn.slice(0, n + 1)}`);
-          const good = fault === "answer" || fault === "noise" || fault === "twice";
-          assert.equal(outcome, good ? "answered" : "unknown", `${fault}: ${answer.text}`);
-          if (!good)
-            assert.match(answer.text, /Outcome unknown, it may have been carried out: call \/check with the same pay_id/);
-        }
-      }),
-      { numRuns: 4, seed: 20_261_120, endOnFailure: true },
-    );
-    // Usable again as soon as the probe is answered: no till has to wait for a silence.
-    const last = await bridge.post("bank", "/check", '{"pay_id":"ID-0-0"}');
-    assert.equal(last.headers["x-posline-outcome"], "answered");
-    assert.equal(terminal.inFlightMax <= 2, true, "a probe may follow a call that timed out, and nothing else may");
-  });
-});
-
-test("bridge sends nothing for a caller while a late answer is expected, and goes on once the probe is answered", async () => {
-  let release: (() => void) | undefined;
-  const late: Behaviour = async (asked, self) => {
-    if (asked.text.startsWith("/sale")) {
-      await new Promise<void>((resolve) => {
-        release = resolve;
-      });
-      await self.reply("length", '{"status":"success","data":{"status":"APPROVED","rrn":"LATE"}}');
-    } else {
-      await answering(() => '{"status":"success"}')(asked, self);
-    }
-  };
-  await withBridge({ services: { bank: { replyTimeoutMs: 3_100 } } }, late, async ({ bridge, terminal }) => {
-    const sale = await bridge.post("bank", "/sale", '{"pay_id":"A","amount":1,"currency_name":"EUR"}');
-    assert.equal(sale.status, 504);
-    assert.equal(sale.headers["x-posline-outcome"], "unknown");
-    const check = bridge.post("bank", "/check", '{"pay_id":"B"}');
-    await pause(300);
-    assert.equal(terminal.calls.length, 1, "calls that reached the terminal while it owes an answer");
-    release?.();
-    const answer = await check;
-    assert.equal(answer.text, '{"status":"success"}');
-    const discarded = await bridge.logged(
-      (line) => line["msg"] === "a late or unexpected reply was discarded",
-      "the late reply in the log",
-    );
-    assert.equal(discarded["level"], "warn");
-  });
-});
-
-test("bridge refuses a call that waited too long for a line that recovers, and says that nothing was sent", async () => {
-  const hasty = { line: { queueWaitMs: 500 }, services: { bank: {} }, lineState: "recovering" } as const;
-  const silent = () => {};
-  await withBridge(hasty, silent, async ({ bridge, terminal }) => {
-    const answer = await bridge.post("bank", "/sale", '{"pay_id":"A","amount":1,"currency_name":"EUR"}');
-    assert.equal(answer.status, 503);
-    assert.equal(answer.headers["x-posline-outcome"], "not-sent");
-    assert.ok(Number(answer.headers["retry-after"]) >= 1);
-    assert.match(answer.text, /"code":-3,"message":"Cannot send to line till: it is recovering \(.*safe to send again"/);
-    assert.equal(terminal.calls.length, 0);
-  });
-});
 
 test("bridge that was killed while a sale was out waits for that one's answer after its restart, also where it asks nothing", async () => {
   const folder = scratchFolder();
@@ -134,42 +29,6 @@ test("bridge that was killed while a sale was out waits for that one's answer af
       await next.stop("SIGKILL");
     }
   } finally {
-    terminal.unplug();
-    folder.remove();
-  }
-});
-
-test("bridge gives no sale the answer to a probe that a service answers with a success of another shape, and says what the matter is", async () => {
-  const declined = '{"status":"error","code":-47,"message":"unsupported currency"}';
-  const behaviour: Behaviour = async (asked, self) => {
-    await pause(20);
-    const odd = asked.text.startsWith(":8887/check_connection") ? '{"status":"success"}' : undefined;
-    await self.reply(asked.framing, odd ?? probeReply(asked) ?? declined);
-  };
-  const folder = scratchFolder();
-  const terminal = new Terminal(join(folder.path, "tty"), behaviour);
-  const config = {
-    lines: { till: { path: terminal.link, lateReplyMs: 4_000, queueWaitMs: 1_000 } },
-    ...{ services: { bank: { line: "till" }, qr: { line: "till" } }, admin: {}, journal: false },
-  };
-  const bridge = new BridgeProcess(config, { env: { POSLINE_ADMIN_PORT: "0" } });
-  const said = /qr answers posline's own question with something that its contract doesn't have/;
-  try {
-    const admin = await bridge.port("admin");
-    const get = async (path: string) => (await ask(admin, "GET", path, "")).text;
-    const sell = (n: number) => bridge.post("bank", "/sale", `{"pay_id":"A-${n}","amount":100,"currency_name":"XXX"}`);
-    await bridge.state("till", "recovering");
-    await pause(3_000);
-    const waited = await sell(0);
-    assert.equal(waited.headers["x-posline-outcome"], "not-sent");
-    for (const text of [waited.text, await get("/readyz"), await get("/status")]) assert.match(text, said);
-    await bridge.state("till", "idle");
-    for (let n = 1; n <= 20; n++) assert.equal((await sell(n)).text, declined);
-    for (const path of ["/readyz", "/status"]) assert.match(await get(path), said);
-    assert.equal((await ask(admin, "GET", "/readyz", "")).status, 200);
-    await bridge.logged(({ state, reason }) => state === "idle" && said.test(String(reason)), "what qr answers");
-  } finally {
-    await bridge.stop();
     terminal.unplug();
     folder.remove();
   }

@@ -1,14 +1,9 @@
-import { join } from "node:path";
-import type { LineConfig } from "../../src/config/config.ts";
 import { memoryTransport } from "../../src/device/memory-transport.ts";
-import { serialPort } from "../../src/device/serial-port.ts";
 import type { Connection, OpenTransport } from "../../src/device/transport.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
-import { scratchFolder } from "../support/bridge-process.ts";
 import { frame } from "../support/fake-device.ts";
-import { type Asked, probeReply, Terminal } from "../support/terminal.ts";
-import { configOf } from "./lines.ts";
+import { type Asked, probeReply } from "../support/terminal.ts";
 
 /** The conduits that the exchange suite runs over: each with a scripted terminal at its far end. */
 
@@ -100,26 +95,5 @@ export function memoryBench(): Bench {
       script = next;
     },
     dispose: () => wire.close(),
-  };
-}
-
-export function ptyBench(settings: Partial<LineConfig> = {}): Bench {
-  let script: Script = () => {};
-  const folder = scratchFolder();
-  const link = join(folder.path, "tty");
-  const terminal = new Terminal(link, (asked, wire) => live(asked, wire, script));
-  return {
-    open: serialPort(configOf({ path: link, ...settings }), { lockFolder: folder.path }),
-    wire: terminal,
-    get script() {
-      return script;
-    },
-    set script(next: Script) {
-      script = next;
-    },
-    dispose: async () => {
-      terminal.unplug();
-      folder.remove();
-    },
   };
 }

@@ -4,7 +4,6 @@ import { settlingRulesOf } from "../../src/contract/settling.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import type { JsonObject } from "../../src/core/json-object.ts";
 import { looseInteger } from "../../src/core/json-object.ts";
-import type { CallResult } from "../../src/settle/call-result.ts";
 import { scalarText } from "../../src/settle/exact-json.ts";
 import type { AnsweredCall, FollowedOperation } from "../../src/settle/proof.ts";
 import type { SettleState } from "../../src/settle/state.ts";
@@ -44,7 +43,7 @@ export const fresh: SettleState = {
   endedId: undefined,
 };
 
-export function answered(reply: JsonObject): AnsweredCall {
+function answered(reply: JsonObject): AnsweredCall {
   const summary = {
     code: looseInteger(reply["code"]),
     message: scalarText(reply["message"]),
@@ -56,15 +55,3 @@ export function answered(reply: JsonObject): AnsweredCall {
 
 export const good = (more: object = {}) => answered({ status: "success", ...more });
 export const bad = (code: number | undefined, more: object = {}) => answered({ status: "error", code, ...more });
-
-const summaryOf = (message: string, code: number | undefined) => ({ code, message, httpStatus: undefined, reason: undefined });
-
-export const lostCall: CallResult = { outcome: "unknown", summary: summaryOf("no answer came", undefined) };
-
-/** Turned away: for now where `passing`, else for good. */
-export const unsentCall = (passing: boolean, code?: number): CallResult => ({
-  outcome: "not-sent",
-  passing,
-  retryAfterMs: passing ? 700 : undefined,
-  summary: summaryOf("turned away", code),
-});

@@ -2,7 +2,7 @@ import { get, type IncomingMessage } from "node:http";
 import { until } from "./until.ts";
 
 /** One event, as it came. */
-export interface Seen {
+interface Seen {
   readonly id: string;
   readonly event: string;
   readonly data: Readonly<Record<string, unknown>>;

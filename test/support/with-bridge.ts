@@ -5,7 +5,7 @@ import { type BridgeProcess, scratchFolder, startedBridge } from "./bridge-proce
 import { type Behaviour, Terminal } from "./terminal.ts";
 
 /** A bridge with one line, `till`, and a scripted terminal at the other end of it. */
-export interface Pair {
+interface Pair {
   readonly bridge: BridgeProcess;
   readonly terminal: Terminal;
 }
