@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
-import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
-import { ask, scratchFolder } from "../support/bridge-process.ts";
-import { bundle } from "../support/posline-process.ts";
+import { ask } from "../support/bridge-process.ts";
 import { endAll, fiscalForm, folder, posline, post, receipt, resultOf, saleOf } from "./emulating.ts";
 
 /** What is around the emulator, as its users meet it: its state file, its control API, its flags, and `serve --emulated`. */
@@ -79,26 +77,6 @@ test("posline emulate leaves a state file alone that another one has begun to ke
   for (const emulator of [first, second, late]) assert.equal(await emulator.ended("SIGTERM"), 0);
 });
 
-test("serve --emulated has the same emulator: control, faults over its line, and state", async () => {
-  const state = join(folder.path, "served.json");
-  const bridge = posline(["serve", "--emulated", "--state", state]);
-  await bridge.logged((line) => line["state"] === "idle", "the line to be clean");
-  const bank = await bridge.port("bank");
-  const control = (body: unknown) => bridge.port("admin").then((port) => post(port, "/emulator", JSON.stringify(body)));
-  assert.equal((await control({ next: { service: "bank", route: "/sale", fault: "truncated" } })).status, 200);
-  const cut = await post(bank, "/sale", saleOf("P-1"));
-  assert.equal(cut.headers["x-posline-outcome"], "unknown");
-  assert.match(await resultOf(bank, "P-1"), /"APPROVED"/);
-  const unplugged = await post(bank, "/sale", saleOf("P-2", 1542));
-  assert.equal(unplugged.status, 502);
-  assert.match(unplugged.text, /the line was lost|unplugged/);
-  assert.equal(await bridge.ended("SIGTERM"), 0);
-  const again = posline(["serve", "--emulated", "--state", state]);
-  await again.logged((line) => line["state"] === "idle", "the line to be clean");
-  assert.match(await resultOf(await again.port("bank"), "P-2"), /"APPROVED"/);
-  assert.equal(await again.ended("SIGTERM"), 0);
-});
-
 test("serve --emulated without a configuration keeps a journal in a temporary folder, which is gone at the end", async () => {
   const bridge = posline(["serve", "--emulated"], { TMPDIR: folder.path });
   const bank = await bridge.port("bank");
@@ -134,25 +112,6 @@ test("serve --emulated --state keeps its journal too: after kill -9 the same cal
   assert.equal(await again.ended("SIGTERM"), 0);
 });
 
-test("serve --emulated goes on without a control API where its usual port is taken", async () => {
-  const holder = createServer();
-  // It may be held by somebody else already, which is as good.
-  await new Promise<void>((resolve) => {
-    holder.once("error", () => resolve());
-    holder.listen(8880, "127.0.0.1", resolve);
-  });
-  const bridge = posline(["serve", "--emulated"], { POSLINE_ADMIN_PORT: undefined });
-  const warning = await bridge.logged(
-    (line) => line["msg"] === "admin port not opened: the default port is in use",
-    "a warning",
-  );
-  assert.equal(warning["level"], "warn");
-  assert.equal(warning["port"], 8880);
-  await bridge.port("qr");
-  assert.equal(await bridge.ended("SIGTERM"), 0);
-  holder.close();
-});
-
 test("posline emulate ends with 69 when a port it was told is taken, and leaves nothing running", async () => {
   const first = posline(["emulate", "--service", "bank"]);
   const bank = String(await first.port("bank"));
@@ -163,19 +122,4 @@ test("posline emulate ends with 69 when a port it was told is taken, and leaves 
   const third = posline(["emulate", "--service", "qr", "--admin-port", admin]);
   assert.equal(await third.ended(), 69);
   await first.ended("SIGTERM");
-});
-
-test("the bundle emulates where no node_modules are near", async () => {
-  const home = scratchFolder();
-  cpSync(dirname(bundle), home.path, { recursive: true });
-  const file = join(home.path, "posline.cjs");
-  const emulator = posline(["emulate", "--service", "bank", "--state", join(home.path, "state.json")], {}, file);
-  const bank = await emulator.port("bank");
-  await post(bank, "/sale", saleOf("P-1", 1544));
-  assert.match(readFileSync(join(home.path, "state.json"), "utf8"), /"P-1"/);
-  assert.equal(await emulator.ended("SIGTERM"), 0);
-  const bridge = posline(["serve", "--emulated"], {}, file);
-  assert.equal((await ask(await bridge.port("admin"), "GET", "/emulator", "")).status, 200);
-  assert.equal(await bridge.ended("SIGTERM"), 0);
-  home.remove();
 });

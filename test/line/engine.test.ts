@@ -666,3 +666,17 @@ test("LineEngine.rest keeps a pause, and noise begins none", () => {
   bench.hear({ kind: "discard", reason: "noise", wireBytes: 1, head: "00" });
   assert.deepEqual(bench.call("C").map(wordsOf), ["write"]);
 });
+
+test("LineEngine says to a call that waited for a row that older answers may still come, and of whom", () => {
+  const bench = inState("recovering", new Bench(["bank"], { queueWaitMs: 5_000 }));
+  bench.answer();
+  bench.call("A");
+  const ends: string[] = [];
+  for (let ticks = 0; ends.length === 0 && ticks < 10; ticks++)
+    for (const effect of bench.tick())
+      if (effect.do === "end" && effect.ending instanceof Fault) ends.push(effect.ending.message);
+  assert.match(
+    ends.join(),
+    /it is recovering \(the device opened; older answers of bank may still come\), and the call waited 5 s/,
+  );
+});

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import type { BrowserContextOptions, Page } from "playwright-core";
-import { endAll, posline, post, resultOf, saleOf } from "../e2e/emulating.ts";
+import { endAll, posline, post, saleOf } from "../e2e/emulating.ts";
 import { BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { answering, Terminal } from "../support/terminal.ts";
@@ -221,28 +221,6 @@ test("page shows an exchange within 200 ms of its end, with where its time went"
   }
 });
 
-test("page takes what it is told of the time before it came for as old as it is", { skip: noChromium }, async () => {
-  const double = new StreamDouble();
-  const named = (callId: string) => ({ requestId: callId, callId, service: "bank", line: "till", route: "/sale" });
-  double.kept = [
-    { agoMs: 3_600_000, data: { ...named("1"), phase: "ended", outcome: "answered", queueMs: 0, lineMs: 5 } },
-    { agoMs: 50_000, data: { ...named("2"), phase: "sent" } },
-    { agoMs: 49_990, data: { ...named("2"), phase: "written" } },
-  ];
-  const bank = { ...wellStatus.services.bank, heard: { state: "heard", agoMs: 3_600_000 } };
-  double.status = { ...wellStatus, services: { bank } };
-  const { page, close } = await open(await double.start());
-  try {
-    await untilText(page, ".terminal", /Working\s*Last reply 60 min ago/);
-    assert.match(await textOf(page, ".exchange:first-child"), /bank \/sale the terminal works 5\d s/);
-    double.exchange("3");
-    await untilText(page, ".terminal", /Last reply just now/);
-  } finally {
-    await close();
-    await double.stop();
-  }
-});
-
 test("page keeps 100 rows and takes no more memory after 10,000 exchanges", { skip: noChromium }, async (t) => {
   const double = new StreamDouble();
   const { page, complaints, close } = await open(await double.start());
@@ -315,71 +293,6 @@ test("page works below a path of a proxy, with and without the slash, and contro
   await emulated.ended("SIGTERM");
 });
 
-test("page has the emulator's next operation go wrong at a service of a name of its own", { skip: noChromium }, async () => {
-  const folder = scratchFolder();
-  const [port = 0, barPort = 0, admin = 0] = await freePorts(3);
-  const file = join(folder.path, "posline.json");
-  const lines = { desk: { path: "/dev/ttyDESK", baudRate: 115_200 }, bar: { path: "/dev/ttyBAR", baudRate: 115_200 } };
-  const services = { "bank-desk": { line: "desk", port }, "bank-bar": { line: "bar", port: barPort } };
-  const named = Object.entries(services).map(([name, service]) => [name, { contract: "bank", ...service }]);
-  writeFileSync(file, JSON.stringify({ lines, services: Object.fromEntries(named), admin: { port: admin } }));
-  const asConfigured = Object.fromEntries(["FISCAL", "BANK", "QR", "ADMIN"].map((each) => [`POSLINE_${each}_PORT`, undefined]));
-  const emulated = posline(["serve", "--emulated", "--config", file], asConfigured);
-  await emulated.port("admin");
-  const { page, complaints, close } = await open(`http://127.0.0.1:${admin}/`);
-  try {
-    await untilText(page, "#verdict-words", /All terminals are ready/);
-    const offered = await page.locator("#emulator-service option").evaluateAll((all) => all.map((each) => each.textContent));
-    assert.deepEqual(offered, ["bank-desk", "bank-bar"]);
-    await page.selectOption("#emulator-service", "bank-bar");
-    await page.selectOption("#emulator-effect", "outcome declined");
-    await page.locator("#emulator-form button").press("Enter");
-    await untilText(page, "#emulator-answer", /^Set\.$/);
-    await post(barPort, "/sale", saleOf("BAR-1"));
-    assert.match(await resultOf(barPort, "BAR-1"), /"code":-20/);
-    assert.deepEqual(complaints, []);
-  } finally {
-    await close();
-    await emulated.ended("SIGTERM");
-    folder.remove();
-  }
-});
-
-test("page offers only what the emulator's control takes, a day later and a fresh start", { skip: noChromium }, async () => {
-  const emulated = posline(["emulate", "--admin-port", "0"]);
-  const { page, complaints, close } = await open(`http://127.0.0.1:${await emulated.port("admin")}/`);
-  try {
-    await untilText(page, "#verdict-words", /The emulator runs/);
-    assert.equal(await page.locator("#terminals-section").isVisible(), false);
-    await page.setViewportSize({ width: 360, height: 740 });
-    assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
-    assert.deepEqual(await findingsOf(page), []);
-    const effects = await page
-      .locator("#emulator-effect option")
-      .evaluateAll((all) => all.map((each) => each.getAttribute("value") ?? ""));
-    assert.ok(effects.length >= 10);
-    for (const [index, effect] of effects.entries()) {
-      await page.selectOption("#emulator-effect", effect);
-      await page.locator("#emulator-form button").click();
-      await page.locator("#emulator-pending li").nth(index).waitFor();
-      // The list comes over the stream, the answer to the click by itself.
-      await untilText(page, "#emulator-answer", /^Set\.$/);
-    }
-    assert.doesNotMatch(await textOf(page, "#emulator-pending"), /[a-z]-[a-z]|:\d/, "each effect has words of its own");
-    const clock = await textOf(page, "#emulator-clock");
-    await page.locator("#emulator-day").click();
-    await untilText(page, "#emulator-answer", /a day ahead/);
-    assert.notEqual(await textOf(page, "#emulator-clock"), clock);
-    page.on("dialog", (dialog) => void dialog.accept());
-    await page.locator("#emulator-reset").click();
-    await untilText(page, "#emulator-pending", /^\s*Nothing\s*$/);
-    assert.deepEqual(complaints, []);
-  } finally {
-    await close();
-    await emulated.ended("SIGTERM");
-  }
-});
-
 test("page says at once that posline is gone and since when, shows nothing as current, and goes on when it is back", {
   skip: noChromium,
 }, async () => {
@@ -404,38 +317,6 @@ test("page says at once that posline is gone and since when, shows nothing as cu
     assert.match(await textOf(page, ".exchange"), /end not seen/);
     double.exchange("2");
     await untilText(page, ".exchange:first-child", /answered/);
-  } finally {
-    await close();
-    await double.stop();
-  }
-});
-
-test("page shows what the posline has that is there now, with an emulator or without, and that no money moves with one", {
-  skip: noChromium,
-}, async () => {
-  const [port = 0] = await freePorts(1);
-  const alone = posline(["emulate", "--admin-port", String(port)]);
-  await alone.port("admin");
-  const double = new StreamDouble();
-  double.port = port;
-  const { page, close } = await open(`http://127.0.0.1:${port}/`);
-  const next = async (process: string, emulator: object | undefined) => {
-    await double.stop();
-    await untilText(page, "#verdict-words", /can't be reached/, 25_000);
-    double.process = process;
-    double.emulator = emulator;
-    await double.start();
-    await untilText(page, "#verdict-words", /^The terminal is ready.$/);
-  };
-  try {
-    await untilText(page, "#verdict-words", /^The emulator runs.$/);
-    await alone.ended("SIGTERM");
-    await next("a1", undefined);
-    assert.equal(await page.locator("#emulator").isVisible(), false);
-    await next("b2", { now: "2026-11-20T10:00:00.000Z", forced: [], chances: {} });
-    await untilText(page, "#emulator", /No money moves/);
-    await next("c3", undefined);
-    assert.equal(await page.locator("#emulator").isVisible(), false);
   } finally {
     await close();
     await double.stop();
@@ -528,20 +409,6 @@ test("page asks once for a token, keeps it for the tab alone, and asks again whe
     );
     await page.reload();
     await untilText(page, "#verdict-words", /The terminal is ready/);
-  } finally {
-    await close();
-    await double.stop();
-  }
-});
-
-test("page shows the status where a user and a password stand in its address", { skip: noChromium }, async () => {
-  const double = new StreamDouble();
-  const { page, complaints, close } = await open((await double.start()).replace("//", "//user:password@"));
-  try {
-    await untilText(page, "#verdict-words", /The terminal is ready/);
-    double.exchange("1");
-    await untilText(page, ".exchange", /answered/);
-    assert.deepEqual(complaints, []);
   } finally {
     await close();
     await double.stop();

@@ -4,6 +4,7 @@ import { settlingRulesOf } from "../../src/contract/settling.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import type { JsonObject } from "../../src/core/json-object.ts";
 import { looseInteger } from "../../src/core/json-object.ts";
+import type { CallResult } from "../../src/settle/call-result.ts";
 import { scalarText } from "../../src/settle/exact-json.ts";
 import type { AnsweredCall, FollowedOperation } from "../../src/settle/proof.ts";
 import type { SettleState } from "../../src/settle/state.ts";
@@ -55,3 +56,13 @@ function answered(reply: JsonObject): AnsweredCall {
 
 export const good = (more: object = {}) => answered({ status: "success", ...more });
 export const bad = (code: number | undefined, more: object = {}) => answered({ status: "error", code, ...more });
+
+const summaryOf = (message: string, code: number | undefined) => ({ code, message, httpStatus: undefined, reason: undefined });
+
+/** Turned away: for now where `passing`, else for good. */
+export const unsentCall = (passing: boolean, code?: number): CallResult => ({
+  outcome: "not-sent",
+  passing,
+  retryAfterMs: passing ? 700 : undefined,
+  summary: summaryOf("turned away", code),
+});
