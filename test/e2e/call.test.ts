@@ -58,12 +58,6 @@ test("posline call prints a service's answer, and takes a route with or without 
   }
 });
 
-test("posline call signs fiscal requests", async () => {
-  const { code, stdout } = await call("fiscal", "check_shift");
-  assert.equal(code, 0);
-  assert.equal(JSON.parse(stdout).isShiftOpen, "true");
-});
-
 test("posline call exits with 1 for a refusal, and prints the service's answer and what to do", async () => {
   const { code, stdout, stderr } = await call("bank", "sale", sale("CALL-0", 1552));
   assert.equal(code, 1);
@@ -245,15 +239,6 @@ test("posline call without --wait refuses a sale that has no key", async () => {
   const { code, stderr } = await call("bank", "sale", '{"amount":1500,"currency_name":"EUR"}');
   assert.equal(code, 64);
   assert.match(stderr, /the body has no pay_id: give one, or --wait/);
-});
-
-test("posline call --wait goes on when nobody reads what it prints", async () => {
-  const url = `http://127.0.0.1:${await bridge.port("bank")}`;
-  const command = `${process.execPath} ${bundle} call bank sale '${sale("CALL-7", 1500)}' --wait --url ${url}`;
-  const { stdout } = spawnSync("bash", ["-c", `(${command} 2>&1; echo "exit $?" >&3) 3>&1 >/dev/full | cat`], {
-    encoding: "utf8",
-  });
-  assert.equal(stdout, "exit 0\n");
 });
 
 test("posline call --wait exits with 69 when nothing could be sent in all the time", async () => {

@@ -53,30 +53,6 @@ test("posline emulate refuses a damaged state file with 78, tells path and reaso
   );
 });
 
-test("posline emulate leaves a state file alone that another one has begun to keep, and its log says so", async () => {
-  const state = join(folder.path, "shared.json");
-  const [first, second] = [
-    posline(["emulate", "--service", "bank", "--state", state]),
-    posline(["emulate", "--service", "bank", "--state", state, "--admin-port", "0"]),
-  ];
-  const [bank, other] = [await first.port("bank"), await second.port("bank")];
-  const late = posline(["emulate", "--service", "bank", "--state", state, "--admin-port", "0"]);
-  await post(await late.port("bank"), "/sale", saleOf("P-3"));
-  const kept = readFileSync(state, "utf8");
-  for (const [emulator, port] of [
-    [first, bank],
-    [second, other],
-  ] as const) {
-    assert.equal((await post(port, "/sale", saleOf("P-1"))).text, '{"status":"success"}');
-    const line = await emulator.logged(({ msg }) => msg === "the emulator's state could not be saved", "the error");
-    assert.match(String(line["error"]), /: another process has written it since: name another file for one of the two, and/);
-  }
-  assert.equal(readFileSync(state, "utf8"), kept);
-  await post(await late.port("bank"), "/sale", saleOf("P-4"));
-  assert.match(readFileSync(state, "utf8"), /"P-3".*"P-4"/);
-  for (const emulator of [first, second, late]) assert.equal(await emulator.ended("SIGTERM"), 0);
-});
-
 test("serve --emulated without a configuration keeps a journal in a temporary folder, which is gone at the end", async () => {
   const bridge = posline(["serve", "--emulated"], { TMPDIR: folder.path });
   const bank = await bridge.port("bank");

@@ -65,21 +65,6 @@ const good = '{"status":"success"}';
 const statesOf = (bridge: PoslineProcess, from: number) =>
   bridge.log.slice(from).flatMap(({ state }) => (typeof state === "string" ? [state] : []));
 
-test("SIGHUP takes other settings of a service while its line goes on as it is", async () => {
-  await withBench(
-    answering(() => good),
-    async ({ bridge, configOf, port, reload }) => {
-      const from = bridge.log.length;
-      assert.equal((await ask(port, "POST", "/terminals", "")).status, 200);
-      const told = await reload(configOf({ bank: { apiKey: "KEY-1" } }));
-      assert.equal(told["msg"], "the configuration was reloaded");
-      assert.equal((await ask(port, "POST", "/terminals", "")).status, 401);
-      assert.equal((await ask(port, "POST", "/terminals", "", { "x-api-key": "KEY-1" })).status, 200);
-      assert.deepEqual(statesOf(bridge, from), [], "the line was not opened again");
-    },
-  );
-});
-
 test("SIGHUP refuses a configuration that can't be used, with the reason, and the old one stays", async () => {
   await withBench(
     answering(() => good),
@@ -203,23 +188,6 @@ test("SIGHUP brings services and lines, takes them away, and moves them to other
       } finally {
         other.unplug();
       }
-    },
-  );
-});
-
-test("SIGHUP opens a line again whose service gets another contract: what proves it clean is another", async () => {
-  await withBench(
-    answering(() => good),
-    async ({ bridge, configOf, reload }) => {
-      const [port = 0] = await freePorts(1);
-      const paying = (contract: string) => configOf({ services: { pay: { contract, line: "till", port } } });
-      await reload(paying("bank"));
-      await bridge.logged(({ state }) => state === "idle", "the line to be clean");
-      const from = bridge.log.length;
-      const told = await reload(paying("qr"));
-      assert.equal(told["msg"], "the configuration was reloaded");
-      await bridge.logged(({ state }) => state === "idle", "the line to be clean again", from);
-      assert.ok(statesOf(bridge, from).includes("recovering"), "it was opened anew");
     },
   );
 });

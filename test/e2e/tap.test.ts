@@ -1,18 +1,14 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, openSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { writeCaptured } from "../../src/capture/captured-frame.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { contractNames } from "../../src/core/call.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { ask, type BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
-import { bundle, closeAndRun, PoslineProcess } from "../support/posline-process.ts";
+import { PoslineProcess } from "../support/posline-process.ts";
 import { secretsIn, seededSecrets } from "../support/secrets.ts";
 import { Systemd } from "../support/systemd.ts";
 import { type Asked, probeReply, Terminal } from "../support/terminal.ts";
@@ -210,27 +206,6 @@ test("posline tap ends well when its reader does, and says so when posline does"
   assert.match(gone.stderr, /^Cannot tap http:\/\/127\.0\.0\.1:1\/tap: .*ECONNREFUSED.*: is posline running/);
 });
 
-test("posline tap says nothing of its own about a reader that is slow, and shows it every frame", async (t) => {
-  const frame = writeCaptured({
-    ...{ timeMs: Date.now(), line: "till", direction: "in", role: "reply", service: "bank", route: "/sale" },
-    ...{ wireBytes: 900, checksum: "good", masked: true, payload: Buffer.from("x".repeat(900)) },
-  });
-  const frames = 3_000;
-  const server = createServer((_, response) => {
-    response.writeHead(200, { "Content-Type": "application/x-ndjson" }).end(frame.repeat(frames));
-  });
-  t.after(() => server.close());
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const slow = tap("--url", `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  slow.child.stdout?.pause();
-  await isTapping(slow);
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  slow.child.stdout?.resume();
-  assert.equal(await slow.ended(), 69);
-  assert.match(slow.stderr, /^Tapping [^\n]*\nCannot go on: posline ended the tap: it stopped, or this reader was too slow\n$/);
-  assert.equal(slow.stdout.match(/ reply /g)?.length, frames);
-});
-
 test("posline tap refuses flags that don't go together", async () => {
   for (const [args, message] of [
     [["--line", "/dev/ttyUSB0"], /is a device: add --raw/],
@@ -316,20 +291,6 @@ test("posline tap and tap --raw end by one signal also while their reader takes 
       assert.equal(code, 0, process.stderr);
     }
   } finally {
-    device.unplug();
-  }
-});
-
-test("posline tap --raw whose output can't be written gives the device back and ends", async () => {
-  const device = new Terminal(join(folder.path, "tty6"), () => {});
-  const full = openSync("/dev/full", "w");
-  try {
-    const args = [process.execPath, bundle, "tap", "--raw", "--line", device.link, "--write", "-"];
-    const raw = spawn("bash", ["-c", closeAndRun, "bash", ...args], { stdio: ["ignore", full, "pipe"] });
-    const [code] = (await once(raw, "exit", { signal: AbortSignal.timeout(patienceMs) })) as [number | null];
-    assert.equal(code, 69);
-  } finally {
-    closeSync(full);
     device.unplug();
   }
 });

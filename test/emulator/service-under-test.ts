@@ -76,7 +76,7 @@ export class ServiceUnderTest {
   }
 }
 
-export function throughText(json: JsonObject): JsonObject {
+function throughText(json: JsonObject): JsonObject {
   const parsed = parseExact(writeExact(json));
   assert.ok(parsed);
   return parsed;

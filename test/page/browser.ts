@@ -1,7 +1,5 @@
 import { existsSync } from "node:fs";
-import { createServer, request, type Server } from "node:http";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { freePorts } from "../support/free-port.ts";
 
 /** Debian's Chromium, without a window, and what the tests of the status page do with it. */
 
@@ -62,47 +60,4 @@ export async function untilText(page: Page, selector: string, fits: RegExp, msMa
       throw new Error(`Waited for ${fits} in ${selector}, which has ${JSON.stringify(found)}: ${String(error)}`);
     });
   return textOf(page, selector);
-}
-
-/** A proxy that has posline below a path, and redirects the path without its slash, as nginx does; `cut` ends all that goes through. */
-export async function proxyBelow(
-  path: string,
-  port: number,
-): Promise<{ readonly url: string; cut(): void; close(): Promise<void> }> {
-  const server: Server = createServer((incoming, outgoing) => {
-    const url = incoming.url ?? "/";
-    if (url === path) {
-      outgoing.writeHead(301, { Location: `${path.slice(path.lastIndexOf("/") + 1)}/` }).end();
-      return;
-    }
-    if (!url.startsWith(`${path}/`)) {
-      outgoing.writeHead(404).end();
-      return;
-    }
-    const { method, headers } = incoming;
-    const onward = request(
-      { host: "127.0.0.1", port, method, headers, path: url.slice(path.length), agent: false },
-      (answer) => {
-        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(outgoing);
-      },
-    );
-    onward.on("error", () => outgoing.destroy());
-    outgoing.on("close", () => onward.destroy());
-    incoming.pipe(onward);
-  });
-  const [own = 0] = await freePorts(1);
-  await new Promise<void>((resolve) => server.listen(own, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${own}${path}`,
-    cut: () => {
-      server.close();
-      server.closeAllConnections();
-    },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
 }

@@ -8,7 +8,7 @@ import { endAll, posline, post, saleOf } from "../e2e/emulating.ts";
 import { BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { answering, Terminal } from "../support/terminal.ts";
-import { closeBrowser, noChromium, open, proxyBelow, textOf, untilText } from "./browser.ts";
+import { closeBrowser, noChromium, open, textOf, untilText } from "./browser.ts";
 import { StreamDouble, wellStatus } from "./stream-double.ts";
 
 /**
@@ -266,31 +266,6 @@ test("page keeps 100 rows and takes no more memory after 10,000 exchanges", { sk
     await close();
     await double.stop();
   }
-});
-
-test("page works below a path of a proxy, with and without the slash, and controls the emulator from there", {
-  skip: noChromium,
-}, async () => {
-  const emulated = posline(["serve", "--emulated"]);
-  const [admin, bank] = [await emulated.port("admin"), await emulated.port("bank")];
-  const proxy = await proxyBelow("/shop/posline", admin);
-  for (const address of [proxy.url, `${proxy.url}/`]) {
-    const { page, complaints, close } = await open(address);
-    try {
-      await untilText(page, "#verdict-words", /All terminals are ready/);
-      await page.selectOption("#emulator-effect", "outcome declined");
-      await page.selectOption("#emulator-service", "bank");
-      await page.locator("#emulator-form button").press("Enter");
-      await untilText(page, "#emulator-pending", /bank : ?is declined|bank: is declined/);
-      await post(bank, "/sale", saleOf(`below-${address.length}`));
-      await untilText(page, ".exchange", /bank \/sale/);
-      assert.deepEqual(complaints, []);
-    } finally {
-      await close();
-    }
-  }
-  await proxy.close();
-  await emulated.ended("SIGTERM");
 });
 
 test("page says at once that posline is gone and since when, shows nothing as current, and goes on when it is back", {

@@ -220,14 +220,6 @@ test("amounts beyond 2^53 are exact", () => {
   assert.ok(dataOf(under.ask("/refund", { ...back, amount: 7n }))["rrn"]);
 });
 
-test("changed() is called when a payment is held to its trans", () => {
-  const under = qr();
-  const named = { ...shownBy(under, { pay_system: "PALM" }), rrn: "1", amount: 1n, currency: "944" };
-  const { changes } = under.context;
-  assert.equal(under.refused("/refund", named), 1);
-  assert.ok(under.context.changes > changes);
-});
-
 test("reset() forgets everything, and changed() is called for what changed", () => {
   const under = qr();
   const fresh = under.service.saved();

@@ -138,16 +138,6 @@ function posline(words: readonly string[]) {
   });
 }
 
-test("posline says what is wrong in one line on standard error, and exits with 64, for each command", async () => {
-  const some = commands.flatMap((each) => bare(each).slice(0, 1));
-  for (const { words, message } of [...misspeltCommands.slice(0, 1), ...some]) {
-    const { code, stdout, stderr } = await posline(words);
-    assert.deepEqual([code, stdout], [64, ""], words.join(" "));
-    assert.match(stderr, /^[^\n]+\n$/, words.join(" "));
-    assert.match(stderr.trimEnd(), message, words.join(" "));
-  }
-});
-
 /** A value of the right type that no command can use, by the flags that have one. */
 const unusable: Readonly<Record<string, string>> = {
   at: "-1",
