@@ -132,6 +132,7 @@ test("/close-shift that is not approved closes nothing, and closes its own termi
   under.context.next = { name: "declined" };
   under.accepted("/close-shift", { pay_id: "Z-1" });
   assert.equal(finalOf(under, "Z-1").code, -20);
+  under.restart();
   reported(under, "/close-shift", "Z-2", { terminal: 2n });
   const totals = [{ kind: "sale", currency: "AZN", count: 1n, sum: 1000n }];
   assert.deepEqual(reported(under, "/xreport", "X", { terminal: 1n }), { batch: 1n, totals });

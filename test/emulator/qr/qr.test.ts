@@ -197,6 +197,7 @@ test("internal-error: code 1 and nothing begins, and the same request succeeds n
   under.restart();
   const back = { ...paidBy(under, asked), amount: 1005n };
   assert.equal(under.refused("/cancel", back), 1);
+  assert.equal(under.refused("/refund", { ...back, amount: 5n }), 1, "another request");
   assert.ok(dataOf(under.ask("/cancel", back))["rrn"]);
   const confirm = { pay_system: "QRPAY", amount: 5n };
   assert.equal(under.refused("/final_confirm", confirm), 1);
