@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { crc16 } from "../../src/wire/crc16.ts";
 import { Memory } from "../../src/wire/memory.ts";
@@ -8,6 +11,12 @@ import { Memory } from "../../src/wire/memory.ts";
 
 const stx = 0x02;
 const chunkBytes = 64 * 1024;
+
+/** Collects garbage, which only a flag lets a program do. */
+function collect(): void {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+}
 
 /** A window and what should be in it; what was handed out is kept, to be looked at again at the end. */
 class Beside {
@@ -147,6 +156,65 @@ test("Memory.has() finds the first byte of all among many, and among few that be
   }
 });
 
+test("Memory's searches write into nothing that was handed out", () => {
+  const beside = new Beside();
+  beside.come(300, 1_000, 1_000);
+  beside.release(200);
+  assert.equal(beside.memory.indexOf(stx, 0, 100), -1);
+  for (const { pieces, bytes } of beside.handedOut) assert.deepEqual(Buffer.concat(pieces), bytes);
+});
+
+test("Memory.advance() refuses bytes that can't have been written", () => {
+  const memory = new Memory();
+  const refuses = (room: number) => {
+    for (const bytes of [-1, 0.5, room + 1, Number.NaN])
+      assert.throws(() => memory.advance(bytes), {
+        name: "RangeError",
+        message: new RegExp(`${bytes}: there was room for ${room}`),
+      });
+  };
+  const room = memory.space(1).length;
+  refuses(room);
+  memory.advance(0);
+  memory.advance(100);
+  // What is taken out of the window makes no room behind it
+  memory.drop(40);
+  assert.equal(memory.space(1).length, room - 100);
+  refuses(room - 100);
+  memory.advance(room - 100);
+  assert.equal(memory.size, room - 40);
+});
+
+test("Memory.space() is a whole chunk of 64 KiB at first, and again once a chunk was handed out to its end", () => {
+  const memory = new Memory();
+  const first = memory.space(1_000);
+  assert.equal(first.length, chunkBytes);
+  memory.advance(chunkBytes);
+  memory.release(chunkBytes);
+  const second = memory.space(1_000);
+  assert.notEqual(second.buffer, first.buffer);
+  assert.deepEqual([second.byteOffset, second.length], [0, chunkBytes]);
+  memory.advance(10);
+  memory.release(10);
+  const third = memory.space(1_000);
+  assert.equal(third.buffer, second.buffer);
+  assert.deepEqual([third.byteOffset, third.length], [10, chunkBytes - 10]);
+});
+
+test("Memory begins a frame behind the last one where 4 KiB are left, and in a fresh chunk where it is less", () => {
+  for (const [left, isSame] of [
+    [4_096, true],
+    [4_095, false],
+  ] as const) {
+    const memory = new Memory();
+    const { buffer } = memory.space(1_000);
+    memory.advance(chunkBytes - left);
+    memory.release(chunkBytes - left);
+    const next = memory.space(1_000);
+    assert.deepEqual([next.buffer === buffer, next.length], [isSame, isSame ? left : chunkBytes]);
+  }
+});
+
 test("Memory grows by what is missing, by no more than came, and by a whole chunk at least", () => {
   for (const [missing, grown] of [
     [10, chunkBytes],
@@ -161,6 +229,55 @@ test("Memory grows by what is missing, by no more than came, and by a whole chun
     }
     assert.equal(memory.space(missing).length, grown);
   }
+});
+
+test("Memory keeps a chunk made for one large frame for that frame alone", () => {
+  const memory = new Memory();
+  for (const _ of ["first", "second"]) {
+    memory.space(1_000_000);
+    memory.advance(chunkBytes);
+  }
+  const large = memory.space(1_000_000).buffer;
+  assert.equal(large.byteLength, 2 * chunkBytes);
+  memory.advance(5);
+  memory.release(memory.size);
+  const next = memory.space(1_000_000);
+  assert.notEqual(next.buffer, large);
+  assert.equal(next.length, chunkBytes);
+});
+
+test("Memory goes on at the start of the last chunk after a large frame that was dropped", () => {
+  const memory = new Memory();
+  memory.space(1_000);
+  memory.advance(chunkBytes);
+  const { buffer } = memory.space(1_000);
+  memory.advance(5);
+  memory.drop(memory.size);
+  const next = memory.space(1_000);
+  assert.equal(next.buffer, buffer);
+  assert.deepEqual([next.byteOffset, next.length], [0, chunkBytes]);
+});
+
+test("Memory lets go of the chunks before the last one with the bytes in them", async () => {
+  const memory = new Memory();
+  const filled = () => {
+    const { buffer } = memory.space(1_000);
+    memory.advance(chunkBytes);
+    return new WeakRef(buffer);
+  };
+  const chunks = [filled(), filled()];
+  memory.space(1_000);
+  memory.advance(10);
+  memory.drop(chunkBytes + 1);
+  // A reference holds what it refers to until its task is over
+  await setImmediate();
+  collect();
+  assert.deepEqual(
+    chunks.map((chunk) => chunk.deref() === undefined),
+    [true, false],
+  );
+  // Which is still in use
+  assert.equal(memory.size, chunkBytes + 9);
 });
 
 test("Memory.has() says whether the few bytes of a read hold a byte, the first of all included", () => {
@@ -202,4 +319,16 @@ test("Memory.rewind() brings back the last of what was passed over, across chunk
     assert.equal(beside.memory.rewind(), 0);
     beside.look(0, back + 48);
   }
+});
+
+test("Memory goes on behind what is held, though the window is empty", () => {
+  const beside = new Beside();
+  beside.come(100, 7, 1_000);
+  const all = beside.window;
+  beside.memory.pass(100, 40);
+  beside.window = Buffer.alloc(0);
+  beside.come(20, 3, 1_000);
+  assert.equal(beside.memory.rewind(), 40);
+  beside.window = Buffer.concat([all.subarray(60), beside.window]);
+  beside.look(0, 60);
 });
