@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { AdminListener, type AdminListenerOptions } from "../../src/http/admin-listener.ts";
+import { AdminListener, type AdminListenerOptions, adminBodyBytesMax } from "../../src/http/admin-listener.ts";
 import { ask, Client } from "./served.ts";
 
 const open: AdminListener[] = [];
@@ -47,6 +47,23 @@ test("AdminListener answers its routes with their own text and status", async ()
   assert.equal((await ask(port, "POST", "/thing")).status, 400);
 });
 
+test("AdminListener takes a whole URL as a request's target, with its query, and judges its host", async () => {
+  const queries: string[] = [];
+  const routes: AdminListenerOptions["routes"] = {
+    "GET /thing": (_, { query }) => {
+      queries.push(query.toString());
+      return { status: 200, text: "{}" };
+    },
+  };
+  const { port } = await started({ routes });
+  const page = { Origin: "http://localhost:8880", Host: "localhost:8880" };
+  assert.equal((await ask(port, "GET", "http://localhost:8880/thing?recent=1", "", page)).status, 200);
+  assert.deepEqual(queries, ["recent=1"]);
+  assert.equal((await ask(port, "GET", "http://evil.com/thing", "", page)).status, 421);
+  assert.equal((await ask(port, "POST", "http://localhost/thing")).status, 405);
+  assert.match(errorOf((await ask(port, "GET", "http://localhost/other")).text), /no path "\/other"/);
+});
+
 test("AdminListener answers a route that answers later, with its own media type, and 500 where that fails", async () => {
   const routes: AdminListenerOptions["routes"] = {
     "GET /later": async () => ({ status: 200, text: "later", contentType: "text/plain" }),
@@ -91,6 +108,20 @@ test("AdminListener answers 404 and 405 as JSON that says what there is", async 
     assert.equal(errorOf(answer.text), `Cannot accept the request: /thing takes GET or POST, not ${method}`);
   }
   assert.equal((await ask(port, "HEAD", "/none")).status, 404);
+});
+
+test("AdminListener refuses the ninth request that a connection has waiting, and ends the connection with its answer", async () => {
+  const { port } = await started();
+  const client = new Client(port);
+  for (let n = 0; n < 9; n++) client.ask("GET", "/thing");
+  for (let n = 0; n < 8; n++) assert.equal((await client.answer())?.status, 200);
+  const refused = await client.answer();
+  assert.deepEqual(
+    [refused?.status, refused?.headers.get("x-posline-reason"), refused?.headers.get("connection")],
+    [503, "too-many-requests", "close"],
+  );
+  assert.match(errorOf(refused?.text ?? ""), /8 requests of its connection already wait, which is the limit/);
+  assert.equal(await client.rest(), "");
 });
 
 test("AdminListener answers HEAD as it answers GET, without the body", async () => {
@@ -232,6 +263,45 @@ test("AdminListener opens by a link of another site, and loads nothing into one"
     assert.equal((await ask(port, "GET", "/thing", "", headers)).status, 403, JSON.stringify(headers));
   }
   assert.equal((await ask(port, "POST", "/thing", "{}", link)).status, 403);
+});
+
+test("AdminListener answers 413 to a body that is too large, announced or not, and goes on", async () => {
+  const { port, bodies } = await started();
+  const large = "x".repeat(adminBodyBytesMax + 1);
+  const announced = await ask(port, "POST", "/thing", large);
+  assert.equal(announced.status, 413);
+  assert.match(errorOf(announced.text), /its body is larger than 65536 bytes/);
+  const chunked = new Client(port).write(
+    `POST /thing HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n${large.length.toString(16)}\r\n${large}\r\n0\r\n\r\n`,
+  );
+  assert.equal((await chunked.answer())?.status, 413);
+  assert.deepEqual(bodies, []);
+  assert.equal((await ask(port, "POST", "/thing", "x".repeat(adminBodyBytesMax))).status, 200);
+});
+
+test("AdminListener answers what is no HTTP with 400, headers too large with 431 and slow ones with 408, as JSON, and a silent connection not at all", async () => {
+  const { port } = await started({ timeouts: { headersMs: 1, requestMs: 1, checkConnectionsMs: 1 } });
+  const status = async (bytes: string) => {
+    const text = await new Client(port).write(bytes).rest();
+    const body = text.slice(text.indexOf("\r\n\r\n") + 4);
+    assert.match(errorOf(body), /^Cannot accept the request: /);
+    assert.match(text, new RegExp(`Content-Length: ${body.length}\r\n`));
+    return text.slice(0, 12);
+  };
+  assert.equal(await new Client(port).rest(), "");
+  assert.equal(await status("NONSENSE\r\n\r\n"), "HTTP/1.1 400");
+  assert.equal(await status(`GET /thing HTTP/1.1\r\nHost: localhost\r\nX: ${"x".repeat(20_000)}\r\n\r\n`), "HTTP/1.1 431");
+  assert.equal(await status("POST /thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nabc"), "HTTP/1.1 408");
+});
+
+test("AdminListener gives one answer to a refused request that goes on with nonsense", async () => {
+  const { port } = await started();
+  const client = new Client(port).write(
+    "POST /none HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nnonsense and no length\r\n",
+  );
+  const text = await client.rest();
+  assert.equal(text.match(/HTTP\/1\.1 /g)?.length, 1);
+  assert.match(text, /^HTTP\/1\.1 404/);
 });
 
 test("AdminListener answers 500 to a route that throws, tells the bug, and goes on", async () => {

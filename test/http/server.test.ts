@@ -6,7 +6,7 @@ import { createServer, Server } from "node:net";
 import { afterEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { AdminListener } from "../../src/http/admin-listener.ts";
-import { ask, Client, closeAll, listenerOf, serve } from "./served.ts";
+import { ask, assertFault, Client, closeAll, listenerOf, serve } from "./served.ts";
 
 afterEach(closeAll);
 
@@ -84,6 +84,17 @@ test("HttpListener.close() answers requests that were on their way when it was c
     assert.equal(await client.rest(), "");
   }
   await closed;
+});
+
+test("HttpListener gives one answer to a refused request whose body goes on with nonsense, later too", async () => {
+  const { port, records } = await serve("bank");
+  const client = new Client(port).write("POST /none HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n");
+  const refused = await client.answer();
+  assert.ok(refused);
+  assertFault(refused, "bank", "route");
+  client.write("nonsense and no length\r\n");
+  assert.equal(await client.rest(), "");
+  assert.equal(records.length, 1);
 });
 
 test("AdminListener answers a request that came with garbage behind it, and nothing else", async () => {
