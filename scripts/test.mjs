@@ -25,9 +25,7 @@ const longest = [
   "test/e2e/call.test.ts",
   "test/e2e/tills.test.ts",
   "test/e2e/receipts.test.ts",
-  "test/e2e/recovery.test.ts",
   "test/e2e/settled-campaign.test.ts",
-  "test/settle/settle-over-line.test.ts",
 ];
 const isLong = (file) => Number(longest.includes(file));
 

@@ -53,14 +53,13 @@ interface Search {
   states: number;
   sequences: number;
   /** States by depth. */
-  readonly course: (readonly [number, number])[];
   broken: string | undefined;
 }
 
 /** Breadth first, so that what breaks is found by a shortest sequence. */
 export function search({ begin }: Beginning, open: OpenEngine, untilMs: number): Search {
   const start = begin(open);
-  const found: Search = { depth: 0, states: 1, sequences: 0, course: [], broken: undefined };
+  const found: Search = { depth: 0, states: 1, sequences: 0, broken: undefined };
   const seen = new Set([digestOf(start().key)]);
   let level: (readonly Choice[])[] = [[]];
   for (let depth = 1; depth <= depthMax && level.length > 0; depth++) {
@@ -83,7 +82,6 @@ export function search({ begin }: Beginning, open: OpenEngine, untilMs: number):
     }
     found.depth = depth;
     found.states = seen.size;
-    found.course.push([depth, seen.size]);
     level = next;
   }
   return found;
@@ -121,7 +119,7 @@ export const exhaustive: Part = {
     for (const [index, beginning] of beginnings.entries()) {
       // What one beginning leaves of its time is the next ones'.
       const leftMs = beganMs + partMs(options) - performance.now();
-      const { depth, states, sequences, course, broken } = search(
+      const { depth, states, sequences, broken } = search(
         beginning,
         open,
         performance.now() + leftMs / (beginnings.length - index),
@@ -133,7 +131,7 @@ export const exhaustive: Part = {
           ...{ bound: { side: "most", value: 0 }, note: broken ?? "" },
         },
         { what: `depth, from ${name}`, value: depth, unit: "", note: depth < depthMax ? "the time was over" : "whole" },
-        { what: `states, from ${name}`, value: states, unit: "", plot: { x: "depth", y: "states", points: course } },
+        { what: `states, from ${name}`, value: states, unit: "" },
         { what: `sequences, from ${name}`, value: sequences, unit: "", note: "those behind equal states are not counted" },
       );
     }

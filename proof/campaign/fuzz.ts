@@ -5,7 +5,7 @@ import { type Part, partMs, type Row } from "./part.ts";
 
 /**
  * Fuzz: every reader of what comes from outside, given mutated inputs from a corpus. What is counted is judged by `fuzz/*.ts`; here it
- * becomes rows. It runs in a process of its own, for its memory and its coverage.
+ * becomes rows. It runs in a process of its own, for its memory.
  */
 
 /** Milliseconds that node and tsx take to load all readers, on a busy machine. */
@@ -51,9 +51,9 @@ function reportIn(line: string): TargetReport {
 }
 
 function rowsOf(report: TargetReport, isLong: boolean): readonly Row[] {
-  const { name, unit, inputs, bytes, units, findings, heldBytesMax, coverage } = report;
+  const { name, unit, inputs, bytes, units, findings, heldBytesMax } = report;
   const isDecoder = name.startsWith("decoder");
-  const rows: Row[] = [
+  return [
     { what: `${name}: inputs`, value: inputs, unit: "", bound: { side: "least", value: 1 } },
     ...(isDecoder ? [mbRow(`${name}: fed`, bytes, isLong)] : []),
     {
@@ -71,13 +71,6 @@ function rowsOf(report: TargetReport, isLong: boolean): readonly Row[] {
     },
     { what: `${name}: held`, value: heldBytesMax / 1e6, unit: "MB", bound: { side: "most", value: heldMbMax } },
   ];
-  if (coverage !== undefined && coverage.lines > 0) {
-    const { lines, linesReached, branches, branchesReached, unreached } = coverage;
-    const note = unreached.length === 0 ? "every line" : `not reached: ${unreached.join("; ")}`;
-    rows.push({ what: `${name}: lines reached`, value: (100 * linesReached) / lines, unit: "%", note });
-    rows.push({ what: `${name}: branches reached`, value: (100 * branchesReached) / branches, unit: "%" });
-  }
-  return rows;
 }
 
 function mbRow(what: string, bytes: number, isLong: boolean): Row {
@@ -89,7 +82,7 @@ export const fuzz: Part = {
   name: "fuzz",
   run: async (options) => {
     const isLong = !options.short && options.minutes >= longMinutes;
-    const more = options.short ? [] : ["--coverage", ...(isLong ? ["--frames", String(framesMin)] : [])];
+    const more = isLong ? ["--frames", String(framesMin)] : [];
     const reports = await reportsOf(partMs(options) / 1_000, options.seed, more);
     return reports.flatMap((report) => rowsOf(report, isLong));
   },

@@ -11,7 +11,6 @@ export interface LineBatches {
   /** The smallest world of each batch that broke a promise. */
   readonly broken: readonly World[];
   /** Exchanges by seconds since the beginning. */
-  readonly course: readonly (readonly [number, number])[];
 }
 
 export interface BatchOptions {
@@ -61,8 +60,6 @@ export function runLineBatches({ seed, index, of, untilMs }: BatchOptions): Line
   const tally = emptyTally();
   const beyond = emptyTally();
   const broken: World[] = [];
-  const course: [number, number][] = [[0, 0]];
-  const beganMs = performance.now();
   for (let batch = index; performance.now() < untilMs && broken.length < brokenMax; batch += of) {
     const isBeyond = batch % beyondEvery === beyondEvery - 1;
     const isLong = batch % longEvery === longEvery - 2;
@@ -72,7 +69,6 @@ export function runLineBatches({ seed, index, of, untilMs }: BatchOptions): Line
     );
     const { counterexample } = fc.check(property, { seed: seed * 100_003 + batch, numRuns: livesInBatch });
     if (counterexample !== null) broken.push(counterexample[0]);
-    course.push([(performance.now() - beganMs) / 1_000, tally.exchanges + beyond.exchanges]);
   }
-  return { tally, beyond, broken, course };
+  return { tally, beyond, broken };
 }

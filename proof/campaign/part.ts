@@ -25,12 +25,6 @@ export interface Row {
   readonly bound?: RowBound;
   /** A remark behind the row, such as what the figure stands for. */
   readonly note?: string;
-  /** What is drawn as `out/campaign/PART-WHAT.svg`: pairs of x and y, in the order of x. */
-  readonly plot?: {
-    readonly x: string;
-    readonly y: string;
-    readonly points: readonly (readonly [number, number])[];
-  };
 }
 
 /** A part of the campaign. It throws only for its own bugs: what it finds are rows that miss their bound. */

@@ -132,7 +132,6 @@ function trendRows(samples: readonly Taken[], isJudged: boolean): readonly Row[]
     unit,
     ...(riseMax === undefined ? {} : { bound: { side: "most", value: riseMax } }),
     note: `from ${shown(all[0]?.[1])} to ${shown(all.at(-1)?.[1])}, at most ${shown(Math.max(...all.map(([, value]) => value)))}`,
-    plot: { x: "seconds", y: unit === "" ? what : `${what}, ${unit}`, points: all },
   });
   const rss = points(({ rssBytes }) => rssBytes / 1e6);
   const own = points(({ anonymousBytes }) => anonymousBytes / 1e6);

@@ -57,7 +57,6 @@ async function lineRows({ seed, short }: PartOptions, forMs: number): Promise<re
     {
       ...{ what: "exchanges", value: exchanges, unit: "", bound: { side: "least", value: 1 } },
       note: "requests of callers that a terminal heard whole",
-      plot: { x: "seconds", y: "exchanges of one process", points: all[0]?.course ?? [] },
     },
     { what: "exchanges a second", value: exchanges / seconds, unit: "/s", note: `${processes} processes` },
     count("lives of two lines", tally.lives + beyond.lives),

@@ -139,18 +139,6 @@ test("LineSet.stop() gives all lines a minute, also those that were ending witho
   assert.equal(stopped, true);
 });
 
-test("LineSet.discard() ends what was made in vain, and nothing that runs", async () => {
-  const set = setOf();
-  take(set, shared("a"));
-  const [running] = set.all;
-  const prepared = set.prepare([shared("a"), shared("b")]);
-  const made = prepared.get("b")?.onLine;
-  made?.end();
-  await set.discard(prepared, "start failed");
-  assert.equal(made?.stops.length, 1);
-  assert.deepEqual([made?.started, running?.stops], [0, []]);
-});
-
 test("LineSet.discard() ends a running line's successor while that line is the one whose state counts", async () => {
   const set = setOf();
   take(set, shared("a"));

@@ -221,34 +221,6 @@ test("LineRecorder notes when a caller's leaving decided something, though no ev
   assert.match(JSON.stringify(last?.decided), /"do":"fail","call":1,"outcome":"unknown"/, "it isn't sent again for nobody");
 });
 
-test("LineRecorder passes over the tries to open a device that stays away, so that they push nothing out", () => {
-  const life = new Recorded();
-  life.open();
-  life.give({ at: "lost", reason: "unplugged", nothingWritten: false, discards: [] });
-  for (let n = 0; n < 10_000; n++) life.give({ at: "open failed", reason: "there is no device" });
-  life.call("A");
-  const events = same(life.recording);
-  assert.equal(events.filter(({ at }) => at === "open failed").length, 1);
-  assert.equal(events[0]?.at, "opened");
-});
-
-test("LineRecorder says where one event was larger than its memory, and a replay goes on behind it", () => {
-  const life = new Recorded({ segmentBytes: 4_096, segmentsMax: 4 });
-  life.give({ at: "opened", seed: 7 });
-  life.give({ at: "drained" });
-  for (let n = 0; n < 100; n++) life.call(`W${n}`);
-  // A hundred refusals in one event.
-  life.give({ at: "lost", reason: "unplugged", nothingWritten: false, discards: [] });
-  life.give({ at: "opened", seed: 7 });
-  life.give({ at: "drained" });
-  life.call("B");
-  const { recording } = life;
-  const events = same(recording);
-  assert.equal(recording.entries.filter(({ at }) => at === "gap").length, 1);
-  assert.ok(!events.some(({ at }) => at === "lost"));
-  assert.equal(events.at(-1)?.at, "call");
-});
-
 test("replay() gives no event to an engine while its state isn't known, and begins at the first rest", () => {
   const life = new Recorded({ segmentBytes: 2_048, segmentsMax: 3 });
   life.open();
@@ -344,31 +316,4 @@ test("LineRecorder shows of replies nothing but what is harmless", () => {
   const { recording } = life;
   assert.deepEqual(secretsIn(recordingText(recording)), []);
   same(recording);
-});
-
-test("LineRecorder keeps until when a burst may last, so that a replay sends the waiting call no sooner", () => {
-  const life = new Recorded();
-  life.open();
-  const burstUntilMs = life.now + 51;
-  life.give({ at: "received", items: [], receiving: { phase: "idle", heardMs: life.now + 1, burstUntilMs } });
-  life.call("A");
-  assert.equal(life.engine.state, "idle", "the call waits for the end of the burst");
-  life.give({ at: "tick" }, burstUntilMs - life.now);
-  assert.equal(life.engine.state, "awaiting");
-  const bursts = same(life.recording).flatMap((event) => (event.at === "received" ? [event.receiving.burstUntilMs] : []));
-  assert.deepEqual(
-    bursts.filter((untilMs) => untilMs > 0),
-    [burstUntilMs],
-  );
-});
-
-test("LineRecorder keeps who owed a call to the line before", () => {
-  const life = new Recorded();
-  life.give({ at: "opened", owing: ["bank"] });
-  life.give({ at: "drained" });
-  life.give({ at: "tick" }, 2_000);
-  assert.deepEqual(
-    same(life.recording).flatMap((event) => (event.at === "opened" ? [event.owing] : [])),
-    [["bank"]],
-  );
 });

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClientOver, createHttpClient, type HttpClientOptions } from "../../src/client/client.ts";
-import type { OperationOf } from "../../src/client/types.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { settlingRules, settlingRulesOf } from "../../src/contract/settling.ts";
-import { type ContractName, contractNames } from "../../src/core/call.ts";
+import { contractNames } from "../../src/core/call.ts";
 import { NotSentError, RejectedError, UnknownError } from "../../src/settle/errors.ts";
 import { methodName } from "../../src/settle/remote-service.ts";
 import { error, lost, ok, over, reply, Scripted } from "../settle/scripted.ts";
@@ -27,33 +26,6 @@ test("settlingRules has exactly the routes that are polled or may not be resent 
     assert.deepEqual([...routes].sort(), expected.sort());
   }
   assert.equal(settlingRulesOf("bank", "/terminals"), undefined);
-});
-
-test("OperationOf has exactly the operations that settlingRules has", () => {
-  // The type makes a name that is missing or too many an error of the compiler.
-  const operations: { readonly [S in ContractName]: Readonly<Record<OperationOf<S>, true>> } = {
-    fiscal: { sale: true, refund: true, deposit: true, withdraw: true },
-    bank: { sale: true, preauth: true, confirm: true, cancel: true, refund: true, xreport: true, closeShift: true },
-    qr: { showqrcode: true, cancel: true, refund: true, finalConfirm: true },
-  };
-  for (const service of contractNames) {
-    const names = settlingRules[service].map(({ route }) => methodName(route));
-    assert.deepEqual(Object.keys(operations[service]).sort(), names.sort());
-  }
-});
-
-test("settlingRules names only codes that its contract has", () => {
-  for (const service of contractNames) {
-    const codes = contracts[service].codes.map(({ code }) => code);
-    for (const { refusals, resendCodes, signCodes, print } of settlingRules[service]) {
-      const named = [...refusals, ...resendCodes, ...signCodes, ...(print === undefined ? [] : [print.code])];
-      assert.deepEqual(
-        named.filter((code) => !codes.includes(code)),
-        [],
-      );
-      assert.equal(new Set(named).size, named.length);
-    }
-  }
 });
 
 test("a method gives the whole answer, with exact integers and fields that no contract names", async () => {

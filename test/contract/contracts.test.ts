@@ -14,12 +14,6 @@ import { shapeOf, walk } from "./shape.ts";
 const pathsWhere = (contract: Contract, has: (route: Contract["routes"][number]) => boolean) =>
   contract.routes.filter(has).map((route) => route.path);
 
-test("contracts stand under their own names", () => {
-  for (const [name, contract] of Object.entries(contracts)) {
-    assert.equal(contract.service, name);
-  }
-});
-
 test("noSuchRoute() names the path, masked, bounded and escaped, with the nearest route only where one is near", () => {
   for (const [path, words] of [
     ["/sael", '"/sael": did you mean /sale?'],

@@ -22,7 +22,7 @@ export function shapeOf(schema: unknown): Shape {
 }
 
 /** The schema as documented: of a lenient choice the first branch, which is the contract's own. */
-export function documented(shape: Shape): Shape {
+function documented(shape: Shape): Shape {
   const [first] = shape.type === undefined ? (shape.anyOf ?? []) : [];
   return first ?? shape;
 }

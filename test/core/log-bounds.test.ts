@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import fs, { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import fs, { closeSync, constants, openSync, readFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { type ExchangeRecord, type Log, openLog } from "../../src/core/log.ts";
 import { LogBudget } from "../../src/core/log-budget.ts";
-import { isJournald, priorityPrefix } from "../../src/core/log-journald.ts";
 import { lineBytesMax } from "../../src/core/log-text.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -27,19 +26,6 @@ test("Log puts a line's syslog priority in front where its descriptor is journal
   const prefixes = (text: string) => text.split("\n").map((line) => line.slice(0, line.indexOf("{")));
   assert.deepEqual(prefixes(textOf("info", use)), ["<6>", "<6>", "<4>", "<6>", "<4>", "<3>", ""]);
   assert.deepEqual(prefixes(textOf("info", use, false)), ["", "", "", "", "", "", ""]);
-});
-
-test("isJournald() holds only for the descriptor that systemd named", () => {
-  const { dev, ino } = fstatSync(1, { bigint: true });
-  assert.equal(isJournald(1, `${dev}:${ino}`), true);
-  for (const other of [undefined, "", `${dev}:${ino + 1n}`, `${dev + 1n}:${ino}`, `${ino}`]) {
-    assert.equal(isJournald(1, other), false, other);
-  }
-  assert.equal(isJournald(-1, `${dev}:${ino}`), false);
-});
-
-test("priorityPrefix() gives each of pino's levels its syslog priority", () => {
-  assert.deepEqual([10, 20, 30, 40, 50, 60].map(priorityPrefix), ["<7>", "<7>", "<6>", "<4>", "<3>", "<2>"]);
 });
 
 test("Log writes no line that journald would split, whatever texts it is given", () => {

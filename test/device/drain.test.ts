@@ -65,50 +65,6 @@ test("drained() is false at its limit, and lets another port have its place when
   assert.deepEqual(lastEnd, { isEmpty: true });
 });
 
-test("drained() of many ports drains no more than drainsMax at a time, and all of them", async () => {
-  const all = Array.from({ length: 3 * drainsMax }, () => new SlowPort());
-  const ends = all.map((port) => draining(port, 60_000));
-  for (let n = 0; n < all.length; n++) {
-    await time.settle();
-    const begun = all.filter(({ drains }) => drains > 0).length;
-    assert.equal(begun, Math.min(all.length, n + drainsMax));
-    all[n]?.end();
-  }
-  await time.settle();
-  assert.ok(ends.every(({ isEmpty }) => isEmpty === true));
-});
-
-test("drained() begins no drain whose limit passed while others had the threads", async () => {
-  const others = Array.from({ length: drainsMax }, () => new SlowPort());
-  for (const port of others) draining(port, 60_000);
-  const late = new SlowPort();
-  const lateEnd = draining(late, 1_000);
-  await time.advance(1_001);
-  assert.deepEqual(lateEnd, { isEmpty: false });
-  for (const port of others) port.end();
-  await time.settle();
-  assert.equal(late.drains, 0);
-  const next = new SlowPort();
-  draining(next, 1_000);
-  await time.settle();
-  assert.equal(next.drains, 1, "its place was handed on");
-  next.end();
-  await time.settle();
-});
-
-test("drained() waits for CTS before it drains, where that holds the flow up", async () => {
-  const port = new SlowPort();
-  port.cts = false;
-  const end = draining(port, 1_000, true);
-  await time.advance(900);
-  assert.deepEqual([port.drains, end], [0, {}]);
-  port.cts = true;
-  assert.ok(await time.until(() => port.drains === 1));
-  port.end();
-  await time.settle();
-  assert.deepEqual(end, { isEmpty: true });
-});
-
 test("drained() never drains while CTS is off, so nothing blocks for ever, and is false at its limit", async () => {
   const port = new SlowPort();
   port.cts = false;

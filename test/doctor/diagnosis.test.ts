@@ -151,13 +151,6 @@ test("diagnoseLine() finds a terminal that reads CRC16 the other way, and names 
   assert.equal(line.written.length, 4);
 });
 
-test("diagnoseLine() is content with the other reading where it is the configured one", async () => {
-  const line = terminal(new FakeLine("umts"));
-  const { findings } = await ask(line, ["bank"], { config: { crc16: "umts" } });
-  assert.deepEqual(brief(findings), ["answer ok bank"]);
-  assert.equal(line.written.length, 1);
-});
-
 test("diagnoseLine() names the setting also where the terminal answers by the other reading without checking ours", async () => {
   const line = new FakeLine("umts");
   line.onWrite = () => line.reply("length", probeReplies.bankSupported);
@@ -269,18 +262,6 @@ test("diagnoseLine() names what comes in place of an answer", async () => {
   }
 });
 
-test("diagnoseLine() shows no more than the beginning of what is no answer", async () => {
-  const line = new FakeLine();
-  const card = "4111111111111111";
-  line.onWrite = () => line.send(Buffer.from(`TRACK DATA ;${card}=2512 and more`));
-  const { findings } = await ask(line, ["bank"]);
-  assert.ok(!JSON.stringify(findings).includes(card));
-  assert.ok(!JSON.stringify(findings).replaceAll(" ", "").includes(Buffer.from(card).toString("hex")));
-  const received = of(findings, "bank").frames?.find(({ direction }) => direction === "received");
-  assert.equal(received?.hex.split(" ").length, 17);
-  assert.equal(received?.text, undefined);
-});
-
 test("diagnoseLine() doesn't take an answer of an earlier operation for its own, and shows only its beginning", async () => {
   const line = terminal(new FakeLine());
   line.onOpen = () => {};
@@ -335,15 +316,6 @@ test("diagnoseLine() shows of an error what it says, and nothing of what else is
   assert.doesNotMatch(JSON.stringify(findings), /SMITH|4111111111111111/);
 });
 
-test("diagnoseLine() comes to an end on a line that babbles, and says that it isn't clean", async () => {
-  const line = new FakeLine();
-  line.onOpen = line.babble;
-  const { findings, tookMs } = await ask(line, ["bank", "fiscal"], { config: { lateReplyMs: 10_000 } });
-  assert.ok(brief(findings).includes("bytes bad -"), brief(findings).join());
-  assert.ok(findings.some(({ check, what }) => check === "line" && /did not fall silent/.test(what)));
-  assert.ok(tookMs < 120_000, `${tookMs}`);
-});
-
 test("diagnoseLine() calls a damaged answer neither text of another device nor CRC16's fault where fiscal has a CRC-32", async () => {
   const line = new FakeLine();
   line.onWrite = () => {
@@ -358,12 +330,6 @@ test("diagnoseLine() calls a damaged answer neither text of another device nor C
     /^answers come damaged, or with a wrong checksum: bytes are lost or changed on the way$/,
   );
   assert.doesNotMatch(JSON.stringify(findings), /CRC-?16|another device|did not answer/);
-});
-
-test("diagnoseLine() says nothing of CRC16 where only fiscal is silent", async () => {
-  const { findings } = await ask(new FakeLine(), ["fiscal"]);
-  assert.deepEqual(brief(findings), ["silence bad -", "answer note fiscal"]);
-  assert.doesNotMatch(JSON.stringify(findings), /CRC-?16/i);
 });
 
 test("diagnoseLine() counts the bytes that came in place of an answer, and doesn't say that none came", async () => {

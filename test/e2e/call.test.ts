@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
-import { createRequire } from "node:module";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { ask, scratchFolder } from "../support/bridge-process.ts";
+import { scratchFolder } from "../support/bridge-process.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
 import { Terminal } from "../support/terminal.ts";
@@ -59,12 +58,6 @@ test("posline call prints a service's answer, and takes a route with or without 
   }
 });
 
-test("posline call signs fiscal requests", async () => {
-  const { code, stdout } = await call("fiscal", "check_shift");
-  assert.equal(code, 0);
-  assert.equal(JSON.parse(stdout).isShiftOpen, "true");
-});
-
 test("posline call exits with 1 for a refusal, and prints the service's answer and what to do", async () => {
   const { code, stdout, stderr } = await call("bank", "sale", sale("CALL-0", 1552));
   assert.equal(code, 1);
@@ -84,12 +77,6 @@ test("posline call --wait follows a sale to approved, with a line of progress fo
   assert.equal(code, 0, stderr);
   assert.equal(JSON.parse(stdout).result, "approved");
   assert.match(stderr, /bank \/sale: sending\n[\s\S]*bank \/sale: asking for the result\n[\s\S]*approved\n$/);
-});
-
-test("posline call --wait follows a sale whose answer is lost to approved", async () => {
-  const { code, stdout } = await call("bank", "sale", sale("CALL-2", 1531), "--wait");
-  assert.equal(code, 0);
-  assert.equal(JSON.parse(stdout).result, "approved");
 });
 
 test("posline call --wait exits with 1 when declined", async () => {
@@ -173,31 +160,6 @@ test("posline call --wait asks no /abort at Ctrl-C before anything was sent: its
   );
 });
 
-test("a sale whose /abort is answered with success, and comes too late, is approved for whoever follows it", async () => {
-  const port = await bridge.port("bank");
-  const { createClient } = await import("posline");
-  const clients = [createClient({ bank: { url: `http://127.0.0.1:${port}` } })];
-  clients.push(createClient({ bank: { url: `http://127.0.0.1:${port}` }, settle: "bridge" }));
-  const waiting = ask(port, "POST", "/sale", sale("LATE-1", 1522), { Prefer: "wait=30" });
-  const settling = clients.map(({ bank }, at) =>
-    bank.settle("sale", { pay_id: `LATE-${2 + at}`, amount: 1522, currency_name: "EUR" }),
-  );
-  const called = await caller("bank", "bank", "sale", sale("LATE-4", 1522), "--wait");
-  await called.until(() => (called.stderr.includes("in progress") ? true : undefined), "the sale to be in progress");
-  for (const payId of ["LATE-1", "LATE-2", "LATE-3"]) {
-    const { text } = await ask(port, "POST", "/abort", JSON.stringify({ pay_id: payId }));
-    assert.equal(text, '{"status":"success"}');
-  }
-  assert.equal(await called.ended("SIGINT"), 0, called.stderr);
-  assert.match(called.stderr, /asked \/abort, which was accepted/);
-  assert.equal(JSON.parse(called.stdout).result, "approved");
-  const { headers, text } = await waiting;
-  assert.deepEqual([headers["x-posline-result"], JSON.parse(text).data.status], ["approved", "APPROVED"]);
-  for (const { result, data } of await Promise.all(settling))
-    assert.deepEqual([result, data?.status], ["approved", "APPROVED"]);
-  for (const client of clients) await client.close();
-});
-
 test("posline call --wait tells the key before anything is sent, keeps the token, and prints it when the session ends", async () => {
   const file = join(folder.path, "kept-token");
   const body = JSON.stringify({ amount: 1569, currency_name: "EUR", doc_number: "Men's" });
@@ -254,18 +216,6 @@ test("posline call --token-file begins no other operation over one that has not 
   assert.deepEqual([refused.code, readFileSync(notes, "utf8")], [64, "mine"]);
 });
 
-test("posline call --resume @FILE stops where another process follows the operation", async () => {
-  const file = join(folder.path, "shared-token");
-  const body = JSON.stringify({ amount: 1569, currency_name: "EUR" });
-  const first = await caller("bank", "bank", "sale", body, "--wait", "--token-file", file);
-  await first.until(() => (first.stderr.includes("in progress") ? true : undefined), "the sale to be in progress");
-  const second = new PoslineProcess(["call", "--resume", `@${file}`]);
-  const codes = await Promise.all([first.ended(), second.ended()]);
-  assert.deepEqual(codes.toSorted(), [0, 75]);
-  const stopped = codes[0] === 75 ? first : second;
-  assert.match(stopped.stderr, /another process wrote the file meanwhile: let one process follow the operation\n$/);
-});
-
 test("posline call --resume @FILE by many at once sends a confirm once, and none of them says that it was not sent", async () => {
   const begun = await call("bank", "preauth", sale("CALL-13", 1500), "--wait");
   const file = join(folder.path, "raced-token");
@@ -285,36 +235,10 @@ test("posline call --resume @FILE by many at once sends a confirm once, and none
   );
 });
 
-test("posline call --token-file whose file is removed writes it again", async () => {
-  const file = join(folder.path, "removed-token");
-  const process = await caller(
-    "bank",
-    "bank",
-    "sale",
-    JSON.stringify({ amount: 1569, currency_name: "EUR" }),
-    "--wait",
-    "--token-file",
-    file,
-  );
-  await process.until(() => (process.stderr.includes("in progress") ? true : undefined), "the sale to be in progress");
-  rmSync(file);
-  assert.equal(await process.ended(), 0, process.stderr);
-  assert.equal(JSON.parse(readFileSync(file, "utf8")).result, "approved");
-});
-
 test("posline call without --wait refuses a sale that has no key", async () => {
   const { code, stderr } = await call("bank", "sale", '{"amount":1500,"currency_name":"EUR"}');
   assert.equal(code, 64);
   assert.match(stderr, /the body has no pay_id: give one, or --wait/);
-});
-
-test("posline call --wait goes on when nobody reads what it prints", async () => {
-  const url = `http://127.0.0.1:${await bridge.port("bank")}`;
-  const command = `${process.execPath} ${bundle} call bank sale '${sale("CALL-7", 1500)}' --wait --url ${url}`;
-  const { stdout } = spawnSync("bash", ["-c", `(${command} 2>&1; echo "exit $?" >&3) 3>&1 >/dev/full | cat`], {
-    encoding: "utf8",
-  });
-  assert.equal(stdout, "exit 0\n");
 });
 
 test("posline call --wait exits with 69 when nothing could be sent in all the time", async () => {
@@ -336,21 +260,6 @@ test("posline call --resume of a token that ended unsent says so at once, and ex
   assert.match(message, /^nothing was sent: Cannot /);
   assert.ok(resumed.stderr.endsWith(`not-sent: ${message}\n`), resumed.stderr);
   assert.equal(JSON.parse((await call("bank", "check", '{"pay_id":"CALL-9"}')).stdout).code, -15);
-});
-
-test("posline call --resume @FILE of a cancel that was killed before its baseline was known sends it, and keeps FILE up to date", async () => {
-  const paid = await call("bank", "sale", sale("CALL-10", 1500), "--wait");
-  const body = { ...JSON.parse(sale("CALL-11", 1500)), rrn: JSON.parse(paid.stdout).data.rrn };
-  const file = join(folder.path, "baseline-token");
-  const flags = ["--wait", "--token-file", file, "--line", "/dev/nonexistent"];
-  const killed = new PoslineProcess(["call", "bank", "cancel", JSON.stringify(body), ...flags]);
-  await killed.until(() => (killed.stderr.includes("waiting") ? true : undefined), "the baseline to be asked");
-  assert.equal(await killed.ended("SIGKILL"), null);
-  assert.equal(JSON.parse(readFileSync(file, "utf8")).known.phase, "baseline");
-  const resumed = await caller("bank", "--resume", `@${file}`);
-  assert.equal(await resumed.ended(), 0, resumed.stderr);
-  assert.match(resumed.stderr, /bank \/cancel: asking for the result\nbank \/cancel: sending\n/);
-  assert.equal(JSON.parse(readFileSync(file, "utf8")).known.phase, "accepted");
 });
 
 test("posline call reads the body from standard input and from a file", async () => {
@@ -399,14 +308,6 @@ test("posline call exits with what an answer says of money, and prints it, whate
     }
   } finally {
     service.close();
-  }
-});
-
-test("posline call --wait exits with how the operation ended, though it is stopped right after that", async () => {
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    const sold = await caller("bank", "bank", "sale", sale(`CALL-END-${signal}`, 1500), "--wait", "--by-bridge");
-    await sold.until(() => sold.stdout.includes("approved") || undefined, "the result");
-    assert.equal(await sold.ended(signal), 0, sold.stderr);
   }
 });
 
@@ -595,17 +496,6 @@ test("posline call on a terminal shows the time, what Ctrl-C does, and the resul
   const json = onTerminal("bank", "check", '{"pay_id":"CALL-16"}', "--json").stdout;
   assert.equal(JSON.parse(json).status, "success");
   assert.match(onTerminal("bank", "check", '{"pay_id":"CALL-16"}').stdout, /^status: success\r\n/);
-});
-
-test("the package gives a client by import and by require, and it settles a sale", async () => {
-  const imported = await import("posline");
-  const required: typeof imported = createRequire(import.meta.url)("posline");
-  for (const { createClient } of [imported, required]) {
-    const client = createClient({ bank: { url: `http://127.0.0.1:${await bridge.port("bank")}` } });
-    const { result } = await client.bank.settle("sale", { amount: 1500n, currency_name: "EUR" }, { intervalMs: 50 });
-    assert.equal(result, "approved");
-    await client.close();
-  }
 });
 
 test("posline call prints a service's words as a terminal may show them, and its JSON keeps the value", async () => {

@@ -76,18 +76,6 @@ test("bridge and gateway relay requests without a body by the method that the co
   assert.equal((await bridge.get("fiscal", "/supported_operations")).text, probeReplies.fiscal);
 });
 
-test("bridge and gateway relay bodies and answers of several hundred kB", async () => {
-  const large = `{"status":"success","data":{"print_data":"${"☕".repeat(130_000)}"}}`;
-  const bank = serviceOf("bank");
-  const usual = bank.answer;
-  bank.answer = (_, response) => response.end(large);
-  const body = `{"pay_id":"BIG","note":"${"x".repeat(300_000)}"}`;
-  const answer = await bridge.post("bank", "/sale", body);
-  bank.answer = usual;
-  assert.equal(answer.text === large, true);
-  assert.equal(bank.heard.at(-1)?.body === body, true);
-});
-
 test("bridge and gateway hand an error of the service on, whatever its HTTP status", async () => {
   const text = '{"status":"error","code":-20,  "message":"declined","data":{"status":"ERROR"}}';
   const bank = serviceOf("bank");

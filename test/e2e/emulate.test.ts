@@ -2,11 +2,9 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { silenceMs } from "../../src/config/limits.ts";
 import { emulatedMerchantId } from "../../src/config/overrides.ts";
 import { ask, startedBridge } from "../support/bridge-process.ts";
 import { Pty } from "../support/pty.ts";
-import { Till } from "../support/till.ts";
 import { endAll, fiscalForm, folder, posline, post, receipt, resultOf, saleOf } from "./emulating.ts";
 
 /** `posline emulate` as its users meet it: over HTTP, on a pty with a bridge on the other end, and both at once. */
@@ -38,25 +36,6 @@ test("posline emulate serves all three services over HTTP, and stops with 0 on e
   }
 });
 
-test("posline emulate declines by the amount's ending, unless amounts are plain", async () => {
-  const usual = posline(["emulate", "--service", "bank"]);
-  const plain = posline(["emulate", "--service", "bank", "--plain-amounts", "--no-admin"]);
-  for (const [emulator, status] of [
-    [usual, /"ERROR"/],
-    [plain, /"APPROVED"/],
-  ] as const) {
-    const bank = await emulator.port("bank");
-    await post(bank, "/sale", saleOf("P-1", 1520));
-    assert.match(await resultOf(bank, "P-1"), status);
-    await emulator.ended("SIGTERM");
-    assert.deepEqual(
-      emulator.log.flatMap((line) => (line["msg"] === "listening" ? [line["service"]] : [])),
-      ["bank"],
-    );
-  }
-  assert.ok(!plain.log.some((line) => line["msg"] === "admin listens"));
-});
-
 test("posline emulate asks for the API key over HTTP, and checks signs with the merchant's id", async () => {
   const key = join(folder.path, "key");
   const merchantId = join(folder.path, "merchant");
@@ -69,46 +48,6 @@ test("posline emulate asks for the API key over HTTP, and checks signs with the 
   assert.match((await post(await emulator.port("fiscal"), "/sale", fiscalForm(receipt("R-1")))).text, /"code":1[,}]/);
   await emulator.ended("SIGTERM");
   assert.doesNotMatch(emulator.stderr + emulator.stdout, /KEY-1|OTHER/);
-});
-
-test("posline emulate never answers where it is told so, and stops all the same", async () => {
-  const emulator = posline(["emulate", "--service", "bank"]);
-  const bank = await emulator.port("bank");
-  const asked = post(bank, "/sale", saleOf("P-1", 1531));
-  const cut = assert.rejects(asked, { code: "ECONNRESET" });
-  await emulator.logged((line) => /fault "no-answer" applied to this answer/.test(String(line["msg"])), "the fault");
-  assert.match(await resultOf(bank, "P-1"), /"APPROVED"/);
-  assert.equal(await emulator.ended("SIGTERM"), 0);
-  await cut;
-});
-
-test("posline emulate draws the same faults from the same seed", async () => {
-  const faulty = async (seed: string) => {
-    const emulator = posline([
-      "emulate",
-      "--service",
-      "qr",
-      "--fault",
-      "corrupt=0.3",
-      "--fault",
-      "truncated=0.3",
-      "--seed",
-      seed,
-    ]);
-    const port = await emulator.port("qr");
-    const drawn: string[] = [];
-    for (let i = 0; i < 24; i++) {
-      const answer = await post(port, "/check_connection", "").catch(() => undefined);
-      drawn.push(answer === undefined ? "cut" : "answered");
-    }
-    await emulator.ended("SIGTERM");
-    return drawn.join();
-  };
-  const first = await faulty("7");
-  assert.match(first, /cut/);
-  assert.match(first, /answered/);
-  assert.equal(await faulty("7"), first);
-  assert.notEqual(await faulty("8"), first);
 });
 
 /** Two ttys whose far ends are joined, as by a null-modem cable: one for the bridge, one for the emulator. */
@@ -171,28 +110,6 @@ test("posline emulate answers on a line and over HTTP at once, from one memory",
   await bridge.stop();
   await emulator.ended("SIGTERM");
   unplug();
-});
-
-test("posline emulate on a line is the service that the port in front of a route selects, and logs why it is none", async () => {
-  const link = join(folder.path, "selects");
-  const till = new Till(link);
-  const file = join(folder.path, "selects.json");
-  const services = { fiscal: { line: "till" }, bank: { line: "till" }, qr: { line: "till", linePort: 9001 } };
-  writeFileSync(file, JSON.stringify({ lines: { till: { path: "/dev/ttyS99" } }, services }));
-  const emulator = posline(["emulate", "--config", file, "--line", link, "--no-http"]);
-  await emulator.logged((line) => line["reason"] === "the device opened", "the device to open");
-  // What may have lain in the line before is not taken.
-  await new Promise((resolve) => setTimeout(resolve, 4 * silenceMs));
-  assert.equal(await till.ask("length", `:8888/sale\n${saleOf("P-1")}`), '{"status":"success"}');
-  assert.match(await till.ask("length", ":9001/check_connection"), /"systems"/);
-  assert.match(await till.ask("length", `:8008/sale\n${fiscalForm(receipt("R-1"))}`), /"code":0/);
-  await till.send(till.frame("length", ":8887/check_connection"));
-  const refused = await emulator.logged(({ framing }) => framing === "length", "the refusal");
-  const has = "fiscal (:8008), bank (:8888), qr (:9001)";
-  assert.equal(refused["reason"], `:8887 selects no service of this line, which has ${has}`);
-  assert.equal(till.answers.length, 3);
-  assert.equal(await emulator.ended("SIGTERM"), 0);
-  till.unplug();
 });
 
 test("posline emulate waits for a device that isn't there yet", async () => {

@@ -9,7 +9,7 @@ import { scratchFolder } from "../support/bridge-process.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
 import { Till } from "../support/till.ts";
 import { until } from "../support/until.ts";
-import { fiscalForm, saleOf } from "./emulating.ts";
+import { fiscalForm } from "./emulating.ts";
 
 /**
  * A line is given back while its tills ask without a pause and read late, so that answers lie in the kernel when the process is
@@ -27,8 +27,6 @@ const lateMsMax = 40;
 const loadMsMax = 60;
 /** Bytes of an answer over a gateway, at most: more than a pty's reader is handed at once. */
 const answerBytesMax = 9_000;
-/** Requests that a till of the emulator sends at once: as many as wait there. */
-const burst = 16;
 
 /**
  * At the usual speeds serialport's opening flushes both ways. A device has sent all by then, but of a pty that takes what its reader has
@@ -51,12 +49,6 @@ after(async () => {
 });
 
 const below = (limit: number) => Math.floor(Math.random() * limit);
-
-/** The emulator's answer to a question about a sale is the longest that it has. */
-function saleAndQuestions(till: Till, key: string): readonly Buffer[] {
-  const questions = Array.from({ length: burst - 1 }, () => till.frame("length", `/check\n{"pay_id":"${key}"}`));
-  return [till.frame("length", `/sale\n${saleOf(key)}`), ...questions];
-}
 
 /** A question of each service, with a key of its own. */
 function requestOf(till: Till, service: ContractName, key: string): Buffer {
@@ -223,12 +215,6 @@ async function stopOften(args: readonly string[], tills: readonly LateTill[]): P
 test("posline gateway that is stopped under load loses no answer that it gave", async () => {
   const { tills, file } = await shopOf();
   await stopOften(["gateway", "--config", file], tills);
-});
-
-test("posline emulate that is stopped under load loses no answer that it gave", async () => {
-  const till = new LateTill("bank", saleAndQuestions);
-  ends.push(() => till.unplug());
-  await stopOften(["emulate", "--line", till.link, "--no-http", "--no-admin"], [till]);
 });
 
 test("posline gateway that takes another configuration under load loses no answer that it gave", async () => {

@@ -271,32 +271,3 @@ test("refunds of one payment by qr are told apart by their amounts, each is sent
     scratch.remove();
   }
 });
-
-test("a request that was on the line at kill -9 isn't sent once more when its browser or library repeats it by itself", async () => {
-  const scratch = scratchFolder();
-  const terminal = new Terminal(join(scratch.path, "tty"), mute);
-  const heard = (text: string) => terminal.calls.filter((each) => each.text === text).length;
-  try {
-    await withBench(
-      terminal.link,
-      async ({ start }) => {
-        const first = await start();
-        void first.post("bank", "/confirm", sale("A")).catch(() => {});
-        await until(() => heard(`/confirm\n${sale("A")}`) === 1, "the request to be on the line");
-        await first.stop("SIGKILL");
-        const second = await start();
-        const repeated = await second.post("bank", "/confirm", sale("A"));
-        assert.deepEqual([repeated.status, repeated.headers["x-posline-outcome"]], [502, "unknown"]);
-        assert.match(repeated.text, /Cannot send \/confirm once more: the same request was on the line when posline stopped/);
-        assert.equal((await unknownIn(second)).total, 1);
-        void second.post("bank", "/confirm", sale("A", 1600)).catch(() => {});
-        await until(() => heard(`/confirm\n${sale("A", 1600)}`) === 1, "another body to be sent");
-        assert.equal(heard(`/confirm\n${sale("A")}`), 1);
-      },
-      { journal: { resolve: "observe" } },
-    );
-  } finally {
-    terminal.unplug();
-    scratch.remove();
-  }
-});

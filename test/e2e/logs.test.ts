@@ -81,37 +81,6 @@ test("posline logs FILE shows it, and - and a pipe are standard input", () =>
     assert.deepEqual(await ended(shell(`posline logs - < ${file}`)), expected);
   }));
 
-test("posline logs filters by what is asked, all of it", () =>
-  withLog(async (_, file) => {
-    const flags = "--service bank --outcome unknown --key A-2 --since 2026-11-20T10:33 --grep 'no reply'";
-    assert.equal((await ended(shell(`posline logs ${file} ${flags}`))).stdout, shownUnknown);
-    assert.equal((await ended(shell(`posline logs ${file} ${flags} --key A-1`))).stdout, "");
-    assert.equal((await ended(shell(`posline logs ${file} -n 1 --service bank`))).stdout, shownUnknown);
-    assert.equal((await ended(shell(`posline logs ${file} --json --outcome unknown`))).stdout, `${unknown("A-2")}\n`);
-  }));
-
-test("posline logs colours only where it is told to or shown on a terminal", () =>
-  withLog(async (_, file) => {
-    const onTerminal = (flags: string) =>
-      ended(shell(`script -qec 'TERM=xterm "${process.execPath}" "${bundle}" logs ${file} ${flags}' /dev/null`));
-    const colour = "\u001b[";
-    assert.ok((await ended(shell(`posline logs ${file} --color`))).stdout.includes(`${colour}1;97;41mUNKNOWN 504`));
-    assert.ok((await onTerminal("")).stdout.includes(`${colour}1;97;41mUNKNOWN 504`));
-    assert.ok(!(await onTerminal("--no-color")).stdout.includes(colour));
-    const plain = await ended(
-      shell(`export NO_COLOR=1; script -qec '"${process.execPath}" "${bundle}" logs ${file}' /dev/null`),
-    );
-    assert.ok(!plain.stdout.includes(colour));
-    assert.ok(plain.stdout.includes("UNKNOWN 504"));
-  }));
-
-test("posline logs ends quietly when its reader has seen enough", () =>
-  withLog(async (_, file) => {
-    appendFileSync(file, sample.repeat(50_000));
-    const { code, stdout, stderr } = await ended(shell(`set -o pipefail; posline logs ${file} | head -n 1`));
-    assert.deepEqual([code, stdout, stderr], [0, shownSale, ""]);
-  }));
-
 test("posline logs reads a file of 300 MB without a line end in bounded memory", () =>
   withLog(async (folder) => {
     const file = join(folder, "binary");

@@ -1,15 +1,12 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { promisify } from "node:util";
 import type { ContractName } from "../../src/core/call.ts";
 import { ask, type BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
-import { bundle, PoslineProcess } from "../support/posline-process.ts";
+import { PoslineProcess } from "../support/posline-process.ts";
 import { type Asked, probeReply, Terminal } from "../support/terminal.ts";
-import { until } from "../support/until.ts";
 
 /** Six services on four lines, three of them banks: each call reaches its own terminal, and everything goes by the service's name. */
 
@@ -22,9 +19,6 @@ const services: Readonly<Record<string, readonly [line: string, contract: Contra
   "bank-3": ["terrace", "bank"],
   "qr-kiosk": ["kiosk", "qr"],
 };
-
-const run = promisify(execFile);
-const quotedWords = (...words: readonly string[]) => words.map((word) => `'${word}'`).join(" ");
 
 const lines = ["desk", "bar", "terrace", "kiosk"];
 const folder = scratchFolder();
@@ -110,83 +104,4 @@ test("status, journal and posline call go by the names of services", async () =>
   const called = new PoslineProcess(["call", "bank-2", "check", '{"pay_id":"C-1"}', "--config", file]);
   assert.equal(await called.ended(), 0, called.stderr);
   assert.equal(JSON.parse(called.stdout).data.line, "bar");
-});
-
-test("posline doctor names each service at its own port", async () => {
-  const doctor = new PoslineProcess(["doctor", "--config", file, "--json"], { env: asConfigured });
-  await doctor.ended();
-  const report: { readonly findings: readonly { readonly check: string; readonly service?: string }[] } = JSON.parse(
-    doctor.stdout,
-  );
-  const ports = report.findings.filter(({ check }) => check === "port").flatMap(({ service }) => service ?? []);
-  assert.deepEqual(ports.sort(), Object.keys(services).sort());
-});
-
-test("posline call's printed command resumes at the terminal that was asked, from any folder, and never at another", async () => {
-  const [desk, bar] = [terminals.get("desk"), terminals.get("bar")];
-  assert.ok(desk && bar);
-  const usual = bar.behaviour;
-  bar.behaviour = (asked, terminal) => (asked.text.startsWith("/sale") ? undefined : usual(asked, terminal));
-  const before = desk.calls.length;
-  const sale = '{"amount":1531,"currency_name":"EUR"}';
-  const began = new PoslineProcess(["call", "bank-2", "sale", sale, "--wait", "--config", file], { env: asConfigured });
-  await until(() => bar.calls.some(({ text }) => text.startsWith("/sale")), "the sale to be asked");
-  assert.equal(await began.ended("SIGTERM"), 75, began.stderr);
-  const printed = /^Resume it with: posline (call --resume .*)$/m.exec(began.stderr)?.[1];
-  assert.ok(printed !== undefined, began.stderr);
-  const token: { readonly service: string; readonly contract: string } = JSON.parse(/'(\{.*\})'/.exec(printed)?.[1] ?? "");
-  assert.deepEqual([token.service, token.contract], ["bank-2", "bank"]);
-  bar.behaviour = usual;
-  const resumed = await run("bash", ["-c", `cd / && ${quotedWords(process.execPath, bundle)} ${printed}`]);
-  assert.equal(JSON.parse(resumed.stdout).result, "approved", resumed.stderr);
-  assert.equal(desk.calls.length, before, "the other bank terminal was asked nothing");
-  // Without its address the operation goes on nowhere.
-  const nowhere = new PoslineProcess(["call", "--resume", JSON.stringify(token)], { env: asConfigured });
-  assert.equal(await nowhere.ended(), 64);
-  assert.match(nowhere.stderr, /^Cannot resume: the token is of the service "bank-2": give its address with --url/);
-  assert.equal(desk.calls.length, before);
-});
-
-test("a line whose terminal falls silent holds up no other line, and no service of another line of its contract", async () => {
-  const bar = terminals.get("bar");
-  assert.ok(bar);
-  bar.behaviour = () => {};
-  const others = Object.entries(services).filter(([, [line, contract]]) => line !== "bar" && contract !== "fiscal");
-  const unanswered = bridge.post("bank-2", "/check", bodyFor("bank", "SILENT"), {});
-  const clients = Array.from({ length: 60 }, async (_, n) => {
-    const [name, [line, contract]] = others[n % others.length] ?? assert.fail("there are others");
-    for (let i = 0; i < 10; i++) {
-      const { status, text } = await bridge.post(name, "/check", bodyFor(contract, `${name}-${n}-${i}`));
-      assert.equal(status, 200, text);
-      assert.equal(JSON.parse(text).data.line, line, name);
-    }
-  });
-  await Promise.all(clients);
-  assert.equal(bar.calls.at(-1)?.text.includes("SILENT"), true, "it was asked, and is still waited for");
-  bar.unplug();
-  const lost = await unanswered;
-  assert.equal(lost.headers["x-posline-outcome"], "unknown");
-  assert.equal(lost.headers["x-posline-reason"], "line-lost");
-});
-
-test("serve --emulated plays bank and bank-2 as two terminals, and its control API takes either name", async (t) => {
-  const [first, second, admin] = await freePorts(3);
-  const path = join(folder.path, "emulated.json");
-  const banks = { bank: { line: "one", port: first }, "bank-2": { contract: "bank", line: "two", port: second } };
-  const twoLines = { one: { path: "/dev/ttyS0" }, two: { path: "/dev/ttyS1" } };
-  writeFileSync(path, JSON.stringify({ lines: twoLines, services: banks, admin: { port: admin } }));
-  const emulated = new PoslineProcess(["serve", "--emulated", "--config", path], { env: asConfigured });
-  t.after(() => emulated.ended("SIGTERM"));
-  const posted = async (name: string, route: string, body: object) =>
-    JSON.parse((await ask(await emulated.port(name), "POST", route, JSON.stringify(body))).text);
-  const sale = (pay_id: string) => ({ pay_id, amount: 1500, currency_name: "EUR" });
-  await posted("admin", "/emulator", { next: { service: "bank-2", route: "/sale", outcome: "declined" } });
-  const results: Record<string, unknown> = {};
-  for (const name of ["bank", "bank-2"]) {
-    await posted(name, "/sale", sale(`OF-${name}`));
-    await posted(name, "/check", { pay_id: `OF-${name}` });
-    results[name] = (await posted(name, "/check", { pay_id: `OF-${name}` })).data.status;
-  }
-  assert.deepEqual(results, { bank: "APPROVED", "bank-2": "ERROR" });
-  assert.equal((await posted("bank", "/check", { pay_id: "OF-bank-2" })).code, -15, "another terminal's sale is not found");
 });

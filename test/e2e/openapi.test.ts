@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { contractNames } from "../../src/core/call.ts";
-import { isObject, type JsonObject } from "../../src/core/json-object.ts";
+import type { JsonObject } from "../../src/core/json-object.ts";
 import { isAt } from "../../src/openapi/admin.ts";
 import { adminPaths } from "../../src/openapi/admin-paths.ts";
 import { Documented, operationsOf, validDocument } from "../openapi/documented.ts";
 import { ask, type BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
-import { bundle, PoslineProcess } from "../support/posline-process.ts";
+import { PoslineProcess } from "../support/posline-process.ts";
 import { tellStory, withBridges, withoutTimes } from "./stories.ts";
 
 /**
@@ -32,16 +31,6 @@ async function served(bridge: BridgeProcess, name: string): Promise<JsonObject> 
   assert.equal(answer.headers["content-type"], "application/json");
   return validDocument(JSON.parse(answer.text));
 }
-
-test("posline openapi ends without a word where its reader has seen enough, and with 69 where its output can't be written", () => {
-  const run = (command: string) =>
-    spawnSync("bash", ["-c", `set -o pipefail; ${process.execPath} ${bundle} ${command}`], { encoding: "utf8" });
-  const enough = run("openapi bank | head -c 10");
-  assert.deepEqual([enough.status, enough.stderr], [0, ""]);
-  const full = run("openapi bank > /dev/full");
-  assert.equal(full.status, 69);
-  assert.match(full.stderr, /^Cannot write the output: ENOSPC/);
-});
 
 for (const service of contractNames) {
   test(`each example of ${service}'s document is answered as it says, and as the document describes`, async () => {
@@ -137,19 +126,5 @@ test("a service of a name of its own has a document, printed and served, and so 
   } finally {
     await bridge.ended("SIGTERM");
     scratch.remove();
-  }
-});
-
-test("posline emulate serves the documents of the services that it plays", async () => {
-  const emulate = new PoslineProcess(["emulate"]);
-  try {
-    const port = await emulate.port("admin");
-    const { status, text } = await ask(port, "GET", "/openapi/qr.json", "");
-    assert.equal(status, 200);
-    const document: unknown = JSON.parse(text);
-    assert.ok(isObject(document));
-    assert.match(JSON.stringify(document["servers"]), new RegExp(`"default":"${await emulate.port("qr")}"`));
-  } finally {
-    await emulate.ended("SIGTERM");
   }
 });

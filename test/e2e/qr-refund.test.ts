@@ -146,18 +146,3 @@ test("a payment by QR on each way, with a kill of the bridge in the midst, is re
     assert.equal(await refund(code, paid), "success", way);
   }
 });
-
-test("the journal gives the trans of a payment that was paid, by Prefer: wait and in posline journal, after a restart with its terminal gone", async () => {
-  const code = codeOf("LATER-1", "QRPAY", 1500);
-  const paid = paidIn(await prefer(code));
-  assert.match(paid.trans ?? "", /^EMU\d{12}$/);
-  await emulator.ended("SIGKILL");
-  await bridge.stop("SIGKILL");
-  await start();
-  const { status, headers } = await prefer(code);
-  assert.deepEqual([status, headers["x-posline-result"], headers["x-posline-trans"]], [502, "approved", paid.trans]);
-  const listed = new PoslineProcess(["journal", "--folder", journal, "--key", "LATER-1"]);
-  assert.equal(await listed.ended(), 0);
-  const [head = "", row = ""] = listed.stdout.split("\n");
-  assert.equal(row.slice(head.indexOf("TRANS")).split(" ")[0], paid.trans);
-});

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
@@ -66,21 +65,6 @@ const good = '{"status":"success"}';
 const statesOf = (bridge: PoslineProcess, from: number) =>
   bridge.log.slice(from).flatMap(({ state }) => (typeof state === "string" ? [state] : []));
 
-test("SIGHUP takes other settings of a service while its line goes on as it is", async () => {
-  await withBench(
-    answering(() => good),
-    async ({ bridge, configOf, port, reload }) => {
-      const from = bridge.log.length;
-      assert.equal((await ask(port, "POST", "/terminals", "")).status, 200);
-      const told = await reload(configOf({ bank: { apiKey: "KEY-1" } }));
-      assert.equal(told["msg"], "the configuration was reloaded");
-      assert.equal((await ask(port, "POST", "/terminals", "")).status, 401);
-      assert.equal((await ask(port, "POST", "/terminals", "", { "x-api-key": "KEY-1" })).status, 200);
-      assert.deepEqual(statesOf(bridge, from), [], "the line was not opened again");
-    },
-  );
-});
-
 test("SIGHUP refuses a configuration that can't be used, with the reason, and the old one stays", async () => {
   await withBench(
     answering(() => good),
@@ -99,30 +83,6 @@ test("SIGHUP refuses a configuration that can't be used, with the reason, and th
         assert.equal((await ask(port, "POST", "/terminals", "")).status, 200);
       }
       assert.deepEqual(statesOf(bridge, from), []);
-    },
-  );
-});
-
-test("SIGHUP refuses a port that another process has, changes nothing else of that configuration, and says nothing of its lines", async () => {
-  await withBench(
-    answering(() => good),
-    async ({ bridge, configOf, port, reload }) => {
-      const taken = createServer();
-      await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
-      const address = taken.address();
-      assert.ok(address !== null && typeof address === "object");
-      const from = bridge.log.length;
-      const told = await reload(
-        configOf({
-          line: { queueCallsMax: 3 },
-          bank: { apiKey: "KEY-1" },
-          services: { qr: { line: "till", port: address.port } },
-        }),
-      );
-      taken.close();
-      assert.match(String(told["error"]), new RegExp(`127\\.0\\.0\\.1:${address.port}: another process has it`));
-      assert.equal((await ask(port, "POST", "/terminals", "")).status, 200, "no key is asked for");
-      assert.deepEqual(statesOf(bridge, from), [], "the line that runs was never closed");
     },
   );
 });
@@ -228,39 +188,6 @@ test("SIGHUP brings services and lines, takes them away, and moves them to other
       } finally {
         other.unplug();
       }
-    },
-  );
-});
-
-test("SIGHUP lets two services change places, each with its own routes", async () => {
-  await withBench(
-    answering(() => good),
-    async ({ configOf, port, reload }) => {
-      const [other = 0] = await freePorts(1);
-      await reload(configOf({ services: { qr: { line: "till", port: other } } }));
-      const told = await reload(configOf({ bank: { port: other }, services: { qr: { line: "till", port } } }));
-      assert.equal(told["msg"], "the configuration was reloaded");
-      const qr = await ask(port, "POST", "/terminals", "");
-      assert.equal(qr.status, 404, "bank isn't there any more");
-      assert.match(qr.text, /"code":1\b.*qr has no route \\"\/terminals\\"/);
-      assert.equal((await ask(other, "POST", "/showqrcode", '{"pay_id":"1"}')).status, 404);
-    },
-  );
-});
-
-test("SIGHUP opens a line again whose service gets another contract: what proves it clean is another", async () => {
-  await withBench(
-    answering(() => good),
-    async ({ bridge, configOf, reload }) => {
-      const [port = 0] = await freePorts(1);
-      const paying = (contract: string) => configOf({ services: { pay: { contract, line: "till", port } } });
-      await reload(paying("bank"));
-      await bridge.logged(({ state }) => state === "idle", "the line to be clean");
-      const from = bridge.log.length;
-      const told = await reload(paying("qr"));
-      assert.equal(told["msg"], "the configuration was reloaded");
-      await bridge.logged(({ state }) => state === "idle", "the line to be clean again", from);
-      assert.ok(statesOf(bridge, from).includes("recovering"), "it was opened anew");
     },
   );
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { hostOfAddresses } from "../../src/core/address.ts";
@@ -194,35 +194,6 @@ test("serve refuses two services on one port of systemd's, whatever their addres
   });
 });
 
-test("serve warns of a socket of systemd's that the network reaches where the configuration has its service on loopback", async () => {
-  await withSystemd({}, async ({ systemd, bank, qr, open, write }) => {
-    await up(systemd);
-    assert.doesNotMatch(systemd.log, /posline\.socket opens/);
-    const there = "services.bank: posline.socket opens its port on 0.0.0.0";
-    const close = `listen on 127.0.0.1:${open} there (sudo systemctl edit posline.socket)`;
-    for (const [n, [own, words]] of [
-      [{}, `${there}, so anyone on the network who can reach it can use the terminal: ${close}, or set apiKey`],
-      [
-        { apiKey: "KEY-1" },
-        `${there}, where callers send the API key unencrypted, so anyone on the network can read it: ${close}`,
-      ],
-    ].entries()) {
-      write({ bank: { line: "till", port: open, ...Object(own) }, qr: { line: "till", port: qr } });
-      systemd.signal(1);
-      await ready(systemd, 2 + n);
-      await systemd.until(() => systemd.log.includes(String(words)), "the warning");
-    }
-    write({ bank: { line: "till", port: open, host: "0.0.0.0" } });
-    const before = systemd.log.length;
-    systemd.signal(1);
-    const ofFile = "services.bank.host: anyone on the network who can reach 0.0.0.0";
-    await systemd.until(() => systemd.log.slice(before).includes(ofFile), "the configuration's own warning");
-    assert.doesNotMatch(systemd.log.slice(before), /posline\.socket opens/, "which says it");
-    assert.equal((await terminals(open)).status, 200);
-    assert.equal((await terminals(bank)).status, 503);
-  });
-});
-
 test("serve tells the watchdog that all is well, with its terminal away too", async () => {
   await withSystemd({ watchdogMs: 300 }, async ({ systemd, terminal }) => {
     await up(systemd);
@@ -236,36 +207,4 @@ test("serve tells the watchdog that all is well, with its terminal away too", as
     await systemd.until(() => systemd.told.some((told) => /^STATUS=1 down/.test(told)), "the loss");
     await more();
   });
-});
-
-test("serve tells an older systemd by systemd-notify", async () => {
-  const folder = scratchFolder();
-  const tool = join(folder.path, "systemd-notify");
-  // The same arguments and the same datagram as the real one, which a machine without systemd hasn't got.
-  writeFileSync(
-    tool,
-    `#!/usr/bin/env python3
-import os, socket, sys
-s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-s.connect(os.environ["NOTIFY_SOCKET"])
-s.send("\\n".join(sys.argv[1:]).encode())
-`,
-  );
-  chmodSync(tool, 0o755);
-  try {
-    await withSystemd(
-      { how: "socket", path: `${folder.path}:${process.env["PATH"]}`, watchdogMs: 2_000 },
-      async ({ systemd }) => {
-        await ready(systemd);
-        await systemd.until(() => systemd.told.includes("STATUS=1 line up"), "the line to be up");
-        await systemd.until(() => systemd.told.includes("WATCHDOG=1"), "a ping");
-        systemd.signal(15);
-        await systemd.until(() => systemd.ended.length > 0, "its end");
-        assert.deepEqual(systemd.ended, [0]);
-        assert.ok(systemd.told.some((told) => told.startsWith("STOPPING=1")));
-      },
-    );
-  } finally {
-    folder.remove();
-  }
 });

@@ -9,7 +9,7 @@ import { ask, scratchFolder, startedBridge } from "../support/bridge-process.ts"
 import { bundle, type PoslineOptions, PoslineProcess } from "../support/posline-process.ts";
 import { secretsIn, seededSecrets } from "../support/secrets.ts";
 import { probeReply, Terminal } from "../support/terminal.ts";
-import { folder as emulators, endAll, posline, saleOf } from "./emulating.ts";
+import { endAll } from "./emulating.ts";
 
 /** Tests src/app/support.ts, src/app/support-archive.ts, src/cli/support.ts, src/cli/replay.ts. */
 
@@ -204,21 +204,3 @@ function tested(file: string): string {
   return spawnSync(process.execPath, ["--import", "tsx", "--test", "--test-reporter=tap", file], { encoding: "utf8", env })
     .stdout;
 }
-
-test("posline replay agrees with an emulated bridge whose answers go wrong", async () => {
-  const bridge = posline(["serve", "--emulated", "--plain-amounts"]);
-  const [bank, admin] = [await bridge.port("bank"), await bridge.port("admin")];
-  await bridge.logged(({ state }) => state === "idle", "a clean line");
-  for (const fault of ["corrupt", "noise", "twice", "unplug", "pieces"]) {
-    const next = JSON.stringify({ next: { service: "bank", route: "/sale", fault } });
-    assert.equal((await ask(admin, "POST", "/emulator", next)).status, 200);
-    await ask(bank, "POST", "/sale", saleOf(`SALE-${fault}`));
-  }
-  const file = join(emulators.path, "recording.jsonl");
-  writeFileSync(file, (await ask(admin, "GET", "/recording", "")).text);
-  const { code, out } = await run(["replay", file, "--all"]);
-  assert.equal(code, 0, out);
-  assert.match(out, /discard 26 bytes: checksum/);
-  assert.match(out, /the device is lost: /);
-  assert.match(out, /end call \d+: unknown, line-lost/);
-});

@@ -1,18 +1,14 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, openSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { writeCaptured } from "../../src/capture/captured-frame.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { contractNames } from "../../src/core/call.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { ask, type BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
-import { bundle, closeAndRun, PoslineProcess } from "../support/posline-process.ts";
+import { PoslineProcess } from "../support/posline-process.ts";
 import { secretsIn, seededSecrets } from "../support/secrets.ts";
 import { Systemd } from "../support/systemd.ts";
 import { type Asked, probeReply, Terminal } from "../support/terminal.ts";
@@ -124,24 +120,6 @@ test("posline tap shows each frame with what it was, and of its text what is har
   assert.match(stdout, /^ {4}command=\/sale&data=\S+&sign=x+/m);
 });
 
-test("posline tap --hex shows rows of hex", () => {
-  assert.match(
-    taps.hex.stdout,
-    / request .*\n0{8} {2}2f 73 75 70 70 6f 72 74 {2}65 64 5f 6f 70 65 72 61 {2}\|\/supported_opera\|\n0{6}10 {2}74 /,
-  );
-});
-
-test("posline tap --line shows no other line", async () => {
-  const other = tap("--url", url, "--line", "other");
-  await isTapping(other);
-  await bridge.post("bank", "/terminals", "");
-  await new Promise((resolve) => setTimeout(resolve, 200));
-  assert.equal(await other.ended("SIGTERM"), 0);
-  assert.equal(other.stdout, "");
-  assert.match(other.stderr, /^There is no line "other", so nothing is shown: use "till"$/m);
-  assert.doesNotMatch(taps.text.stderr, /There is no line/);
-});
-
 test("No seeded secret is in the text, the rows of hex, or the capture", () => {
   const all = [...Object.values(seededSecrets), ...signs];
   for (const seen of [taps.text.stdout, taps.hex.stdout, taps.pipe.stdout, readFileSync(pcapng)]) {
@@ -194,13 +172,6 @@ test("tshark decodes every frame with the plugin: verdict, request and reply lin
   assert.deepEqual([...seen].sort(), routes.sort());
 });
 
-test("tshark notes a wrong checksum, a discard and a late frame", { skip: noTshark }, () => {
-  const details = tshark(pcapng, ["-V", "-Y", "posline.role == 4 or posline.role == 5"]);
-  assert.match(details, /Wrong checksum: got [0-9a-f]{8}, crc32 [0-9a-f]{8}/);
-  assert.match(details, /Discarded: checksum/);
-  assert.match(details, /Nobody asked for it, or not any more/);
-});
-
 test("tshark finds nothing malformed without the plugin, and says in words what each frame is", { skip: noTshark }, () => {
   const packets = fieldsOf(pcapng, ["_ws.malformed"], false);
   assert.ok(packets.length > 2 * calls);
@@ -215,10 +186,6 @@ test("capinfos finds no fault, and names the line", { skip: noTshark }, () => {
   assert.match(text, /Strict time order: +True/);
   assert.match(text, /Number of interfaces in file: 1[\s\S]*Name = till[\s\S]*Wireshark Upper PDU export/);
   assert.doesNotMatch(text, /cut short|error|appears to/i);
-});
-
-test("A capture is for its owner alone", () => {
-  assert.equal(statSync(pcapng).mode & 0o777, 0o600);
 });
 
 test("posline tap ends well when its reader does, and says so when posline does", async () => {
@@ -237,27 +204,6 @@ test("posline tap ends well when its reader does, and says so when posline does"
   const gone = tap("--url", "http://127.0.0.1:1");
   assert.equal(await gone.ended(), 69);
   assert.match(gone.stderr, /^Cannot tap http:\/\/127\.0\.0\.1:1\/tap: .*ECONNREFUSED.*: is posline running/);
-});
-
-test("posline tap says nothing of its own about a reader that is slow, and shows it every frame", async (t) => {
-  const frame = writeCaptured({
-    ...{ timeMs: Date.now(), line: "till", direction: "in", role: "reply", service: "bank", route: "/sale" },
-    ...{ wireBytes: 900, checksum: "good", masked: true, payload: Buffer.from("x".repeat(900)) },
-  });
-  const frames = 3_000;
-  const server = createServer((_, response) => {
-    response.writeHead(200, { "Content-Type": "application/x-ndjson" }).end(frame.repeat(frames));
-  });
-  t.after(() => server.close());
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const slow = tap("--url", `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  slow.child.stdout?.pause();
-  await isTapping(slow);
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  slow.child.stdout?.resume();
-  assert.equal(await slow.ended(), 69);
-  assert.match(slow.stderr, /^Tapping [^\n]*\nCannot go on: posline ended the tap: it stopped, or this reader was too slow\n$/);
-  assert.equal(slow.stdout.match(/ reply /g)?.length, frames);
 });
 
 test("posline tap refuses flags that don't go together", async () => {
@@ -327,25 +273,6 @@ test("posline tap --raw shows what a device sends with its settings and times, a
   }
 });
 
-test("posline tap --raw --write - waits for a reader that is slow, and gives it each byte", async () => {
-  const device = new Terminal(join(folder.path, "tty4"), () => {});
-  try {
-    const raw = tap("--raw", "--line", device.link, "--write", "-");
-    await raw.until(() => (raw.stderr.includes("Listening") ? true : undefined), "it to listen");
-    raw.child.stdout?.pause();
-    const pieces = 200;
-    for (let n = 0; n < pieces; n++) await device.send(Buffer.alloc(1_000, "A"));
-    raw.child.stdout?.resume();
-    const count = () => raw.stdout.match(/A/g)?.length ?? 0;
-    await raw.until(() => (count() >= pieces * 1_000 ? true : undefined), "all bytes");
-    // The folder's name, and the time of a packet, may have some too.
-    assert.ok(count() < (pieces + 1) * 1_000, `${count()}`);
-    assert.equal(await raw.ended("SIGINT"), 0, raw.stderr);
-  } finally {
-    device.unplug();
-  }
-});
-
 test("posline tap and tap --raw end by one signal also while their reader takes nothing", async () => {
   const device = new Terminal(join(folder.path, "tty5"), () => {});
   try {
@@ -364,20 +291,6 @@ test("posline tap and tap --raw end by one signal also while their reader takes 
       assert.equal(code, 0, process.stderr);
     }
   } finally {
-    device.unplug();
-  }
-});
-
-test("posline tap --raw whose output can't be written gives the device back and ends", async () => {
-  const device = new Terminal(join(folder.path, "tty6"), () => {});
-  const full = openSync("/dev/full", "w");
-  try {
-    const args = [process.execPath, bundle, "tap", "--raw", "--line", device.link, "--write", "-"];
-    const raw = spawn("bash", ["-c", closeAndRun, "bash", ...args], { stdio: ["ignore", full, "pipe"] });
-    const [code] = (await once(raw, "exit", { signal: AbortSignal.timeout(patienceMs) })) as [number | null];
-    assert.equal(code, 69);
-  } finally {
-    closeSync(full);
     device.unplug();
   }
 });

@@ -8,7 +8,6 @@ import { Emulator, type EmulatorOptions } from "../../src/emulator/emulator.ts";
 import { httpEndpoint } from "../../src/emulator/http-endpoint.ts";
 import { lineEndpoint } from "../../src/emulator/line-endpoint.ts";
 import { signOf } from "../../src/envelope/sign.ts";
-import { packagesLoadedBy } from "../contract/imports.ts";
 
 /** What the emulator does before a service is asked: routes, bodies and signs; and what it keeps of all three together. */
 
@@ -154,10 +153,4 @@ test("Emulator plays two services of one contract as two terminals: neither know
   // Each signs with its own merchant's id.
   assert.equal(at("fiscal-2", "fiscal", "/get_info", form({}, signOf(btoa("{}"), "MERCHANT-2"))).code, 0);
   assert.equal(at("fiscal-2", "fiscal", "/get_info", form({})).code, 1);
-});
-
-test("Emulator loads no schema library", () => {
-  const packages = packagesLoadedBy(new URL("../../src/emulator/emulator.ts", import.meta.url));
-  const own = [...packages].filter((name) => !name.startsWith("node:"));
-  assert.ok(!own.some((name) => name.includes("typebox") || name.includes("serialport")), own.join());
 });

@@ -8,7 +8,7 @@ import { type EmulatedOutcome, magicAmountOf } from "../../src/emulator/faults/m
 import type { EmulatedService, ServiceContext } from "../../src/emulator/service-context.ts";
 
 /** A context whose clock a test drives, and in which amounts decide unless the test does. */
-export class TestContext implements ServiceContext {
+class TestContext implements ServiceContext {
   nowMs = Date.UTC(2024, 4, 6);
   /** What becomes of the next operation. */
   next: EmulatedOutcome | undefined;
@@ -76,7 +76,7 @@ export class ServiceUnderTest {
   }
 }
 
-export function throughText(json: JsonObject): JsonObject {
+function throughText(json: JsonObject): JsonObject {
   const parsed = parseExact(writeExact(json));
   assert.ok(parsed);
   return parsed;

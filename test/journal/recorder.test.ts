@@ -74,22 +74,6 @@ test("Journal that failed tries again by itself, after 5 s and then more seldom,
   }
 });
 
-test("Journal whose disk works again with a call tries no more, and ends without a timer", async () => {
-  const { journal, disk } = await opened();
-  disk.trouble = { error: systemError("EIO") };
-  await refused(journal, "A");
-  disk.trouble = undefined;
-  await begin(journal, "B").sent();
-  const { writes } = disk;
-  await time.advance(600_000);
-  assert.equal(disk.writes, writes);
-  await begin(journal, "C").sent();
-  await journal.close();
-  const { timersRun } = time;
-  await time.advance(600_000);
-  assert.equal(time.timersRun, timersRun, "the process could end at once");
-});
-
 test("Journal under refuse records how a refused call ended whose sending may be on the disk already", async () => {
   const { journal: before, disk } = await opened();
   await before.close();
@@ -205,30 +189,6 @@ test("Journal proves by a write that its disk works, and not by opening it", asy
   await time.advance(retryMs.max);
   assert.equal(journal.state, "ok");
   await journal.close();
-});
-
-/** Its journal has ended, and leaves the disk alone now that it works. */
-async function triesNoMore(disk: SimDisk): Promise<void> {
-  disk.trouble = undefined;
-  const { syncs } = disk;
-  await time.advance(600_000);
-  assert.deepEqual([disk.syncs, disk.locked], [syncs, false]);
-}
-
-test("Journal tries no more after its end", async () => {
-  const { journal, disk } = await opened();
-  disk.trouble = { error: systemError("EIO") };
-  await refused(journal, "A");
-  await journal.close();
-  await triesNoMore(disk);
-});
-
-test("Journal tries no more where its disk fails only at its end", async () => {
-  const { journal, disk } = await opened({ onFailure: "relay" });
-  disk.trouble = { error: systemError("EIO") };
-  void begin(journal, "A").sent();
-  await journal.close();
-  await triesNoMore(disk);
 });
 
 test("Journal.close() writes what a failed disk left waiting, once more", async () => {
@@ -446,22 +406,6 @@ test("Journal whose record failed goes on behind what somebody else has recorded
       failing,
     );
   }
-});
-
-test("Journal is not tried twice at once where a call tries its disk when the time for that has come", async () => {
-  const { journal, disk, told } = await opened();
-  disk.trouble = { error: systemError("EIO") };
-  await refused(journal, "A");
-  await time.advance(retryMs.min - 100);
-  let goOn = () => {};
-  disk.trouble = { until: new Promise((resolve) => (goOn = resolve)) };
-  const sending = begin(journal, "B").sent();
-  await time.advance(200);
-  disk.trouble = undefined;
-  goOn();
-  await sending;
-  assert.deepEqual([journal.state, told.failures.length, told.recoveries.length], ["ok", 1, 1]);
-  await journal.close();
 });
 
 test("Journal ends in recordMs when its disk hangs", async () => {

@@ -83,17 +83,6 @@ test("Journal whose file is removed goes on in a new one, with what is in flight
   assert.equal((await opened(disk)).journal.isWhole, false);
 });
 
-test("Journal whose file is removed now and then goes on each time, and says so each time", async () => {
-  const disk = new SimDisk();
-  const { journal, told } = await opened(disk);
-  for (let n = 1; n <= 5; n++) {
-    disk.files.delete(path);
-    await record(journal, `K${n}`);
-    assert.deepEqual([journal.state, told.notices.length], ["ok", n]);
-  }
-  await journal.close();
-});
-
 test("Journal gives its folder back before it takes it again, also where that takes its time", async () => {
   const disk = new SimDisk();
   const { lock } = disk;
@@ -133,19 +122,6 @@ test("Journal whose file is replaced by a copy goes on in that, and doubles noth
   assert.match(told.notices[0] ?? "", /are lost, and posline goes on in the file that is there now, or in a new one$/);
   await journal.close();
   assert.equal((await opened(disk)).journal.isWhole, false, "what came between the copy and its coming may be lost");
-});
-
-test("Journal whose file is replaced by one with a torn record says that, too", async () => {
-  const disk = new SimDisk();
-  const { journal, told } = await opened(disk);
-  await recordMany(journal, 3);
-  const torn = Buffer.from(contentOf(disk));
-  torn.fill(0xff, 3 * slotBytes, 3 * slotBytes + 9);
-  disk.put(path, torn);
-  await record(journal, "B");
-  assert.equal(told.notices.length, 2);
-  assert.match(told.notices[1] ?? "", /^1 record in .* can't be read/);
-  await journal.close();
 });
 
 test("Journal whose file is replaced by another box's goes on behind that, with what is in flight", async () => {

@@ -5,16 +5,15 @@ import { silenceMs } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
-import { bytesOf } from "../../src/core/pieces.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { lineService } from "../../src/line/caller.ts";
 import { LineEngine, type LineEngineOptions } from "../../src/line/engine.ts";
 import type { LineEffect, LineEvent } from "../../src/line/events.ts";
 import { Exchange } from "../../src/line/exchange.ts";
 import type { Receiving } from "../../src/line/frame-reader.ts";
-import { babbleMsMax, corruptQuietMs, probeReplyMs } from "../../src/line/limits.ts";
+import { corruptQuietMs } from "../../src/line/limits.ts";
 import { type LineState, lineStates } from "../../src/line/states.ts";
-import { pauseMs, rowMin, silentWarnMs } from "../../src/recovery/limits.ts";
+import { pauseMs, silentWarnMs } from "../../src/recovery/limits.ts";
 import type { Decoded, Discard, Frame, Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { frameOf } from "../../src/wire/framing.ts";
@@ -229,12 +228,6 @@ for (const [at, row] of Object.entries(cells)) {
   }
 }
 
-test("LineEngine.handle() gives the next request's write after the reply's settling, in one answer", () => {
-  const bench = inState("awaiting");
-  bench.give({ at: "call", exchange: bench.exchange("NEXT") });
-  assert.deepEqual(bench.receive(sale).map(wordsOf), ["settle reply", "write"]);
-});
-
 test("LineEngine.handle() settles what is in flight as unknown and what waits as not sent when the device is lost", () => {
   const bench = inState("awaiting");
   bench.give({ at: "call", exchange: bench.exchange("NEXT") });
@@ -255,18 +248,6 @@ test("LineEngine.handle() has a call recorded before it is written, once, and as
   assert.deepEqual(bench.give({ at: "call", exchange: bench.exchange("B") }).map(wordsOf), []);
   assert.deepEqual(bench.give({ at: "recorded", exchange: recorded }).map(wordsOf), ["write"]);
   assert.deepEqual(bench.receive(sale).map(wordsOf), ["settle reply", "write"]);
-});
-
-test("LineEngine.handle() closes when the exchange in flight has ended, or its grace is over", () => {
-  const ends = inState("awaiting");
-  assert.deepEqual(ends.give({ at: "stop", graceMs: 60_000, why: "stopping" }).map(wordsOf), []);
-  assert.deepEqual(ends.receive(sale).map(wordsOf), ["settle reply", "report state", "close"]);
-  const over = inState("awaiting");
-  over.give({ at: "stop", graceMs: 1_000, why: "stopping" });
-  const before = over.now;
-  assert.deepEqual(over.tick().map(wordsOf), ["report state", "settle unknown", "close"]);
-  assert.equal(over.engine.isAwaiting, false);
-  assert.equal(over.now, before + 1_000);
 });
 
 test("LineEngine.handle() never settles a call twice, whoever left and whatever is recorded late", () => {
@@ -339,43 +320,6 @@ test("LineEngine.handle() names the reason of each call that was sent and has no
   assert.deepEqual(reasonsOf(early.engine.handle({ at: "received", items, receiving: still }, early.now)), ["reply-ambiguous"]);
 });
 
-test("LineEngine.nextDueMs() is the end of a burst while a call waits for it, and the call is sent then", () => {
-  const bench = inState("idle");
-  const burstUntilMs = bench.now + 50;
-  bench.give({ at: "received", items: [], receiving: { ...still, heardMs: bench.now, burstUntilMs } });
-  assert.deepEqual(bench.give({ at: "call", exchange: bench.exchange("A") }).map(wordsOf), []);
-  assert.equal(bench.engine.nextDueMs(), burstUntilMs);
-  bench.now = burstUntilMs - 1;
-  assert.deepEqual(bench.give({ at: "tick" }).map(wordsOf), []);
-  assert.deepEqual(bench.tick().map(wordsOf), ["write"]);
-  assert.equal(bench.now, burstUntilMs);
-});
-
-test("LineEngine.handle() says of a caller who left whether the call waited for its record or for its turn", () => {
-  const said = (bench: Bench, settings: Parameters<typeof requestFor>[1]) => {
-    const exchange = bench.exchange("NEW", settings);
-    bench.give({ at: "call", exchange });
-    return bench
-      .give({ at: "caller gone", exchange })
-      .map((effect) => (effect.do === "end" && effect.ending instanceof Fault ? effect.ending.message : ""))
-      .join();
-  };
-  assert.match(
-    said(inState("awaiting"), {}),
-    /: the client disconnected, or shut down its side of the connection, before its turn came/,
-  );
-  assert.match(
-    said(inState("idle"), { beforeSend: async () => {} }),
-    /: the client disconnected, or shut down its side of the connection, before the request was sent/,
-  );
-  const [settled] = inState("idle").call("GONE", { caller: departed() });
-  assert.ok(settled?.do === "end" && settled.ending instanceof Fault);
-  assert.match(
-    settled.ending.message,
-    /: the client has disconnected, or shut down its side of the connection\. Nothing was sent/,
-  );
-});
-
 const unplugged = { at: "lost", reason: "unplugged", nothingWritten: false, discards: [] } as const;
 
 /** Opens the device, and lets the silence after that pass. */
@@ -385,24 +329,6 @@ function open(bench: Bench): readonly LineEffect[] {
   return bench.give({ at: "drained" });
 }
 
-test("LineEngine.handle() of the silence after an opening asks, not before, and sends what waits behind the whole row", () => {
-  const bench = inState("awaiting");
-  bench.receive(sale);
-  bench.give(unplugged);
-  bench.give({ at: "opened" });
-  assert.deepEqual(bench.call("NEXT").map(wordsOf), []);
-  assert.deepEqual(bench.hear().map(wordsOf), [], "not before the silence, whatever comes");
-  bench.now += silenceMs;
-  bench.give({ at: "drained" });
-  for (let answers = 0; answers < rowMin + 2; answers++) {
-    assert.deepEqual(bench.tick().map(wordsOf), ["write"]);
-    assert.equal(bench.engine.state, "recovering");
-    bench.answer();
-  }
-  assert.deepEqual(bench.done.slice(-3), ["report probe answered", "report state", "write"]);
-  assert.deepEqual(bench.receive(sale).map(wordsOf), ["settle reply"]);
-});
-
 test("LineEngine writes nothing after an opening before its silence, whatever was told of the opening before", () => {
   const bench = inState("down");
   bench.give({ at: "drained" });
@@ -410,17 +336,6 @@ test("LineEngine writes nothing after an opening before its silence, whatever wa
   bench.now += 10_000;
   assert.deepEqual(bench.give({ at: "tick" }).map(wordsOf), []);
   assert.equal(bench.engine.nextDueMs(), Number.POSITIVE_INFINITY);
-});
-
-test("LineEngine on a line where nothing may be asked is clean lateReplyMs after its first silence, to the millisecond", () => {
-  const bench = new Bench(["bank"], { recovery: "quiet" });
-  bench.now += 500;
-  open(bench);
-  const drainedMs = bench.now;
-  bench.tickUntil(() => bench.engine.state === "idle");
-  assert.equal(bench.now, drainedMs + bench.config.lateReplyMs);
-  assert.match(bench.engine.reason(), /^the terminal was silent for long enough: the line is ready$/);
-  assert.equal(bench.done.includes("write"), false);
 });
 
 test("LineEngine asks nothing while a frame comes, asks on while other bytes come, and sets nobody aside before they pause", () => {
@@ -441,48 +356,6 @@ test("LineEngine asks nothing while a frame comes, asks on while other bytes com
   bench.tickUntil(() => bench.engine.state === "idle");
   assert.equal(bench.now, heardMs);
   assert.deepEqual(reasonsOf(bench.call("A")), ["recovering"]);
-});
-
-test("LineEngine reports a service silentWarnMs after the first question that it left unanswered, once", () => {
-  const bench = new Bench();
-  open(bench);
-  bench.tick();
-  const askedMs = bench.now;
-  bench.tickUntil(() => bench.done.includes("report unheard"));
-  assert.equal(bench.now, askedMs + silentWarnMs);
-  bench.tickUntil(() => bench.engine.state === "idle");
-  assert.equal(bench.done.filter((each) => each === "report unheard").length, 1);
-  // What it says of the silence is of this opening.
-  assert.match(bench.engine.reason(), /not one byte comes back/);
-  bench.give(unplugged);
-  assert.equal(bench.engine.reason(), "unplugged");
-});
-
-test("LineEngine.nextDueMs() on an idle line is idleProbeMs after its last work, of which a probe is none", () => {
-  const bench = inState("idle");
-  const { idleProbeMs } = bench.config;
-  assert.equal(bench.engine.nextDueMs(), bench.now + idleProbeMs);
-  bench.now += 1_000;
-  bench.call("A");
-  bench.now += 10;
-  bench.receive(sale);
-  const repliedMs = bench.now;
-  assert.equal(bench.engine.nextDueMs(), repliedMs + idleProbeMs);
-  assert.deepEqual(bench.tick().map(wordsOf), ["write"]);
-  bench.now += 20;
-  assert.deepEqual(bench.answer().map(wordsOf), [], "nobody waits for it");
-  assert.equal(bench.engine.nextDueMs(), repliedMs + 2 * idleProbeMs);
-});
-
-test("LineEngine gives an idle line's probe probeReplyMs from its last byte on the wire, and tells nobody of its end", () => {
-  // 1 ms a byte.
-  const bench = inState("idle", new Bench(["bank"], { baudRate: 10_000 }));
-  const [write] = bench.tick();
-  assert.ok(write?.do === "write");
-  assert.equal(bench.engine.nextDueMs(), bench.now + probeReplyMs + bytesOf(write.frame));
-  assert.deepEqual(bench.tick().map(wordsOf), ["report state"]);
-  assert.equal(bench.engine.state, "recovering");
-  assert.deepEqual(bench.tick().map(wordsOf), ["write"], "it is asked anew at once");
 });
 
 test("LineEngine.handle() gives the answer to a question of its own to a call of that route only, and proves the line behind it", () => {
@@ -538,17 +411,6 @@ test("LineEngine.handle() takes an empty frame for nobody's, whatever its state,
   assert.equal(bench.engine.state, "recovering", "what isn't empty is out of step");
 });
 
-test("LineEngine.handle() says what each answered probe says, and to which service it belongs", () => {
-  const bench = inState("recovering", new Bench(["qr"]));
-  const told = bench
-    .answer()
-    .flatMap((effect) => (effect.do === "report" && effect.what.is === "probe answered" ? [effect.what] : []));
-  assert.deepEqual(
-    told.map(({ service, answer }) => [service, JSON.stringify(answer)]),
-    [["qr", probeReplies.connection]],
-  );
-});
-
 test("LineEngine.handle() of a broken frame on an idle line suspects the services of its framing, and of noise none", () => {
   const checksum = "checksum" as const;
   const broken: Discard = { kind: "discard", reason: checksum, wireBytes: 9, head: "00" };
@@ -568,18 +430,6 @@ test("LineEngine.handle() of a broken frame on an idle line suspects the service
   }
 });
 
-test("LineEngine gives a question whose reply was corrupt queueWaitMs more for its second sending", () => {
-  const bench = inState("idle");
-  bench.call("Q", { repeatable: true });
-  bench.now += 1_000;
-  assert.deepEqual(reasonsOf(bench.receive("ERROR")), []);
-  const failedMs = bench.now;
-  const ends: string[] = [];
-  for (let ticks = 0; ends.length === 0 && ticks < 100; ticks++) ends.push(...reasonsOf(bench.tick()));
-  assert.deepEqual(ends, ["reply-corrupt"]);
-  assert.equal(bench.now, failedMs + bench.config.queueWaitMs);
-});
-
 test("LineEngine sends no question once more that had no reply at all, or while it stops", () => {
   const silent = inState("idle");
   silent.call("Q", { repeatable: true });
@@ -589,34 +439,6 @@ test("LineEngine sends no question once more that had no reply at all, or while 
   stops.give({ at: "stop", graceMs: 60_000, why: "stopping" });
   assert.deepEqual(reasonsOf(stops.receive("ERROR")), ["reply-corrupt"]);
   assert.equal(stops.engine.state, "closed");
-});
-
-test("LineEngine says of a recorded call that it waited for the line's proof, and for how long since it came", () => {
-  const bench = inState("idle");
-  const exchange = bench.exchange("A", { beforeSend: async () => {} });
-  bench.now += 500;
-  bench.give({ at: "call", exchange });
-  bench.receive(sale);
-  assert.deepEqual(bench.give({ at: "recorded", exchange }).map(wordsOf), []);
-  const ends: Fault[] = [];
-  for (let ticks = 0; ends.length === 0 && ticks < 100; ticks++) {
-    for (const effect of bench.tick()) if (effect.do === "end" && effect.ending instanceof Fault) ends.push(effect.ending);
-  }
-  assert.equal(ends[0]?.reason, "recovering");
-  assert.match(ends[0]?.message ?? "", /it is recovering \(.*, and the call waited 15 s/);
-});
-
-test("LineEngine says of a recorded call for how long it waited where its moment is seen late, as after Ctrl-Z and fg", () => {
-  const bench = inState("idle");
-  const exchange = bench.exchange("A", { beforeSend: async () => {} });
-  bench.give({ at: "call", exchange });
-  bench.receive(sale);
-  bench.give({ at: "recorded", exchange });
-  bench.now += 60_000;
-  const messages = bench
-    .give({ at: "tick" })
-    .flatMap((effect) => (effect.do === "end" && effect.ending instanceof Fault ? [effect.ending.message] : []));
-  assert.match(messages.join(), /, and the call waited 60 s\./);
 });
 
 test("LineEngine never sends a call whose caller has left before its turn, or before it was recorded", () => {
@@ -666,35 +488,6 @@ test("LineEngine.refusal() leaves places of callers to callers, and of questions
   for (let count = 0; count < queueCallsMax; count++) assert.deepEqual(reasonsOf(bench.call("A")), []);
   assert.equal(bench.engine.refusal(bench.now)?.reason, "queue-full");
   assert.equal(bench.engine.waiting, queueCallsMax);
-});
-
-test("LineEngine.refusal() is none before the device was tried, and says why it can't be opened after", () => {
-  const bench = inState("down");
-  assert.equal(bench.engine.refusal(bench.now), undefined);
-  assert.match(bench.engine.reason(), /not open yet/);
-  bench.call("A");
-  const failed = { at: "open failed", reason: "there is no device" } as const;
-  assert.deepEqual(bench.give(failed).map(wordsOf), ["report state", "settle not-sent"]);
-  assert.match(bench.engine.refusal(bench.now)?.message ?? "", /it is down \(there is no device\)/);
-  assert.deepEqual(bench.give(failed).map(wordsOf), [], "it was said");
-});
-
-test("LineEngine.isAwaiting is true while an answer, the line's proof or its turn is awaited", () => {
-  const awaits = (state: LineState) => inState(state).engine.isAwaiting;
-  assert.deepEqual(lineStates.map(awaits), [false, true, false, true, false]);
-  const burst = inState("idle");
-  burst.give({ at: "received", items: [], receiving: { ...still, burstUntilMs: burst.now + 50 } });
-  burst.call("A");
-  assert.equal(burst.engine.isAwaiting, true);
-});
-
-test("LineEngine.handle() reports what was half heard when the device was lost, and ends its own question for nobody", () => {
-  const bench = inState("idle");
-  bench.tick();
-  assert.equal(bench.engine.state, "awaiting");
-  const discards = [{ kind: "discard", reason: "reset", wireBytes: 3, head: "00" }] as const;
-  assert.deepEqual(bench.give({ ...unplugged, discards }).map(wordsOf), ["report state", "report discard"]);
-  assert.equal(bench.engine.nextDueMs(), Number.POSITIVE_INFINITY);
 });
 
 test("LineEngine.rest is data from which another one goes on with the same decisions, at each step of a life", () => {
@@ -767,99 +560,12 @@ test("LineEngine.rest is data from which another one goes on with the same decis
   assert.ok(compared > 50, `${compared} steps`);
 });
 
-test("LineEngine says with which code a service answers its own question, where that is a number", () => {
-  for (const [reply, withWhat] of [
-    ['{"status":"error","code":-5}', "code -5"],
-    ['{"status":"error","code":"x"}', "an error"],
-    ['{"status":"error"}', "an error"],
-  ] as const) {
-    const bench = inState("recovering");
-    // One may be a call's answer, late.
-    bench.receive(reply);
-    bench.tick();
-    bench.receive(reply);
-    const [bank] = bench.engine.liveness();
-    assert.equal(bank?.refusal?.cause, `bank answers posline's own question with ${withWhat}`);
-  }
-});
-
 test("LineEngine sends calls at last though a service refuses to prove its line clean, and says that alone", () => {
   const bench = inState("recovering");
   for (let ticks = 0; bench.engine.state === "recovering" && ticks < 500; ticks++)
     if (bench.tick().some((effect) => effect.do === "write")) bench.receive('{"status":"error","code":-5}');
   assert.equal(bench.engine.state, "idle");
   assert.match(bench.engine.reason(), /^bank answers posline's own question with code -5: .*; calls are sent$/);
-});
-
-test("LineEngine says of no service that it answers its own question wrongly by an answer that nobody owes", () => {
-  const bench = inState("recovering", new Bench(["bank", "qr"]));
-  const qr = () => bench.engine.liveness().find(({ service }) => service === "qr");
-  const late: string[] = [];
-  // The bank is silent, and its questions alone are asked once qr has proven itself.
-  for (let ticks = 0; late.length === 0 && ticks < 500; ticks++) {
-    const isAsked = bench.tick().some((effect) => effect.do === "write" && effect.service === "qr");
-    if (isAsked) bench.answer();
-    else if (bench.engine.state === "recovering")
-      late.push(
-        ...bench
-          .receive(probeReplies.connection)
-          .map(wordsOf)
-          .filter((word) => word === "report late"),
-      );
-    assert.equal(qr()?.refusal, undefined);
-  }
-  assert.deepEqual(late, ["report late"]);
-});
-
-test("LineEngine.rest is none while a call waits, and once it stops", () => {
-  const waits = inState("recovering");
-  assert.notEqual(waits.engine.rest, undefined);
-  waits.call("A");
-  assert.equal(waits.engine.rest, undefined);
-  assert.equal(inState("closed").engine.rest, undefined);
-});
-
-test("LineEngine says of no service that it is silent while the device is away", () => {
-  const bench = inState("recovering");
-  bench.give(unplugged);
-  assert.equal(bench.engine.nextDueMs(), Number.POSITIVE_INFINITY);
-  bench.now += 10 * silentWarnMs;
-  assert.deepEqual(bench.give({ at: "tick" }).map(wordsOf), []);
-});
-
-test("LineEngine says of a terminal that answers what nobody asked, and not what was asked, that it answers too late", () => {
-  const bench = inState("idle");
-  bench.receive(sale);
-  bench.tick();
-  const [bank] = bench.engine.liveness();
-  assert.equal(bank?.state, "unheard");
-  assert.match(bank.cause?.cause ?? "", /too late/);
-});
-
-test("LineEngine asks nothing on an idle line while bytes are pending, whenever it is due", () => {
-  const bench = inState("idle");
-  const pending = (phase: Receiving["phase"]) =>
-    bench.give({ at: "received", items: [], receiving: { phase, heardMs: bench.now, burstUntilMs: 0 } });
-  pending("garbage");
-  assert.equal(bench.engine.nextDueMs(), Number.POSITIVE_INFINITY);
-  bench.now += 2 * bench.config.idleProbeMs;
-  assert.deepEqual(bench.give({ at: "tick" }).map(wordsOf), []);
-  pending("idle");
-  assert.deepEqual(bench.tick().map(wordsOf), ["write"]);
-});
-
-test("LineEngine says to a call that waited for a row that older answers may still come, and of whom", () => {
-  const bench = inState("recovering", new Bench(["bank"], { queueWaitMs: 5_000 }));
-  bench.answer();
-  bench.call("A");
-  const ends: string[] = [];
-  for (let ticks = 0; ends.length === 0 && ticks < 10; ticks++)
-    for (const effect of bench.tick())
-      if (effect.do === "end" && effect.ending instanceof Fault) ends.push(effect.ending.message);
-  assert.match(
-    ends.join(),
-    /it is recovering \(the device opened; older answers of bank may still come\), and the call waited 5 s/,
-  );
 });
 
 test("LineEngine begins a row after a pause, and asks nothing right behind an answer that corrupt bytes follow", () => {
@@ -873,34 +579,6 @@ test("LineEngine begins a row after a pause, and asks nothing right behind an an
   assert.deepEqual(bench.give({ at: "tick" }).map(wordsOf), []);
   assert.equal(bench.engine.nextDueMs(), heardMs + corruptQuietMs);
   assert.deepEqual(bench.tick().map(wordsOf), ["write"]);
-});
-
-test("LineEngine says to a call that waited for a pause that bytes come without one, and names no service for it", () => {
-  const bench = inState("idle", new Bench(["bank"], { queueWaitMs: 5_000 }));
-  const untilMs = bench.now + babbleMsMax;
-  for (; bench.now <= untilMs; bench.now += 100)
-    bench.give({ at: "received", items: [], receiving: { ...still, heardMs: bench.now, burstUntilMs: bench.now + 200 } });
-  assert.equal(bench.engine.state, "recovering");
-  bench.call("A");
-  const ends: string[] = [];
-  for (; ends.length === 0; bench.now += 100) {
-    bench.give({ at: "received", items: [], receiving: { ...still, heardMs: bench.now, burstUntilMs: bench.now + 200 } });
-    for (const effect of bench.give({ at: "tick" }))
-      if (effect.do === "end" && effect.ending instanceof Fault) ends.push(effect.ending.message);
-  }
-  assert.match(
-    ends.join(),
-    /it is recovering \(bytes come without a pause, and none of them is an answer: [^;]*\), and the call waited 5 s\./,
-  );
-});
-
-test("LineEngine names each service that owes an answer to a call that waited for the line's proof", () => {
-  const bench = inState("recovering", new Bench(["bank", "qr"], { queueWaitMs: 5_000 }));
-  bench.call("A");
-  bench.now += 5_000;
-  const [settled] = bench.give({ at: "tick" });
-  assert.ok(settled?.do === "end" && settled.ending instanceof Fault);
-  assert.match(settled.ending.message, /no answer yet from bank, qr\)/);
 });
 
 const listenMs = 200;
@@ -987,4 +665,18 @@ test("LineEngine.rest keeps a pause, and noise begins none", () => {
   bench.now += listenMs;
   bench.hear({ kind: "discard", reason: "noise", wireBytes: 1, head: "00" });
   assert.deepEqual(bench.call("C").map(wordsOf), ["write"]);
+});
+
+test("LineEngine says to a call that waited for a row that older answers may still come, and of whom", () => {
+  const bench = inState("recovering", new Bench(["bank"], { queueWaitMs: 5_000 }));
+  bench.answer();
+  bench.call("A");
+  const ends: string[] = [];
+  for (let ticks = 0; ends.length === 0 && ticks < 10; ticks++)
+    for (const effect of bench.tick())
+      if (effect.do === "end" && effect.ending instanceof Fault) ends.push(effect.ending.message);
+  assert.match(
+    ends.join(),
+    /it is recovering \(the device opened; older answers of bank may still come\), and the call waited 5 s/,
+  );
 });

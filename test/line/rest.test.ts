@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { FrameReader } from "../../src/line/frame-reader.ts";
-import { restBeforeMs, restBytesMax, restMsMax } from "../../src/line/limits.ts";
+import { restMsMax } from "../../src/line/limits.ts";
 import { frame } from "../support/fake-device.ts";
 import { configOf } from "./lines.ts";
 
@@ -43,42 +43,6 @@ function come(reader: FrameReader, bytes: Buffer, beganMs: number, bytesPerMs: n
   }
   return reads;
 }
-
-test("FrameReader.restMs() is 0 between frames, in a header, and for a frame whose end isn't known", () => {
-  const reader = newReader();
-  assert.equal(reader.restMs(), 0);
-  hear(reader, reply.subarray(0, 2), 0);
-  assert.equal(reader.restMs(), 0);
-  const stx = new FrameReader(configOf({ baudRate }), new Set(["stx"] as const));
-  hear(stx, frame("stx", "x".repeat(300)).subarray(0, 100), 0);
-  hear(stx, Buffer.from("y"), 20);
-  assert.equal(stx.restMs(), 0);
-});
-
-test("FrameReader.restMs() is 0 until the pace of the first frame is known", () => {
-  const reader = newReader();
-  hear(reader, reply.subarray(0, 8), 100);
-  assert.equal(reader.restMs(), 0);
-  hear(reader, reply.subarray(8, 24), 101.4);
-  assert.ok(reader.restMs() > 0);
-});
-
-test("FrameReader.restMs() ends restBeforeMs before the frame could be whole, and after restMsMax", () => {
-  const reader = newReader();
-  const came = 200;
-  hear(reader, reply.subarray(0, 8), 0);
-  hear(reader, reply.subarray(8, came), came * msPerByte);
-  const wholeInMs = (reply.length - came - 8) * msPerByte;
-  assert.equal(reader.restMs(), Math.floor(Math.min(wholeInMs - restBeforeMs, restMsMax)));
-});
-
-test("FrameReader.restMs() lets no more than restBytesMax gather at the line's speed", () => {
-  const fast = new FrameReader(configOf({ baudRate: 4_000_000 }), new Set(["length"] as const));
-  const large = frame("length", JSON.stringify({ note: "x".repeat(60_000) }));
-  hear(fast, large.subarray(0, 8), 0);
-  hear(fast, large.subarray(8, 408), 1);
-  assert.ok(fast.restMs() <= (restBytesMax * 10_000) / 4_000_000);
-});
 
 test("FrameReader reads a slow frame a dozen times in place of forty, and hears its end at once", () => {
   const reader = newReader();
@@ -140,37 +104,6 @@ function pour(reader: FrameReader, bytes: Buffer, beganMs: number, bytesPerMs: n
 
 const large = frame("length", JSON.stringify({ status: "success", note: "x".repeat(1_000_000) }));
 
-test("FrameReader.restMs() is 0 all along a frame that would fill the kernel's buffer within a rest", () => {
-  for (const bytesPerMs of [1_000, 10_000, 60_000]) {
-    const reader = newReader();
-    assert.deepEqual(pour(reader, large, 1_000, bytesPerMs).rests, []);
-    assert.deepEqual(pour(reader, large, 5_000, bytesPerMs).rests, []);
-  }
-});
-
-test("FrameReader.restMs() is 0 when the kernel's buffer was found full, however slowly the last frame came", () => {
-  const reader = newReader();
-  come(reader, reply, 1_000, 1 / msPerByte, 8);
-  hear(reader, large.subarray(0, kernelBytes), 2_000);
-  assert.equal(reader.restMs(), 0);
-});
-
-test("FrameReader rests no more in a frame that turned out to fill the kernel's buffer, and rests again in a slow one after it", () => {
-  const reader = newReader();
-  hear(reader, large.subarray(0, 8), 1_000);
-  hear(reader, large.subarray(8, 16), 1_002);
-  assert.ok(reader.restMs() > 0, "it comes slowly");
-  hear(reader, large.subarray(16, 16 + kernelBytes), 1_034);
-  for (let now = 1_034, read = 16 + kernelBytes; read < 40_000; read += 50, now += 5) {
-    hear(reader, large.subarray(read, read + 50), now);
-    assert.equal(reader.restMs(), 0);
-  }
-  reader.reset();
-  hear(reader, reply.subarray(0, 8), 9_000);
-  hear(reader, reply.subarray(8, 24), 9_001.4);
-  assert.ok(reader.restMs() > 0);
-});
-
 test("FrameReader makes no frame much later than a sender that never has to wait, whatever its speed", () => {
   fc.assert(
     fc.property(fc.double({ min: 5, max: 20_000, noNaN: true }), fc.boolean(), (bytesPerMs, afterSlow) => {
@@ -181,14 +114,4 @@ test("FrameReader makes no frame much later than a sender that never has to wait
     }),
     { numRuns: 40 },
   );
-});
-
-test("FrameReader forgets the pace of a frame that was whole when a rest ended", () => {
-  const reader = newReader();
-  hear(reader, reply.subarray(0, 8), 0);
-  hear(reader, reply.subarray(8, 40), 4);
-  assert.ok(reader.restMs() > 0);
-  assert.equal(hear(reader, reply.subarray(40), 12), 1);
-  hear(reader, reply.subarray(0, 8), 100);
-  assert.equal(reader.restMs(), 0);
 });

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { probeIntervalMs } from "../../src/config/limits.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { rowMin } from "../../src/recovery/limits.ts";
 import { frame } from "../support/fake-device.ts";
@@ -23,9 +22,6 @@ const minuteMs = 60_000;
  * meanwhile.
  */
 const rowsS = (answerMs: number) => (rowMin + 2) * (answerMs / 1_000) * (answerMs > 500 ? 2 : 1);
-
-/** Seconds from a terminal's being on: until it is asked, and a row. */
-const onS = (answerMs: number) => 21 + (rowMin + 2) * (answerMs / 1_000) * (answerMs > probeIntervalMs ? 2.1 : 1);
 
 /** A terminal that has proven itself. */
 function proven(...services: readonly ContractName[]): OddTerminal {
@@ -303,53 +299,6 @@ for (const [shareLost, paceMs] of [
   });
 }
 
-for (const answerMs of [150, 300, 1_000, 2_500]) {
-  for (const offHours of [1, 10]) {
-    test(`Line is clean soon after its terminal is switched on after ${offHours} h, where a probe takes ${answerMs} ms`, () => {
-      for (let moreS = 0; moreS < 96; moreS += 6) {
-        const terminal = proven("bank");
-        terminal.answerMs = () => answerMs;
-        terminal.sell("FIRST");
-        terminal.time.advance(2 * minuteMs);
-        terminal.isOffFor(offHours * 60 * minuteMs + moreS * 1_000);
-        // Nobody is told anything false meanwhile.
-        assert.equal(terminal.sell("OFF", 1), "recovering");
-        const seconds = terminal.cleanAfterS();
-        assert.ok(seconds <= onS(answerMs), `${seconds} s`);
-      }
-    });
-  }
-
-  test(`Line is clean soon after its terminal is switched on behind a sale in vain, where a probe takes ${answerMs} ms`, () => {
-    for (const offS of [0, 10, 29, 100, 269, 271, 600, 3_600, 216_000]) {
-      const terminal = proven("bank");
-      terminal.answerMs = () => answerMs;
-      terminal.sell("FIRST");
-      terminal.isOn = false;
-      assert.equal(terminal.sell("IN-VAIN", 30_100), "no-reply");
-      terminal.time.advance(offS * 1_000);
-      assert.equal(terminal.sell("OFF", 16_000), "recovering");
-      terminal.isOn = true;
-      const seconds = terminal.cleanAfterS();
-      assert.ok(seconds <= onS(answerMs), `${offS} s: ${seconds} s`);
-      assert.equal(terminal.sell("NEXT"), '{"status":"success","id":"NEXT"}');
-    }
-  });
-
-  test(`Line is clean soon after a slow sale, ten minutes after its terminal was switched on, where a probe takes ${answerMs} ms`, () => {
-    const terminal = proven("bank");
-    terminal.answerMs = () => answerMs;
-    terminal.sell("FIRST");
-    terminal.time.advance(2 * minuteMs);
-    terminal.isOffFor(60 * minuteMs);
-    terminal.time.advance(10 * minuteMs);
-    terminal.nextMs = 31_000;
-    terminal.sell("SLOW", 31_000);
-    const seconds = terminal.cleanAfterS();
-    assert.ok(seconds <= 1 + rowsS(answerMs), `${seconds} s`);
-  });
-}
-
 for (const answerMs of [2_900, 3_100, 3_400, 3_600]) {
   test(`Line is clean within eight minutes of its terminal being switched on during a sale, after a weekend, where a probe takes ${answerMs} ms`, () => {
     const terminal = proven("bank");
@@ -452,20 +401,6 @@ for (const [name, behind] of [
   ["CR LF", Buffer.from("\r\n")],
   ["an ACK", Buffer.from([6])],
 ] as const) {
-  test(`Line is clean within 120 s of its terminal's being on, which answers at once and sends ${name} behind`, () => {
-    for (const offHours of [1, 10]) {
-      const terminal = proven("bank");
-      terminal.behind = behind;
-      terminal.sell("FIRST");
-      terminal.isOn = false;
-      terminal.time.advance(offHours * 60 * minuteMs);
-      assert.equal(terminal.sell("IN-VAIN", 30_100), "recovering");
-      terminal.isOn = true;
-      const seconds = terminal.cleanAfterS();
-      assert.ok(seconds <= 120, `${offHours} h: ${seconds} s`);
-    }
-  });
-
   test(`Line is clean within 15 s of its opening, and within 5 s of a call without an answer, where a terminal answers at once and sends ${name} behind`, () => {
     for (const services of [["bank"], ["bank", "qr", "fiscal"]] as const) {
       for (const answerMs of [5, 50, 90]) {
@@ -515,64 +450,6 @@ for (const offS of [1, 5, 25]) {
     assert.ok(ambiguous <= 3 && answered >= 25, told.join(" "));
   });
 }
-
-for (const [name, bytes] of [
-  ["one byte", Buffer.from([5])],
-  ["some zeros", Buffer.alloc(6)],
-] as const) {
-  test(`Line gives a till its errors within two minutes, where ${name} comes every 20 s and its terminal was on later than posline`, () => {
-    const terminal = new OddTerminal(["bank", "qr"]);
-    terminal.onCall = (id) => `{"status":"error","code":-15,"id":"${id}"}`;
-    terminal.isOffFor(5_000);
-    terminal.cleanAfterS();
-    const tick = () => {
-      terminal.send(bytes);
-      terminal.time.after(20_000, tick);
-    };
-    tick();
-    let answered = 0;
-    for (let n = 0; n < 300; n++) {
-      const request = { ...requestFor(`C-${n}`, { service: "bank" }), repeatable: true };
-      terminal.line.call(request, (ending) => {
-        if ("payload" in ending) answered++;
-      });
-      terminal.time.advance(1_000);
-    }
-    assert.ok(answered >= 180, `${answered} of 300`);
-  });
-}
-
-test("Line is held up by a dead service for half a minute an hour, beside one that can't be asked and is called now and then", () => {
-  const terminal = new OddTerminal(["bank", "fiscal"], 30_000, false);
-  terminal.onCall = (id) => (id === "B" ? undefined : `{"status":"success","id":"${id}"}`);
-  terminal.cleanAfterS();
-  terminal.odd.set("bank", undefined);
-  terminal.sell("B");
-  terminal.time.advance(20 * minuteMs);
-  let refused = 0;
-  const calls = 48;
-  for (let n = 0; n < calls; n++) {
-    let isAnswered = false;
-    terminal.line.call(requestFor(`F-${n}`, { service: "fiscal", replyTimeoutMs: 30_000 }), (ending) => {
-      isAnswered = "payload" in ending;
-    });
-    // At another moment of the minute each time.
-    terminal.time.advance(30 * minuteMs + ((n * 7_919) % 30_000));
-    if (!isAnswered) refused++;
-  }
-  assert.ok(refused <= 4, `${refused} of ${calls} calls were refused`);
-});
-
-test("Line gives a receipt its error behind a report that was printed, which is no answer to a question, of a terminal that was off for a while", () => {
-  const terminal = proven("fiscal");
-  terminal.onCall = (id) =>
-    id === "LOST" ? undefined : id === "REPORT" ? '{"status":"success","cash":1}' : '{"status":"error","code":6}';
-  terminal.sell("LOST", 3_000, { service: "fiscal", replyTimeoutMs: 3_000 });
-  terminal.isOffFor(2_000);
-  terminal.cleanAfterS();
-  assert.match(terminal.sell("REPORT", 1_000, { service: "fiscal", shapedAs: "second" }) ?? "", /cash/);
-  assert.equal(terminal.sell("S-1", 1_000, { service: "fiscal" }), '{"status":"error","code":6}');
-});
 
 for (const services of [["bank"], ["fiscal"], ["qr"], ["bank", "qr"]] as const) {
   test(`Line of ${services.join(" and ")} gives no call another's answer, over a terminal that answers only when it is asked more`, () => {

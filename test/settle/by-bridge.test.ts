@@ -313,55 +313,6 @@ test("settleByBridge() says what was last known when its caller leaves while a c
   }
 });
 
-test("settleByBridge() waits for as long as it was told to, and tells how long, and why nothing listens", async () => {
-  const events: SettleEvent[] = [];
-  const down = { ...busy, retryAfterMs: 7_000, unreachable: "refused" } as const;
-  const onProgress = (event: SettleEvent) => {
-    events.push(event);
-  };
-  const { clock } = await run(
-    [
-      ["/sale", down],
-      ["/sale", by(ok(), "pending")],
-      ["/sale", by(approved, "approved")],
-    ],
-    { onProgress },
-  );
-  assert.deepEqual(clock.slept, [7_000, 1_000]);
-  assert.deepEqual(
-    events.map(({ type, waitMs, unreachable }) => [type, waitMs, unreachable].filter((each) => each !== undefined)),
-    [["sent"], ["not sent", "refused"], ["waiting", 7_000], ["sent"], ["waiting", 1_000], ["resent"], ["final"]],
-  );
-});
-
-test("settleByBridge() records each call with its time since it began, and what the bridge followed", async () => {
-  const { steps } = await run([
-    ["/sale", busy],
-    ["/sale", by(error(-3), "pending")],
-    ["/sale", by(lost, "unknown")],
-    ["/sale", ok()],
-    ["/check", approved],
-  ]);
-  assert.deepEqual(
-    steps.map(({ action, route, atMs, outcome, status, code, byBridge }) => [
-      action,
-      route,
-      atMs,
-      outcome,
-      status,
-      code,
-      byBridge,
-    ]),
-    [
-      ["start", "/sale", 0, "not-sent", undefined, undefined, undefined],
-      ["start", "/sale", 1_000, "answered", "error", -3, true],
-      ["start", "/sale", 2_000, "unknown", undefined, undefined, true],
-      ["start", "/sale", 3_250, "answered", "success", undefined, undefined],
-      ["ask", "/check", 0, "answered", "success", undefined, undefined],
-    ],
-  );
-});
-
 test("settleByBridge() that is left between two calls sends and announces nothing more, and doesn't say that nothing was sent", async () => {
   for (const at of ["waiting", "resent"]) {
     const leaving = new AbortController();

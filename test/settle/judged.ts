@@ -44,7 +44,7 @@ export const fresh: SettleState = {
   endedId: undefined,
 };
 
-export function answered(reply: JsonObject): AnsweredCall {
+function answered(reply: JsonObject): AnsweredCall {
   const summary = {
     code: looseInteger(reply["code"]),
     message: scalarText(reply["message"]),
@@ -58,8 +58,6 @@ export const good = (more: object = {}) => answered({ status: "success", ...more
 export const bad = (code: number | undefined, more: object = {}) => answered({ status: "error", code, ...more });
 
 const summaryOf = (message: string, code: number | undefined) => ({ code, message, httpStatus: undefined, reason: undefined });
-
-export const lostCall: CallResult = { outcome: "unknown", summary: summaryOf("no answer came", undefined) };
 
 /** Turned away: for now where `passing`, else for good. */
 export const unsentCall = (passing: boolean, code?: number): CallResult => ({

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import fc from "fast-check";
 import { bank } from "../../src/contract/bank.ts";
@@ -12,7 +11,6 @@ import { type CallError, NotSentError, RejectedError, UnknownError } from "../..
 import {
   type CallOptions,
   type MerchantId,
-  methodName,
   methodsOf,
   RemoteService,
   type RemoteServiceOptions,
@@ -31,15 +29,6 @@ async function check(json: string, merchantId: string): Promise<void> {
 
 test("signedForm() makes what the bridge reads and finds rightly signed, for any text", async () => {
   await fc.assert(fc.asyncProperty(fc.string({ unit: "grapheme" }), fc.string({ unit: "grapheme" }), check));
-});
-
-test("signedForm() takes a body of a megabyte", async () => {
-  await check("ə".repeat(500_000), "M");
-});
-
-test("signedForm() is read alike by a standard reader of forms", async () => {
-  const form = new URLSearchParams(await signedForm('{"a":"???>>>"}', "M"));
-  assert.equal(Buffer.from(form.get("data") ?? "", "base64").toString(), '{"a":"???>>>"}');
 });
 
 test("signedForm() says what to do where a page that isn't secure has no SHA-1", async (t) => {
@@ -187,23 +176,6 @@ test("RemoteService.call() with what is no AbortSignal sends nothing, and leaves
     await assert.rejects(call("/sale", {}, none), { name: "TypeError", message });
   }
   assert.deepEqual([sent, timers()], [[], before]);
-});
-
-test("RemoteService waits as long as a timer can where its limit is longer than that", async () => {
-  const { result } = serviceOver("bank", async () => {
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    return ok();
-  });
-  assert.equal((await result("/sale", "{}", { timeoutMs: 2 ** 40 })).outcome, "answered");
-});
-
-test("RemoteService leaves no timer and no listener behind", async () => {
-  const timers = () => process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
-  const before = timers();
-  const { signal } = new AbortController();
-  const { result } = serviceOver("bank", () => ok());
-  await result("/sale", "{}", { signal });
-  assert.deepEqual([timers(), getEventListeners(signal, "abort").length], [before, 0]);
 });
 
 test("RemoteService says unknown when its caller leaves while a call is out", async () => {
@@ -403,10 +375,6 @@ test("RemoteService.call() has words of its own where nothing else says what fai
   const { call } = serviceOver("bank", ({ route }) => reply({ status: "error", ...(route === "/sale" ? { code: -3 } : {}) }));
   assert.equal((await thrownBy(call("/sale", {}))).message, "bank /sale: answered, code -3");
   assert.equal((await thrownBy(call("/check", {}))).message, "bank /check: answered, code none");
-});
-
-test("methodName() makes a method's name of a route", () => {
-  assert.deepEqual(["/sale", "/check_status", "/close-shift"].map(methodName), ["sale", "checkStatus", "closeShift"]);
 });
 
 test("methodsOf() gives a body to what takes one, and options to every method", async () => {

@@ -15,7 +15,7 @@ import { merchantId, type TestClock } from "./scripted.ts";
  */
 export const mishaps = ["none", "not-sent", "lost-before", "lost-after", "late", "dies-before", "dies-after"] as const;
 
-export type Mishap = (typeof mishaps)[number] | "delayed";
+type Mishap = (typeof mishaps)[number] | "delayed";
 
 const scheduleOf = (each: readonly Mishap[]) =>
   fc.array(

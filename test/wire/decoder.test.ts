@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { encodeLength } from "../../src/wire/length.ts";
 import { encodeStx } from "../../src/wire/stx.ts";
-import { decoderOf, Feed, modeNames, plain } from "./feed.ts";
+import { decoderOf, Feed, modeNames } from "./feed.ts";
 
 const length = (payload: string): Buffer => Buffer.concat(encodeLength("arc", [Buffer.from(payload)]));
 const stx = (payload: string): Buffer => Buffer.concat(encodeStx([Buffer.from(payload)]));
@@ -28,24 +28,6 @@ test("decoder.advance() refuses more bytes than there was room for", () => {
   const room = decoder.space().length;
   for (const n of [-1, 0.5, room + 1]) assert.throws(() => decoder.advance(n), RangeError);
   assert.equal(decoder.pendingBytes, 0);
-});
-
-test("decoder.space() is the same memory until bytes come, a reset in between included", () => {
-  const decoder = decoderOf("length");
-  decoder.push(Buffer.of(0, 0));
-  const space = decoder.space();
-  decoder.reset();
-  assert.equal(decoder.space(), space);
-  space.set(length("{}"));
-  assert.deepEqual(decoder.advance(8).map(plain)[0], { ...plainFrame, payload: "7b7d" });
-});
-const plainFrame = { kind: "frame", framing: "length", payloadBytes: 2, wireBytes: 8 };
-
-test("decoder.advance() that finds nothing returns one shared empty list", () => {
-  const decoder = decoderOf("dual");
-  const nothing = decoder.push(Buffer.of(0));
-  assert.ok(Object.isFrozen(nothing));
-  assert.equal(decoder.push(Buffer.of(0)), nothing);
 });
 
 test("dual decoder tells framings apart by a frame's first byte, back to back", () => {
@@ -109,29 +91,6 @@ for (const [name, mode] of [
   });
 }
 
-test("decoder keeps a small frame in one piece however many came before it", () => {
-  for (const mode of ["length", "stx"] as const) {
-    const feed = new Feed(decoderOf(mode));
-    const wire = mode === "stx" ? stx("x".repeat(290)) : length("x".repeat(290));
-    for (let i = 0; i < 600; i++) feed.feed(wire, [150]);
-    assert.ok(feed.events.every((event) => event.kind === "frame" && event.payload.length === 1));
-    feed.plain();
-  }
-});
-
-test("decoder that hears only what it drops goes on in the same chunk", () => {
-  for (const mode of modeNames) {
-    const { decoder } = new Feed(decoderOf(mode));
-    const memory = decoder.space().buffer;
-    for (let i = 0; i < 300; i++) {
-      decoder.push(Buffer.alloc(1000, "n"));
-      assert.equal(decoder.space().buffer, memory);
-    }
-    assert.equal(decoder.pendingBytes, 300_000);
-    assert.deepEqual(decoder.reset(), [{ kind: "discard", reason: "noise", wireBytes: 300_000, head: "6e".repeat(16) }]);
-  }
-});
-
 test("decoder gives a header that lies about its length no more memory than twice what came", () => {
   const decoder = decoderOf("length", { payloadBytesMax: 8 * 1024 * 1024 });
   decoder.push(Buffer.of(0, 0x80, 0, 0));
@@ -148,13 +107,6 @@ test("decoder gives a header that lies about its length no more memory than twic
     came += n;
   }
   assert.equal(decoder.missingBytes, 8 * 1024 * 1024 + 6 - came);
-});
-
-test("decoder is lost from the first byte that can begin no frame on", () => {
-  for (const mode of modeNames) {
-    const { decoder } = new Feed(decoderOf(mode)).feed(Buffer.from("A"));
-    assert.deepEqual([decoder.phase, decoder.pendingBytes, decoder.missingBytes], ["lost", 1, 0], mode);
-  }
 });
 
 test("decoder gives the first 16 bytes of what it skipped, in however many reads they came", () => {

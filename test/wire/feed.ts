@@ -16,7 +16,7 @@ export function decoderOf(mode: ModeName, options: Partial<DecoderOptions> = {})
 }
 
 /** A result with its payload as one hex text, for comparing. */
-export function plain(decoded: Decoded): object {
+function plain(decoded: Decoded): object {
   if (decoded.kind === "discard") return decoded;
   return { ...decoded, payload: Buffer.concat(decoded.payload).toString("hex") };
 }

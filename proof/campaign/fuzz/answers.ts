@@ -38,7 +38,6 @@ const linesOf = (input: Buffer) => input.toString("utf8").split("\n");
 
 const probes: Target = {
   name: "answers to probes",
-  sources: ["admin/capabilities.ts", "recovery/liveness.ts", "contract/bank.ts", "contract/fiscal.ts", "contract/qr.ts"],
   unit: "answers",
   make: answersText,
   check: (input, random) => {
@@ -86,14 +85,6 @@ function tokenOf(random: Random): Token {
 
 const settling: Target = {
   name: "the settle machine",
-  sources: [
-    "settle/machine.ts",
-    "settle/proof.ts",
-    "settle/state.ts",
-    "settle/exact-json.ts",
-    "settle/token.ts",
-    "settle/remote-service.ts",
-  ],
   unit: "answers",
   make: answersText,
   check: async (input, random) => {
@@ -151,13 +142,6 @@ const callOf = (contract: ContractName, route: string, text: string): Call => ({
 
 const hearing: Target = {
   name: "answers about operations",
-  sources: [
-    "operations/hearing.ts",
-    "operations/whose.ts",
-    "operations/known.ts",
-    "operations/question.ts",
-    "operations/own-answer.ts",
-  ],
   unit: "answers",
   make: answersText,
   check: async (input, random) => {

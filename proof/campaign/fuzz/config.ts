@@ -33,14 +33,6 @@ const file = join(folder, "posline.json");
 
 const configuration: Target = {
   name: "configuration files",
-  sources: [
-    "config/load.ts",
-    "config/check.ts",
-    "config/draft.ts",
-    "config/resolve.ts",
-    "config/rules.ts",
-    "config/upstreams.ts",
-  ],
   unit: "files that were taken",
   make: fileText,
   check: async (input, random) => {
@@ -70,7 +62,6 @@ function assertSaid(text: string): void {
 
 const json: Target = {
   name: "JSON with places",
-  sources: ["core/json-syntax.ts"],
   unit: "texts that were taken",
   make: (random) => (random.chance(0.2) ? Buffer.from(randomObject(random, 6)) : mutated(random, fileText(random))),
   check: (input) => {

@@ -63,15 +63,6 @@ function orFault<T>(read: () => T): T | undefined {
 
 const requests: Target = {
   name: "request bodies",
-  sources: [
-    "envelope/request.ts",
-    "envelope/form.ts",
-    "envelope/http-request.ts",
-    "envelope/sign.ts",
-    "envelope/bounded-json.ts",
-    "envelope/body-flaw.ts",
-    "envelope/multipart.ts",
-  ],
   unit: "bodies read",
   make: anyBody,
   check: (input, random) => {
@@ -113,7 +104,6 @@ function assertRelayed(service: Call["contract"], route: string, body: readonly 
 
 const received: Target = {
   name: "requests on a line",
-  sources: ["envelope/request.ts", "envelope/form.ts"],
   unit: "requests read",
   make: (random) => {
     const { service, route } = random.pick(examples);
@@ -144,7 +134,6 @@ const received: Target = {
 
 const replies: Target = {
   name: "replies and bounded JSON",
-  sources: ["envelope/reply.ts", "envelope/bounded-json.ts", "envelope/json.ts"],
   unit: "replies read",
   make: (random) => {
     const text = random.chance(0.5) ? randomObject(random, 5) : mutatedJson(random, random.pick(examples).answer);

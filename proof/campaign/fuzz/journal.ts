@@ -75,16 +75,6 @@ const exitCodes: readonly number[] = [0, 69, 75];
 
 const files: Target = {
   name: "journal files",
-  sources: [
-    "journal/slot.ts",
-    "journal/record.ts",
-    "journal/reader.ts",
-    "journal/ring.ts",
-    "journal/replay.ts",
-    "operations/recall.ts",
-    "operations/under-key.ts",
-    "cli/journal.ts",
-  ],
   unit: "records read",
   make: journalBytes,
   check: async (input, random) => {

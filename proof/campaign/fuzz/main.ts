@@ -1,10 +1,12 @@
 import { parseArgs } from "node:util";
-import { type Coverage, CoverageMeter } from "./coverage.ts";
+import { Random, seedOf } from "./random.ts";
+import { fuzz, inputOf } from "./target.ts";
+import { targets } from "./targets.ts";
 
 /**
- * Fuzzes the readers in a process of its own, so that memory and coverage are theirs alone:
+ * Fuzzes the readers in a process of its own, so that its memory is theirs alone:
  *
- * `node --expose-gc --import tsx proof/campaign/fuzz/main.ts --seconds 60 --seed 1 [--target NAME]... [--frames N] [--coverage]`
+ * `node --expose-gc --import tsx proof/campaign/fuzz/main.ts --seconds 60 --seed 1 [--target NAME]... [--frames N]`
  *
  * Prints a line of JSON for each target. `--only NUMBER` makes one input of a target again, and lets its error through.
  */
@@ -15,7 +17,6 @@ const { values } = parseArgs({
     seed: { type: "string", default: "1" },
     target: { type: "string", multiple: true },
     frames: { type: "string", default: "0" },
-    coverage: { type: "boolean", default: false },
     only: { type: "string" },
   },
 });
@@ -31,18 +32,7 @@ export interface TargetReport {
   readonly heldBytesMax: number;
   readonly heldBytes: number;
   readonly findings: readonly { readonly number: number; readonly error: string; readonly input: string }[];
-  readonly coverage?: Coverage;
 }
-
-/** Share of the time in which coverage is counted: counting takes a third of the speed. */
-const countedShare = 0.3;
-
-const meter = new CoverageMeter();
-if (values.coverage) await meter.start();
-// Loaded only now, so that they are counted from their first line.
-const { targets } = await import("./targets.ts");
-const { fuzz, inputOf } = await import("./target.ts");
-const { Random, seedOf } = await import("./random.ts");
 
 const seed = Number(values.seed);
 const wanted = targets.filter(({ name }) => values.target === undefined || values.target.includes(name));
@@ -64,24 +54,13 @@ if (values.only !== undefined) {
 }
 
 const ms = (Number(values.seconds) * 1_000) / wanted.length;
-const coverages = new Map<string, Coverage>();
-if (values.coverage) {
-  const loaded = await meter.take();
-  for (const target of wanted) {
-    await fuzz(target, { seed, ms: ms * countedShare });
-    coverages.set(target.name, (await meter.take()).of(target.sources, loaded));
-  }
-  await meter.stop();
-}
 for (const target of wanted) {
   const unitsMin = target.unit === "frames" && target.name.startsWith("decoder") ? Number(values.frames) : 0;
-  const result = await fuzz(target, { seed, ms: values.coverage ? ms * (1 - countedShare) : ms, unitsMin });
+  const result = await fuzz(target, { seed, ms, unitsMin });
   const { inputs, bytes, units, seconds, heldBytesMax, heldBytes } = result;
-  const coverage = coverages.get(target.name);
   const report: TargetReport = {
     ...{ name: target.name, unit: target.unit, inputs, bytes, units, seconds, heldBytesMax, heldBytes },
     findings: result.findings.map(({ number, error, input }) => ({ number, error, input: input.toString("latin1") })),
-    ...(coverage === undefined ? {} : { coverage }),
   };
   process.stdout.write(`${JSON.stringify(report)}\n`);
 }

@@ -23,7 +23,6 @@ function recordingBytes(random: Random): Buffer {
 
 const recordings: Target = {
   name: "recordings",
-  sources: ["capture/recording.ts", "capture/replay.ts", "capture/decision.ts"],
   unit: "events replayed",
   make: recordingBytes,
   check: (input) => {
@@ -52,7 +51,6 @@ function replayed(recording: Recording): number {
 
 const masks: Target = {
   name: "masks",
-  sources: ["capture/mask.ts"],
   unit: "payloads",
   make: (random) => {
     const text = random.chance(0.3) ? randomObject(random, 4) : mutatedJson(random, random.pick(examples).answer);

@@ -44,7 +44,6 @@ function readEvents(pieces: readonly Buffer[]): readonly StreamEvent[] {
 
 const eventStream: Target = {
   name: "the stream of /events",
-  sources: ["logs/event-stream.ts", "logs/line-splitter.ts"],
   unit: "events",
   make: (random) => many(random, () => eventText(random)),
   check: (input, random) => {
@@ -60,7 +59,6 @@ const eventStream: Target = {
 
 const tapStream: Target = {
   name: "the stream of /tap",
-  sources: ["capture/captured-frame.ts", "capture/frame-text.ts", "capture/pcapng.ts", "capture/upper-pdu.ts"],
   unit: "frames",
   make: (random) => many(random, () => `${lineOf(random, tapped)}\n`),
   check: (input, random) => {
@@ -81,7 +79,6 @@ const tapStream: Target = {
 
 const log: Target = {
   name: "lines of a log",
-  sources: ["logs/event.ts", "logs/render.ts", "logs/view.ts", "logs/filter.ts", "logs/terminal-text.ts"],
   unit: "lines",
   make: (random) => many(random, () => `${random.chance(0.2) ? "<4>" : ""}${lineOf(random, logged)}\n`),
   check: (input, random) => {

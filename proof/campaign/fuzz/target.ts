@@ -5,8 +5,6 @@ import { Random, seedOf } from "./random.ts";
 /** One reader of what comes from outside. */
 export interface Target {
   readonly name: string;
-  /** Paths below `src/` whose coverage is printed. */
-  readonly sources: readonly string[];
   /** Makes one input. */
   readonly make: (random: Random) => Buffer;
   /**

@@ -120,7 +120,6 @@ function decoder(mode: ModeName): Target {
   let decoders: ReturnType<typeof decodersOf> | undefined;
   return {
     name: `decoder ${mode}`,
-    sources: mode === "length" ? ["wire/length.ts"] : mode === "stx" ? ["wire/stx.ts", "wire/skipped.ts"] : ["wire"],
     unit: "frames",
     make: (random) => {
       const spoiled = random.pick([0, 0.02, 0.1, 0.4]);
@@ -143,7 +142,6 @@ function decoder(mode: ModeName): Target {
 /** Streams of good frames alone: every payload comes out as it went in. */
 const exact: Target = {
   name: "framing there and back",
-  sources: ["wire/framing.ts", "wire/crc16.ts", "wire/crc32.ts", "wire/memory.ts"],
   unit: "frames",
   make: (random) => random.bytes(1 + random.size(4_000)),
   check: (input, random) => {

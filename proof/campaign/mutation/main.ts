@@ -39,13 +39,7 @@ const sampleSize = values.sample === undefined ? Number.POSITIVE_INFINITY : Numb
 const seed = Number(values.seed);
 
 /** Tests at the pace of the wall clock: too slow for each mutant, and what they hold should be held closer to the code. */
-const apart = [
-  "test/line/rest.test.ts",
-  "test/settle/settle-emulator.test.ts",
-  "test/settle/settle-over-line.test.ts",
-  "test/slow/line/exchange-pty.test.ts",
-  "test/slow/settle/settle-over-bridge.test.ts",
-];
+const apart = ["test/line/rest.test.ts"];
 /** Tests of one mutant, in ms on the code as it is: what would take longer is cut, which can only add survivors. */
 const plannedMsMax = 15_000;
 /** One run in so many is a control: the same tests without the mutant must pass, or a slow machine kills mutants. */

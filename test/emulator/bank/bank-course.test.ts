@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../src/core/json-object.ts";
 import { emulatedBank } from "../../../src/emulator/bank/bank.ts";
 import { writeExact } from "../../../src/emulator/exact-json.ts";
 import { rememberedBytesMax, rememberedMax } from "../../../src/emulator/service-context.ts";
-import { dataOf, innerOf, ServiceUnderTest, throughText } from "../service-under-test.ts";
+import { dataOf, innerOf, ServiceUnderTest } from "../service-under-test.ts";
 
 /** Tests src/emulator/bank/bank.ts. */
 
@@ -132,6 +132,7 @@ test("/close-shift that is not approved closes nothing, and closes its own termi
   under.context.next = { name: "declined" };
   under.accepted("/close-shift", { pay_id: "Z-1" });
   assert.equal(finalOf(under, "Z-1").code, -20);
+  under.restart();
   reported(under, "/close-shift", "Z-2", { terminal: 2n });
   const totals = [{ kind: "sale", currency: "AZN", count: 1n, sum: 1000n }];
   assert.deepEqual(reported(under, "/xreport", "X", { terminal: 1n }), { batch: 1n, totals });
@@ -158,25 +159,6 @@ test("reset() forgets everything", () => {
   under.service.reset();
   assert.deepEqual(under.service.saved(), fresh);
   assert.equal(under.refused("/check", { pay_id: "P-1" }), -15);
-});
-
-test("changed() is called whenever what is saved changes, and only then", () => {
-  const under = bank();
-  const step = (route: string, body: JsonObject) => {
-    const [before, saved] = [under.context.changes, under.service.saved()];
-    under.ask(route, body);
-    const changed = JSON.stringify(throughText(saved), text) !== JSON.stringify(throughText(under.service.saved()), text);
-    assert.equal(under.context.changes > before, changed, route);
-    return changed;
-  };
-  const text = (_: string, value: unknown) => (typeof value === "bigint" ? String(value) : value);
-  assert.equal(step("/sale", sale), true);
-  assert.equal(step("/check", { pay_id: "P-1" }), true);
-  assert.equal(step("/check", { pay_id: "P-1" }), true);
-  assert.equal(step("/check", { pay_id: "P-1" }), false);
-  assert.equal(step("/sale", sale), false);
-  assert.equal(step("/sale", { ...sale, pay_id: "P-2", amount: 1005n }), true);
-  assert.equal(step("/terminals", {}), false);
 });
 
 test("no more than rememberedMax operations are remembered: the oldest is forgotten", () => {

@@ -107,14 +107,6 @@ test("faultyTransport() passes frames without a fault unchanged, both ways", asy
   assert.equal(below.closes, 1);
 });
 
-test("faultyTransport() writes nothing at all for no steps", async () => {
-  const { below, user, opening } = await bench({ never: [] });
-  opening.write([bytes("never")]);
-  assert.deepEqual([below.text, user.wrotes, opening.wroteBytes], ["", 1, 5]);
-  opening.write([bytes("next")]);
-  assert.deepEqual([below.text, user.wrotes], ["next", 2]);
-});
-
 test("faultyTransport() keeps the pauses between bytes, counted from when they have left on the wire", async () => {
   const plan = [{ bytes: bytes("ab") }, { waitMs: 100 }, { bytes: bytes("cd") }, { waitMs: 50 }, { bytes: bytes("e") }];
   const { below, user, opening, began } = await bench({ frame: plan }, 10);
@@ -173,21 +165,6 @@ test("faultyTransport() queues only so much ahead: above 256 KiB a writer waits 
   assert.deepEqual([user.wrotes, opening.wroteBytes, below.text.length], [1, 1, much.length]);
 });
 
-test("faultyTransport() waits for the transport below between two steps", async () => {
-  const { below, user, opening } = await bench({ a: [{ bytes: bytes("abc") }, { bytes: bytes("def") }] });
-  below.takesBytes = 1;
-  opening.write([bytes("a")]);
-  assert.deepEqual([below.text, user.wrotes], ["abc", 1]);
-  below.takeRest();
-  assert.equal(below.text, "abcdef");
-  opening.write([bytes("next")]);
-  assert.equal(below.text, "abcdef");
-  below.takeRest();
-  assert.equal(below.text, "abcdefnext");
-  below.takeRest();
-  assert.equal(user.wrotes, 2);
-});
-
 test("faultyTransport() loses the connection for an unplug, and refuses to open anew until its time has passed", async () => {
   const { below, user, open, opening } = await bench({ a: [{ unplugMs: 2_000 }] });
   const handler = below.handler;
@@ -237,14 +214,6 @@ for (const end of ["close", "loss"] as const) {
     assert.equal(below.text, "1new");
   });
 }
-
-test("faultyTransport() passes on that it can't be opened", async () => {
-  const failing = async () => {
-    throw new OpenError("there is no device");
-  };
-  const open = faultyTransport({ open: failing, stepsFor: () => [], msPerByte: 0 });
-  await assert.rejects(open(new User()), { name: "OpenError", message: "there is no device" });
-});
 
 test("faultyTransport() writes all bytes of all steps in order and reports each write once, whatever the faults", async () => {
   const delivery = fc.oneof(

@@ -14,8 +14,7 @@ import { garbling, Life, recordedStep, type World, worldOf } from "../../line/wo
  * slow disks, callers that leave. Each is recorded, masked, written as text, read and replayed.
  */
 
-// They take six seconds.
-const numRuns = Number(process.env["REPLAY_RUNS"] ?? 1_000);
+const numRuns = Number(process.env["REPLAY_RUNS"] ?? 250);
 const seed = 20_261_122;
 
 /** The recordings of all lines of a life, as they come out of a file. */

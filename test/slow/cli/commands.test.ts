@@ -138,32 +138,22 @@ function posline(words: readonly string[]) {
   });
 }
 
-test("posline says what is wrong in one line on standard error, and exits with 64, for each command", async () => {
-  const some = commands.flatMap((each) => [...bare(each).slice(0, 1), ...misspeltFlags(each).slice(0, 1)]);
-  for (const { words, message } of [...misspeltCommands, ...some]) {
-    const { code, stdout, stderr } = await posline(words);
-    assert.deepEqual([code, stdout], [64, ""], words.join(" "));
-    assert.match(stderr, /^[^\n]+\n$/, words.join(" "));
-    assert.match(stderr.trimEnd(), message, words.join(" "));
-  }
-});
-
-/** Values of the right type that no command can use, by the flags that have one. */
-const unusable: Readonly<Record<string, readonly string[]>> = {
-  at: ["1.5", "-1"],
-  baud: ["1.5", "0"],
-  seed: ["1.5", "-1"],
-  lines: ["1.5", "-1"],
-  "admin-port": ["1.5", "70000"],
-  timeout: ["-1", "0"],
-  window: ["-1", "0"],
-  line: ["no such device"],
-  url: ["no such url"],
-  fault: ["no such fault=1", "corrupt=2"],
-  since: ["never"],
-  "upstream-fiscal": ["no such url"],
-  "upstream-bank": ["no such url"],
-  "upstream-qr": ["no such url"],
+/** A value of the right type that no command can use, by the flags that have one. */
+const unusable: Readonly<Record<string, string>> = {
+  at: "-1",
+  baud: "1.5",
+  seed: "-1",
+  lines: "1.5",
+  "admin-port": "70000",
+  timeout: "0",
+  window: "-1",
+  line: "no such device",
+  url: "no such url",
+  fault: "no such fault=1",
+  since: "never",
+  "upstream-fiscal": "no such url",
+  "upstream-bank": "no such url",
+  "upstream-qr": "no such url",
 };
 
 /** What else a command needs, so that nothing but the value is wrong. */
@@ -191,11 +181,11 @@ test("posline exits with 64 for a value of a flag that can't be used, for each f
       if (type !== "string")
         assert.ok(type === "boolean" || flag in unusable, `${name} --${flag} has values that can't be used`);
       // There it may be a line's name, of which the configuration decides: test/doctor/doctor.test.ts has that.
-      const values = (name === "doctor" || name === "replay") && flag === "line" ? [] : (unusable[flag] ?? []);
-      return values.map((value) => ({ flag, words: [name, ...(besides[name]?.(flag) ?? []), `--${flag}=${value}`] }));
+      const value = (name === "doctor" || name === "replay") && flag === "line" ? undefined : unusable[flag];
+      return value === undefined ? [] : [{ flag, words: [name, ...(besides[name]?.(flag) ?? []), `--${flag}=${value}`] }];
     }),
   );
-  assert.ok(tried.length > 30, `${tried.length} command lines`);
+  assert.ok(tried.length > 20, `${tried.length} command lines`);
   for (const { flag, words } of tried) {
     const { code, stdout, stderr } = await posline(words);
     assert.equal(code, 64, `${words.join(" ")}: ${stderr}`);
@@ -236,13 +226,8 @@ test("posline --help lists every command, and each command's --help every flag, 
   assert.equal(all.code, 0);
   for (const { name, flags } of commands) {
     assert.match(all.stdout, new RegExp(`^  posline ${name}\\b`, "m"));
-    for (const words of [
-      [name, "--help"],
-      [name, "-h"],
-    ]) {
-      const { code, stdout, stderr } = await posline(words);
-      assert.deepEqual([code, stderr], [0, ""]);
-      for (const flag of Object.keys(flags)) assert.match(stdout, new RegExp(`--${flag}\\b`), `${name} --${flag}`);
-    }
+    const { code, stdout, stderr } = await posline([name, "-h"]);
+    assert.deepEqual([code, stderr], [0, ""]);
+    for (const flag of Object.keys(flags)) assert.match(stdout, new RegExp(`--${flag}\\b`), `${name} --${flag}`);
   }
 });

@@ -6,7 +6,6 @@ import { after, test } from "node:test";
 import type { LineConfig } from "../../../src/config/config.ts";
 import { lineDefaults } from "../../../src/config/limits.ts";
 import { loadConfig } from "../../../src/config/load.ts";
-import { noDevice } from "../../../src/device/open-errors.ts";
 import { serialPort } from "../../../src/device/serial-port.ts";
 import type { LineToProbe } from "../../../src/doctor/diagnosis.ts";
 import type { Finding } from "../../../src/doctor/finding.ts";
@@ -165,34 +164,4 @@ test("scanLine() begins with the configured speed, and stops where what comes is
   const { findings, speeds: tried } = await scan(looping, { bank }, { baudRate: 2_400 });
   assert.deepEqual(tried, [2_400]);
   assert.match(findings[0]?.what ?? "", /^what was sent comes back/);
-});
-
-test("scanLine() says nothing of CRC16 where only fiscal is served", async () => {
-  const line = new FakeLine();
-  line.onAsked = (text, framing) => {
-    const answer = probeReply({ framing, text, number: 0 });
-    if (answer !== undefined) line.reply(framing, answer);
-  };
-  const { findings } = await scan(line, { fiscal }, { parity: "even" });
-  assert.deepEqual(
-    findings.map(({ check, level }) => [check, level]),
-    [
-      ["scan", "ok"],
-      ["answer", "ok"],
-    ],
-  );
-  assert.equal(findings[0]?.setting, '"till": { "path": "/dev/ttyUSB0", "baudRate": 115200, "parity": "even" }');
-  assert.doesNotMatch(JSON.stringify(findings), /crc-?16/i);
-});
-
-test("scanLine() of a device that is gone between two speeds says so, and shows what had been sent", async () => {
-  const line = new FakeLine();
-  line.onOpen = () => {
-    if (line.openings === 2) line.refuses = noDevice("/dev/ttyUSB0");
-  };
-  const { findings } = await scan(line, { bank });
-  const [gone, tried] = findings;
-  assert.deepEqual([gone?.check, gone?.level, gone?.what], ["open", "bad", "there is no device /dev/ttyUSB0"]);
-  assert.ok(gone?.frames?.some(({ direction }) => direction === "sent"));
-  assert.equal(tried?.what, "no setting was found: 2 of 10 speeds were tried");
 });
