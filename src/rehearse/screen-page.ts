@@ -6,6 +6,7 @@ export const screenPage = `<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
 <title>posline rehearse</title>
 <style>
 ${reportStyle}

@@ -242,3 +242,29 @@ test("rehearse says what is wrong with its flags", async () => {
     assert.match(complaint, said);
   }
 });
+
+test("rehearse takes the word from the exit code, or from a POST", async () => {
+  const words = join(folder.path, "words.json");
+  writeFileSync(words, '{"0": "approved", "1": "declined"}');
+  const quiet = `python3 ${polling} ${pollingCommand} | grep -q approved`;
+  const byCode = await rehearsed(quiet, ["--words", words, "--scenario", "approved", "--scenario", "declined"]);
+  assert.equal(byCode.code, 0, byCode.out);
+  const sent = `curl -s -d "$(python3 ${polling} ${pollingCommand})" "$POSLINE_WORD_URL"`;
+  const byPost = await rehearsed(sent, ["--scenario", "approved", "--scenario", "declined"]);
+  assert.equal(byPost.code, 0, byPost.out);
+});
+
+test("rehearse --world plays the shop, and says when no time was left", async () => {
+  const world = join(folder.path, "shop.json");
+  writeFileSync(world, '{"bank": {"currencies": {"JPY": ["392"]}}}');
+  const { code, out } = await rehearsed(`python3 ${polling} ${pollingCommand}`, [
+    "--world",
+    world,
+    "--scenario",
+    "approved",
+    "--patience",
+    "8",
+  ]);
+  assert.equal(code, 1, out);
+  assert.match(out, /the terminal: *\/sale|The till/);
+});
