@@ -1,10 +1,18 @@
+import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { lineEfficiency } from "./efficiency.ts";
+import { framers } from "./framers.ts";
+import { growth } from "./growth.ts";
 import { isolation } from "./isolation.ts";
+import { largeReply } from "./large-reply.ts";
+import { benchDir } from "./machine.ts";
+import { nodes } from "./nodes.ts";
 import { costSection } from "./peers/cost.ts";
 import { fleetSection } from "./peers/fleet.ts";
 import { lateSection } from "./peers/late.ts";
 import { peersSection } from "./peers/peers.ts";
 import { type Bench, movedPercent, Report, type SectionName } from "./report.ts";
+import { roundtrip } from "./roundtrip.ts";
 import { start } from "./start.ts";
 import { watching } from "./watching.ts";
 
@@ -12,7 +20,7 @@ import { watching } from "./watching.ts";
  * `npm run bench -- [--short] [--check] [--peers] [section...]`: how posline compares with the usual ways of doing the same, measured
  * side by side in one run, so that the ratios hold on any machine.
  *
- * Prints a table. `--short` takes about a minute. `--check` exits with 1 when a bound
+ * Prints a table and writes results.json beside this file. `--short` takes about a minute. `--check` exits with 1 when a bound
  * is missed or something that should have been measured wasn't; without it nothing is asserted. A row isn't judged when what the
  * harness takes without any bridge moved while it was measured: then the machine had something else to do.
  *
@@ -20,7 +28,13 @@ import { watching } from "./watching.ts";
  */
 
 const sections: Record<SectionName, (bench: Bench) => Promise<void>> = {
+  framers,
+  roundtrip,
+  line: lineEfficiency,
+  large: largeReply,
   start,
+  growth,
+  nodes,
   isolation,
   watching,
   peers: peersSection,
@@ -66,6 +80,7 @@ for (const name of wanted.filter(isSection)) {
 
 const { report } = bench;
 console.log(report.table());
+report.write(join(benchDir, "results.json"), values.short ? "short" : "full");
 const missed = report.rowsThat("MISSED");
 for (const row of missed) console.log(`missed: ${row.section}: ${row.what}`);
 const noisy = report.rowsThat("too noisy to judge");

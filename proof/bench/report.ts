@@ -1,6 +1,22 @@
+import { writeFileSync } from "node:fs";
+import { cpus, release } from "node:os";
+
 /** What was measured, against what, and whether it keeps its bound: collected by the sections, printed as one table. */
 
-export type SectionName = "start" | "isolation" | "watching" | "peers" | "late" | "cost" | "fleet";
+export type SectionName =
+  | "framers"
+  | "roundtrip"
+  | "line"
+  | "large"
+  | "start"
+  | "growth"
+  | "nodes"
+  | "isolation"
+  | "watching"
+  | "peers"
+  | "late"
+  | "cost"
+  | "fleet";
 
 /** The judged figure must be at least or at most this. */
 export interface Bound {
@@ -9,7 +25,7 @@ export interface Bound {
 }
 
 /** One line of the table. */
-interface Row {
+export interface Row {
   readonly section: SectionName;
   readonly what: string;
   /** The two figures side by side, in `unit`; undefined where there is only one. */
@@ -26,14 +42,18 @@ interface Row {
 /** A floor that moved by more than this, in %, was moved by something else that the machine did, and so was all beside it. */
 const floorMovedMost = 15;
 
-type Verdict = "ok" | "MISSED" | "too noisy to judge";
+export type Verdict = "ok" | "MISSED" | "too noisy to judge";
+
+export function atLeast(value: number): Bound {
+  return { side: "least", value };
+}
 
 export function atMost(value: number): Bound {
   return { side: "most", value };
 }
 
 /** What the row came to; undefined where it has no bound. */
-function verdictOf({ bound, judged, floor = [] }: Row): Verdict | undefined {
+export function verdictOf({ bound, judged, floor = [] }: Row): Verdict | undefined {
   if (bound === undefined || judged === undefined) return undefined;
   if (movedPercent(floor) > floorMovedMost) return "too noisy to judge";
   const kept = bound.side === "least" ? judged.value >= bound.value : judged.value <= bound.value;
@@ -97,7 +117,7 @@ export class Report {
     this.rows.push(row);
   }
 
-  /** Two medians measured side by side; the ratio is ours ÷ theirs. */
+  /** Two medians measured side by side; `ratio` is ours ÷ theirs, or theirs ÷ ours when the bound is on "times faster". */
   compare(
     section: SectionName,
     what: string,
@@ -105,12 +125,13 @@ export class Report {
       readonly ours: number;
       readonly theirs: number;
       readonly unit: string;
+      readonly faster?: boolean;
       readonly floor?: readonly number[];
     },
     bound: Bound | undefined,
   ): void {
     const { ours, theirs, unit, floor = [] } = figures;
-    const value = ours / theirs;
+    const value = figures.faster === true ? theirs / ours : ours / theirs;
     this.add({ section, what, ours, theirs, unit, judged: { value, unit: "x" }, bound, floor });
   }
 
@@ -144,6 +165,18 @@ export class Report {
       .map((line) => line.map((cell, i) => (left(i) ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join("  "))
       .map((line) => line.trimEnd())
       .join("\n");
+  }
+
+  write(path: string, mode: string): void {
+    const machine = {
+      node: process.version,
+      arch: process.arch,
+      kernel: release(),
+      cpus: cpus().length,
+      cpu: cpus()[0]?.model,
+    };
+    const rows = this.rows.map((row) => ({ ...row, verdict: verdictOf(row) }));
+    writeFileSync(path, `${JSON.stringify({ mode, machine, rows, skipped: this.skipped }, undefined, 2)}\n`);
   }
 }
 

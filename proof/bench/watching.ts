@@ -31,7 +31,7 @@ async function startWatched(workshop: Workshop, name: string): Promise<Watched> 
   const lines = { till: { path: link, baudRate: 115_200 } };
   writeFileSync(config, JSON.stringify({ lines, services: { bank: { line: "till", port } }, admin: { port: adminPort } }));
   const process = workshop.start(name, productCommand(config), { cpu: benchCpu });
-  return { bridge: { port, responder, process }, admin: `http://127.0.0.1:${adminPort}/` };
+  return { bridge: { kind: "posline", port, responder, process }, admin: `http://127.0.0.1:${adminPort}/` };
 }
 
 /** How often a process gave the processor back and was woken again, all threads together. */

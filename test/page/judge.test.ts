@@ -12,7 +12,11 @@ import { scratchFolder } from "../support/bridge-process.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
 import { closeBrowser, noChromium, open, textOf, untilText } from "./browser.ts";
 
-/** The report of a judgement, and the page of a rehearsal for a till with a screen, in Chromium. */
+/**
+ * Tests src/judge/report.ts, src/judge/junit.ts, src/rehearse/port.ts, src/rehearse/screen-page.ts.
+ *
+ * The report of a judgement, and the page of a rehearsal for a till with a screen, in Chromium.
+ */
 
 const folder = scratchFolder();
 after(async () => {

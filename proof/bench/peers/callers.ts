@@ -15,7 +15,7 @@ export interface CallerFigures {
 /** The longest run, at 9600 baud, takes half a minute. */
 const runLimitMs = 120_000;
 
-const figureNames = ["p50Us", "p99Us", "perS", "processorUs", "rssMiB"] as const;
+export const figureNames = ["p50Us", "p99Us", "perS", "processorUs", "rssMiB"] as const;
 
 /** A bridge that can be asked. */
 export interface Asked {

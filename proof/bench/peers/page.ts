@@ -5,7 +5,7 @@ import { projectDir } from "../machine.ts";
 /** Tables and plots as the documentation takes them: Markdown, with pipes, and beside it the same as JSON. */
 
 /** Where the pages go. */
-const outDir = join(projectDir, "out", "bench");
+export const outDir = join(projectDir, "out", "bench");
 
 export interface Table {
   readonly caption: string;
@@ -15,7 +15,7 @@ export interface Table {
 }
 
 /** Three digits of a figure, as a reader compares them: 0.123, 12.3, 123, 12,346. */
-function shown(value: number): string {
+export function shown(value: number): string {
   if (!Number.isFinite(value)) return "";
   const size = Math.abs(value);
   if (size >= 100) return Math.round(value).toLocaleString("en");
@@ -28,7 +28,7 @@ function cell(value: string | number | undefined): string {
 }
 
 /** The table with its caption above. */
-function markdownOf({ caption, columns, rows }: Table): string {
+export function markdownOf({ caption, columns, rows }: Table): string {
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   const numbers = columns.map((_, i) => rows.every((row) => typeof row[i] !== "string"));
   const rule = line(numbers.map((number) => (number ? "---:" : "---")));
@@ -36,7 +36,7 @@ function markdownOf({ caption, columns, rows }: Table): string {
 }
 
 /** What one section found. */
-interface Page {
+export interface Page {
   readonly name: string;
   readonly tables: readonly Table[];
   /** What can't be seen in the tables: what wasn't measured and why, and whether the machine was quiet. */

@@ -7,7 +7,7 @@ import type { Workshop } from "../processes.ts";
 /** The usual ways to reach a serial terminal from the network, each set up as its users set it up. */
 
 /** The line and the port that a peer is started on. */
-interface PeerPlace {
+export interface PeerPlace {
   readonly workshop: Workshop;
   readonly link: string;
   readonly port: number;

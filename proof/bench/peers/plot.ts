@@ -1,12 +1,12 @@
 /** Line plots as SVG, with logarithmic axes: enough for how a cost grows. */
 
-interface Series {
+export interface Series {
   readonly name: string;
   /** x and y, both above 0. */
   readonly points: readonly (readonly [number, number])[];
 }
 
-interface Plot {
+export interface Plot {
   readonly title: string;
   readonly x: string;
   readonly y: string;
