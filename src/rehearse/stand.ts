@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type ContractName, contractNames } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import type { World } from "../emulator/world.ts";
+import { readJournal } from "../journal/reader.ts";
 import type { Moment } from "../judge/judgement.ts";
 import type { Cable } from "./cable.ts";
 import { Posline } from "./posline.ts";
@@ -115,6 +116,7 @@ class Stand {
       marks.push(terminal.mark());
     }
     await posline.stop();
+    await this.#noteSendings();
     const last = marks.length - 1;
     marks[last] = terminal.mark();
     terminal.endAll();
@@ -122,7 +124,8 @@ class Stand {
       const began = terminal.since(marks[index] ?? new Map(), marks[index + 1] ?? new Map(), this.#startMs);
       return { ask, amount: this.#amountOf(ask), said, began, unseen };
     });
-    return { results, moments: this.#moments, tookMs: nowMs() - this.#startMs };
+    const moments = this.#moments.toSorted((one, other) => one.atMs - other.atMs);
+    return { results, moments, tookMs: nowMs() - this.#startMs };
   }
 
   /** Ends what runs, and removes what was written. */
@@ -165,6 +168,22 @@ class Stand {
   #cutConnections(): void {
     this.#note("rehearsal", "the till's connections to posline are cut");
     for (const name of contractNames) this.#options.ways[name].cut();
+  }
+
+  /** What posline's journal says that it sent. */
+  async #noteSendings(): Promise<void> {
+    const startedAt = Date.now() - (nowMs() - this.#startMs);
+    const { records } = await readJournal(this.#folder);
+    for (const { record } of records) {
+      if (record.kind !== "sent") continue;
+      const { route, key, amount, timeMs } = record;
+      const of = amount !== undefined && /^\d+$/.test(amount) ? ` of ${amountText(BigInt(amount))}` : "";
+      this.#moments.push({
+        atMs: timeMs - startedAt,
+        who: "bridge",
+        text: `sends ${route}${key === undefined ? "" : ` ${key}`}${of}`,
+      });
+    }
   }
 
   /** Why the till never met what was to go wrong; undefined if it did. */
