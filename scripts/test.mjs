@@ -24,6 +24,9 @@ const longest = [
   "proof/campaign/campaign.test.ts",
   "test/e2e/call.test.ts",
   "test/e2e/tills.test.ts",
+  "test/e2e/rehearse.test.ts",
+  "test/e2e/certify.test.ts",
+  "test/slow/certify/certification.test.ts",
   "test/e2e/receipts.test.ts",
   "test/e2e/settled-campaign.test.ts",
 ];
@@ -138,8 +141,8 @@ async function runAll(isRest) {
   const isShown = process.stdout.isTTY;
   const show = () => process.stdout.write(`\r\x1b[K${tally.progress.slice(0, (process.stdout.columns || 80) - 1)}`);
   const progress = isShown ? setInterval(show, 1_000) : undefined;
-  // Much of what they do is to wait.
-  const concurrency = cores + 1;
+  // Much of what they do is to wait, and most of the rest.
+  const concurrency = cores + (isRest ? 2 : 1);
   for await (const event of run({ files: programs.map(({ path }) => path), concurrency })) tally.take(event);
   tally.end();
   clearInterval(progress);
