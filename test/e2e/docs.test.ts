@@ -171,8 +171,8 @@ const expected = ({ link, config, log, state, running }: Bench): Readonly<Record
   },
   "posline rehearse --page": { fits: /^Open http:\/\/127\.0\.0\.1:\d+ and do what it says/m },
   "posline rehearse --till 'python3 docs/tills/shop.py {do} {key} {amount} {of}'": {
-    fits: /^held +given-back .*\n1 held, 0 broken, 0 not seen$/m,
-    more: ["--scenario", "given-back"],
+    fits: /^held +receipt-exact .*\n1 held, 0 broken, 0 not seen$/m,
+    more: ["--scenario", "receipt-exact"],
   },
   "posline rehearse --till 'python3 till.py {key} {amount} $POSLINE_BANK_URL' --services bank --report rehearsal.html": {
     fits: /^held +declined .*\n1 held, 0 broken, 0 not seen$/m,
@@ -275,7 +275,7 @@ async function output(
   child.stdout?.setEncoding("utf8").on("data", watch);
   child.stderr?.setEncoding("utf8").on("data", watch);
   const talking = setInterval(talk, 100);
-  const limit = setTimeout(() => child.kill("SIGKILL"), 15_000);
+  const limit = setTimeout(() => child.kill("SIGKILL"), 30_000);
   await once(child, "close");
   clearInterval(talking);
   clearTimeout(limit);

@@ -89,6 +89,7 @@ test("a package holds what belongs to it, and nothing else", { skip: noDpkg }, (
     "/usr/share/posline/examples/prometheus.yml",
     "/usr/share/posline/examples/receipt.cs",
     "/usr/share/posline/examples/receipt.py",
+    "/usr/share/posline/examples/shop.py",
     ...tills,
     "/usr/share/posline/posline.schema.json",
     "/usr/share/zsh/vendor-completions/_posline",

@@ -28,7 +28,7 @@ function misspelt(word: string): string {
 function bare({ name, flags }: Command): readonly Wrong[] {
   return Object.entries(flags).flatMap(([flag, option]) => {
     if (option.type === "boolean") return [];
-    const message = new RegExp(`^--${flag} needs a value: write .*--${flag} ["\\w/@.:]`);
+    const message = new RegExp(`^--${flag} needs a value: write .*--${flag} ["'\\w/@.:]`);
     const { alias } = option;
     const written = alias === undefined ? [`--${flag}`] : [`--${flag}`, `-${alias}`];
     return written.flatMap((word) => [
@@ -43,7 +43,9 @@ function bare({ name, flags }: Command): readonly Wrong[] {
 
 /** Each flag of a command misspelt, with a value and without. */
 function misspeltFlags({ name, flags }: Command): readonly Wrong[] {
-  return Object.keys(flags).flatMap((flag) => {
+  // One letter turned round is --world as much as --words.
+  const told = Object.keys(flags).filter((flag) => flag !== "words");
+  return told.flatMap((flag) => {
     const word = `--${misspelt(flag)}`;
     const message = new RegExp(`^Unknown flag "${escaped(word)}" of posline ${name}: did you mean "--${flag}"\\?$`);
     return [
@@ -144,6 +146,10 @@ const unusable: Readonly<Record<string, string>> = {
   baud: "1.5",
   seed: "-1",
   lines: "1.5",
+  jobs: "0",
+  minutes: "1.5",
+  patience: "0",
+  amount: "0",
   "admin-port": "70000",
   timeout: "0",
   window: "-1",
@@ -162,6 +168,12 @@ const besides: Readonly<Record<string, (flag: string) => readonly string[]>> = {
   gateway: (flag) => (flag === "line" ? [] : ["--line", "/dev/posline-none"]),
   config: (flag) => (flag === "line" ? [] : ["--line", "/dev/posline-none"]),
   tap: (flag) => ["--raw", ...(flag === "line" ? [] : ["--line", "/dev/posline-none"])],
+  rehearse: () => ["--till", "true"],
+  certify: (flag) => [
+    ...["--with-sales", "--yes", "--currency", "EUR"],
+    ...(flag === "amount" ? [] : ["--amount", "100"]),
+    ...(flag === "line" ? [] : ["--line", "/dev/posline-none"]),
+  ],
   doctor: () => ["--line", "/dev/posline-none"],
   replay: () => ["recording.jsonl"],
   call: (flag) => [
