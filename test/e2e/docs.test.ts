@@ -193,7 +193,7 @@ const expected = ({ link, config, log, state, running }: Bench): Readonly<Record
   "posline tap --raw --line /dev/ttyUSB0": { fits: /^Listening on \S+ at 115200 8N1\n00000000 {2}41 54 0d/ },
   "posline doctor": { fits: /^this box\n[\s\S]*^line till: [\s\S]*^First: /m, env: { POSLINE_CONFIG: config } },
   "posline doctor --line /dev/ttyUSB0 --scan": { fits: /^line [\s\S]*^First: /m },
-  "posline doctor --line till": { fits: /^line till: [\s\S]*^First: /m, env: { POSLINE_CONFIG: config } },
+  "posline doctor --line till --scan": { fits: /^line till: [\s\S]*^First: /m, env: { POSLINE_CONFIG: config } },
   "posline support --list": {
     fits: /^In the archive:\n[\s\S]*Nothing was written: /,
     more: ["--log", log],
