@@ -213,7 +213,7 @@ export const adminPaths: Readonly<Record<string, AdminOperation>> = {
     description:
       "The first event of a connection is `hello`. The others: `exchange` (with `phase`: waiting, sent, written, replying, ended), `line`, " +
       "`discard`, `late`, `service`, `operation` and `ready`; the data of each is one line of JSON. An `exchange` that posline itself " +
-      "asks has `background`: true. A comment comes every 15 s.",
+      "asks has `background`: true, and the `callId` that it asks about in `about`. A comment comes every 15 s.",
     parameters: [
       { name: "Last-Event-ID", in: "header", schema: text, description: "Continue after this event, of the last 512" },
       { name: "lastEventId", in: "query", schema: text, description: "The same, where the header can't be set" },
