@@ -1,5 +1,5 @@
 import { AdminPort, answerMs, type StreamEvent } from "./admin-port.ts";
-import type { EmulatorView, ExchangeEvent, Status } from "./answers.ts";
+import type { EmulatorView, ExchangeEvent, OperationEvent, Status } from "./answers.ts";
 import { Curve } from "./curve.ts";
 import { byId, make, setText } from "./dom.ts";
 import { doubtsOf, findingsOf } from "./doubts.ts";
@@ -38,7 +38,7 @@ interface Greeting {
 
 class Page {
   readonly #port = new AdminPort(askToken);
-  readonly #exchanges = new Exchanges(byId("exchanges"));
+  readonly #exchanges = new Exchanges(byId("exchanges"), () => this.#draw());
   readonly #terminals = new Terminals(byId("terminals"));
   readonly #curve = new Curve();
   readonly #emulator = new EmulatorControls(this.#port);
@@ -73,6 +73,11 @@ class Page {
   async run(): Promise<void> {
     await this.#useLanguage(preferredLanguage());
     this.#offerLanguages();
+    const find = byId("find", HTMLInputElement);
+    find.addEventListener("input", () => {
+      this.#exchanges.find(find.value);
+      this.#draw();
+    });
     document.addEventListener("visibilitychange", () => this.#askIn(0));
     // Ages and running times go on by themselves; nobody looks at a hidden page.
     setInterval(() => document.hidden || this.#draw(), 1_000);
@@ -145,11 +150,12 @@ class Page {
     }
     const isMissed = this.#missed > 0;
     if (isMissed) this.#missed--;
+    // The stream's events have the shapes of this posline: page and port are of one version.
+    if (event === "operation") this.#exchanges.learn(data as OperationEvent);
     if (event !== "exchange") {
       this.#askIn(askSoonMs);
       return;
     }
-    // The stream's events have the shapes of this posline: page and port are of one version.
     const exchange = data as ExchangeEvent;
     // Both times are the box's; the browser's clock may be another.
     this.#exchanges.take(exchange, isMissed ? Math.max(0, this.#greetedMs - Date.parse(exchange.time)) : 0);
@@ -221,8 +227,9 @@ class Page {
     main.hidden = this.#lastNews === undefined;
     const areExchangesOld = this.#isLost || this.#isStreamFull;
     setText(byId("now-title"), text(areExchangesOld ? "nowOld" : "now"));
-    this.#exchanges.show(areExchangesOld);
-    byId("exchanges-none").hidden = !this.#exchanges.isEmpty;
+    const rows = this.#exchanges.show(areExchangesOld);
+    const { count } = this.#exchanges;
+    setText(byId("exchanges-none"), rows > 0 ? "" : count === 0 ? text("exchangesNone") : text("findNone", { count }));
     this.#curve.show(this.#exchanges.lineTimes);
     this.#showVerdict();
   }
