@@ -59,6 +59,21 @@ test("posline call prints a service's answer, and takes a route with or without 
   }
 });
 
+test("posline call SERVICE test asks the harmless question, and prints the time of its answer and what the terminal offers", async () => {
+  for (const service of ["fiscal", "bank", "qr"] as const) {
+    const { code, stdout, stderr } = await call(service, "test");
+    assert.equal(code, 0, stderr);
+    const { ms, offer } = JSON.parse(stdout);
+    assert.ok(ms > 0);
+    assert.ok((offer.operations ?? offer.systems).length > 0);
+  }
+  const withBody = await call("bank", "test", "{}");
+  assert.equal(withBody.code, 64);
+  assert.match(withBody.stderr, /^Cannot test bank: it is one question without a body/);
+  const nobody = new PoslineProcess(["call", "bank", "test", "--url", "http://127.0.0.1:9"]);
+  assert.notEqual(await nobody.ended(), 0);
+});
+
 test("posline call signs fiscal requests", async () => {
   const { code, stdout } = await call("fiscal", "check_shift");
   assert.equal(code, 0);
