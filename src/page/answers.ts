@@ -103,6 +103,30 @@ export interface OperationEvent {
   readonly result?: string;
 }
 
+/** The answer to `POST /test` of a service alone. */
+export interface TestAnswer {
+  readonly ms?: number;
+  readonly offer?: {
+    readonly operations?: readonly string[];
+    readonly systems?: readonly { readonly name: string; readonly operations: readonly string[] }[];
+  };
+  readonly error?: string;
+}
+
+/** `GET /test`: the last test sale of each service. */
+export interface TestView {
+  readonly sales: Readonly<Record<string, SaleTest>>;
+}
+
+export interface SaleTest {
+  readonly amount: number;
+  readonly currency: string;
+  readonly steps: readonly { readonly time: string; readonly route: string; readonly key: string; readonly type: string }[];
+  /** Absent while it is under way. */
+  readonly end?: "given-back" | "kept" | "in-doubt" | "back-in-doubt" | "not-approved" | "not-sent";
+  readonly message?: string;
+}
+
 /** `GET /emulator`, if an emulator runs. */
 export interface EmulatorView {
   readonly now: string;

@@ -263,6 +263,10 @@ test("the admin port asks for its token, refuses foreign pages, and doesn't open
     const foreign = { ...bearer, Origin: "https://evil.example" };
     assert.equal((await ask(admin, "GET", "/events", "", foreign)).status, 403);
     assert.equal((await ask(admin, "POST", "/emulator", '{"reset":true}', foreign)).status, 403);
+    const question = '{"service":"bank"}';
+    assert.equal((await ask(admin, "POST", "/test", question)).status, 401);
+    assert.equal((await ask(admin, "POST", "/test", question, foreign)).status, 403);
+    assert.equal((await ask(admin, "GET", "/test", "", foreign)).status, 403);
     const own = { ...bearer, Origin: `http://127.0.0.1:${admin}` };
     assert.equal((await ask(admin, "POST", "/emulator", '{"reset":true}', own)).status, 200);
     const watcher = new Watcher(admin, "/events", bearer);

@@ -404,6 +404,105 @@ test("page's row opens by the keyboard with what is known of its exchange, and s
   }
 });
 
+test("page's Test button asks each terminal, and says how fast it answered and what it offers", {
+  skip: noChromium,
+}, async () => {
+  const emulated = posline(["serve", "--emulated"]);
+  const { page, complaints, close } = await open(`http://127.0.0.1:${await emulated.port("admin")}/`);
+  try {
+    await untilText(page, "#verdict-words", /All terminals are ready/);
+    for (const [service, offered] of [
+      ["fiscal", /^Answered in [\d.]+ ms. It offers: .*check_status/],
+      ["bank", /^Answered in [\d.]+ ms. It offers: .*\bsale\b/],
+      ["qr", /^Answered in [\d.]+ ms. It offers: .*showqrcode/],
+    ] as const) {
+      const card = `.terminal:has(h3:text-is("${service}"))`;
+      await page.locator(`${card} button`).first().click();
+      await untilText(page, `${card} .words`, offered);
+      assert.equal(await page.locator(`${card} button:visible`).count(), service === "bank" ? 2 : 1);
+    }
+    assert.deepEqual(await findingsOf(page), []);
+    await page.selectOption("#language", "de");
+    await untilText(page, ".terminal .words", /^Antwort nach/);
+    assert.deepEqual(complaints, []);
+  } finally {
+    await close();
+    await emulated.ended("SIGTERM");
+  }
+});
+
+test("page sells for a test only once the amount is confirmed, and shows each step until it is given back, or in doubt", {
+  skip: noChromium,
+}, async () => {
+  const emulated = posline(["serve", "--emulated"]);
+  const admin = await emulated.port("admin");
+  const { page, complaints, close } = await open(`http://127.0.0.1:${admin}/`);
+  const card = '.terminal:has(h3:text-is("bank"))';
+  try {
+    await untilText(page, "#verdict-words", /All terminals are ready/);
+    await page.locator(`${card} button`).nth(1).click();
+    await page.fill("#sale-currency", "eur");
+    assert.equal(await textOf(page, "#sale-yes"), "Charge 0.01 EUR");
+    assert.match(await textOf(page, "#sale-words"), /^The card at bank is charged once/);
+    assert.deepEqual(await findingsOf(page), []);
+    await page.locator("#sale-no").click();
+    await page.locator(`${card} button`).nth(1).click();
+    await page.fill("#sale-currency", "eu");
+    await page.locator("#sale-yes").click();
+    await page.locator("#sale-currency:focus:invalid").waitFor();
+    await page.keyboard.press("Escape");
+    assert.equal(await page.locator(".exchange").count(), 0, "nothing was sold");
+
+    await page.locator(`${card} button`).nth(1).click();
+    await page.fill("#sale-amount", "250");
+    await page.fill("#sale-currency", "EUR");
+    assert.equal(await textOf(page, "#sale-yes"), "Charge 2.50 EUR");
+    await page.keyboard.press("Enter");
+    await untilText(page, `${card} .words`, /^2.50 EUR: approved, and given back/, 30_000);
+    assert.match(
+      await textOf(page, `${card} ol`),
+      /\/sale is sent [0-9A-Z]{26}.*\/sale has ended.*\/cancel is sent [0-9A-Z]{26}.*\/cancel has ended/,
+    );
+    assert.equal(await page.locator('.exchange:has-text("/sale")').count(), 1);
+    assert.equal(await page.locator('.exchange:has-text("/cancel")').count(), 1);
+    assert.match(await textOf(page, '.exchange:has-text("/sale")'), /approved\s*[0-9A-Z]{26}\s*2.50 EUR/);
+    assert.deepEqual(await findingsOf(page), []);
+    await page.reload();
+    await untilText(page, `${card} .words`, /^2.50 EUR: approved, and given back/);
+    await page.locator(`${card} button`).first().click();
+    await untilText(page, `${card} .words`, /^Answered/);
+    assert.deepEqual(complaints, []);
+  } finally {
+    await close();
+    await emulated.ended("SIGTERM");
+  }
+});
+
+test("page says of a test that it failed and why, of a test sale in doubt that nothing was given back, and has no tests without /test", {
+  skip: noChromium,
+}, async () => {
+  const double = new StreamDouble();
+  const { page, close } = await open(await double.start());
+  try {
+    await untilText(page, "#verdict-words", /The terminal is ready/);
+    assert.equal(await page.locator(".test:visible").count(), 0);
+    await double.stop();
+    const step = { time: new Date().toISOString(), route: "/sale", key: "K-1", type: "sent" };
+    const message = "No answer. Look at the terminal and its report before anything else";
+    double.tests = { sales: { bank: { amount: 1, currency: "EUR", steps: [step], end: "in-doubt", message } } };
+    double.tested = { service: "bank", outcome: "not-sent", error: "the line is down: plug it in" };
+    await double.start();
+    await untilText(page, ".test .words", /^0.01 EUR: in doubt, and nothing was given back. No answer. Look at the terminal/);
+    assert.equal(await page.getAttribute(".test .words", "data-level"), "bad");
+    await page.locator(".test button").first().click();
+    await untilText(page, ".test .words", /^the line is down: plug it in$/);
+    assert.equal(await page.getAttribute(".test .words", "data-level"), "bad");
+  } finally {
+    await close();
+    await double.stop();
+  }
+});
+
 test("page works below a path of a proxy, with and without the slash, and controls the emulator from there", {
   skip: noChromium,
 }, async () => {
