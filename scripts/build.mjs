@@ -110,6 +110,7 @@ const later = [
   "src/admin/metrics-text.ts",
   "src/app/emulation.ts",
   "src/app/emulated-line.ts",
+  "src/app/terminal-tests.ts",
   "src/contract/schema.ts",
   "src/openapi/service.ts",
   "src/openapi/admin.ts",
@@ -237,11 +238,22 @@ await build({
   banner: { js: '"use strict";\n(() => {' },
   footer: { js: "})();" },
   charset: "utf8",
+  minifySyntax: true,
+  lineLimit: 200,
   logLevel: "warning",
 });
 await dropComments(join(dist, "page/page.js"));
 for (const name of ["index.html", "page.css", "icon.svg", "en.json", "de.json"])
   await cp(join(page, name), join(dist, "page", name));
+// Tabs are a twentieth less to send, and no harder to read. No text of the page goes over a line's end.
+for (const name of await readdir(join(dist, "page"))) {
+  const file = join(dist, "page", name);
+  const text = await readFile(file, "utf8");
+  await writeFile(
+    file,
+    text.replace(/^(?: {2})+/gm, (indent) => "\t".repeat(indent.length / 2)),
+  );
+}
 
 // The client, for those who import it: one file each for import, require and pages, and its types; the client over a line is a file
 // that Node also takes by `require`. Only the binding stays a package, since it finds its prebuilds in itself.

@@ -1,3 +1,4 @@
+import type { Amount } from "../core/call.ts";
 import type { ExchangeName, ExchangeParts, ExchangePhase } from "../core/exchange-phase.ts";
 import { type ExchangeRecord, exchangeFields, type LineFields, lineFields } from "../core/log-fields.ts";
 import { logged, loggedSentence } from "../core/log-text.ts";
@@ -72,17 +73,25 @@ function dataOf(published: PublishedEvent): object {
 }
 
 function openData({ exchange, phase }: OpenExchange): object {
-  const { requestId, callId = requestId, service, line, route, background } = exchange;
+  const { requestId, callId = requestId, service, line, route, key, amount, about, background } = exchange;
   return {
     requestId: logged(requestId),
     callId: logged(callId),
     service,
     line,
     route,
+    key: maybeLogged(key),
+    ...amountFields(amount),
     phase,
     background: background || undefined,
+    about: maybeLogged(about),
   };
 }
+
+const maybeLogged = (text: string | undefined) => (text === undefined ? undefined : logged(text));
+
+/** The money as the request named it; a card number in its place is masked. */
+const amountFields = (amount: Amount | undefined) => ({ amount: maybeLogged(amount?.digits), currency: amount?.currency });
 
 /** The data of an ended exchange as the log has it, except for the numbers of bytes. */
 function endedData({ line, record, parts, background }: EndedExchange): object {
@@ -95,7 +104,10 @@ function endedData({ line, record, parts, background }: EndedExchange): object {
     route,
     phase: "ended",
     background: background || undefined,
+    about: maybeLogged(record.about),
+    ...amountFields(record.amount),
     ...rest,
+    result: rest.result ?? record.end,
     requestMs: parts && hundredths(parts.requestMs),
     terminalMs: parts && hundredths(parts.terminalMs),
     replyMs: parts && hundredths(parts.replyMs),
@@ -103,16 +115,17 @@ function endedData({ line, record, parts, background }: EndedExchange): object {
 }
 
 function operationData(operation: UnknownOperationSource | SettledOperationSource): object {
-  const { requestId, service, route, key } = operation;
+  const { requestId, callId, service, route, key } = operation;
   const named = {
-    requestId: requestId === undefined ? undefined : logged(requestId),
+    requestId: maybeLogged(requestId),
+    callId: maybeLogged(callId),
     service,
     route,
-    key: key === undefined ? undefined : logged(key),
+    key: maybeLogged(key),
   };
   if ("result" in operation) return { ...named, state: "settled", result: operation.result };
   const { amount, cause } = operation;
-  return { ...named, amount: amount === undefined ? undefined : logged(amount), state: "unknown", cause };
+  return { ...named, amount: maybeLogged(amount), state: "unknown", cause };
 }
 
 const hundredths = (ms: number) => Math.round(ms * 100) / 100;

@@ -73,6 +73,8 @@ export interface UnknownOperationSource {
   /** When it was sent, as ISO 8601. */
   readonly time: string;
   readonly requestId: string;
+  /** The call's `callId`, for watchers; undefined if an earlier process sent it. */
+  readonly callId?: string | undefined;
   readonly service: string;
   readonly route: string;
   readonly key?: string | undefined;
@@ -97,6 +99,7 @@ export interface TriedSource {
 /** An operation whose unknown outcome became known. */
 export interface SettledOperationSource {
   readonly requestId?: string | undefined;
+  readonly callId?: string | undefined;
   readonly service: string;
   readonly route: string;
   readonly key?: string | undefined;

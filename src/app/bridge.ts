@@ -35,6 +35,7 @@ import { Settling } from "./settling.ts";
 import { type LineView, summaryOf } from "./summary.ts";
 import type { Supervised } from "./supervision.ts";
 import { Taps } from "./taps.ts";
+import type { TerminalTests } from "./terminal-tests.ts";
 import { devices, emulatedLines, emulationOf, type TransportOf } from "./transports.ts";
 
 /**
@@ -137,6 +138,7 @@ export class RunningBridge implements Bridge {
   /** Who sees what happens on the lines, beside log and status. */
   readonly #watchers: readonly LineWatcher[];
   readonly #traffic = new LineTraffic();
+  #tests: Promise<TerminalTests> | undefined;
   admin: Admin | undefined;
   #config: Config | undefined;
   #changed = () => {};
@@ -189,6 +191,8 @@ export class RunningBridge implements Bridge {
       ...this.#taps.routes,
       "GET /recording": () => this.#recording(),
       ...this.#settling.routes,
+      "GET /test": async () => (await this.#loadedTests()).view(),
+      "POST /test": async (body: string) => (await this.#loadedTests()).test(body),
       ...this.#control,
     };
     if (this.#config === undefined) return others;
@@ -199,6 +203,15 @@ export class RunningBridge implements Bridge {
   /** Serves unmasked taps on a Unix socket that listens already. */
   openTap(fd: number): void {
     this.#taps.open(fd);
+  }
+
+  /** Loaded with the first test: a bridge that nobody tests holds no client. */
+  #loadedTests(): Promise<TerminalTests> {
+    this.#tests ??= import("./terminal-tests.ts").then(
+      (loaded) =>
+        new loaded.TerminalTests(() => (this.#config === undefined ? [] : listeningServices(this.#config, this.listening))),
+    );
+    return this.#tests;
   }
 
   /** What the lines' engines were given last, masked, for `posline replay`. */
@@ -254,6 +267,7 @@ export class RunningBridge implements Bridge {
 
   async stop(): Promise<void> {
     this.#status.stopping();
+    void this.#tests?.then((tests) => tests.stop());
     this.#settling.stop();
     const answered = this.#ports.close();
     // Only then are waiting calls refused: their answers end their connections, and nobody can connect any more.

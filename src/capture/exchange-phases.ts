@@ -179,16 +179,18 @@ export class ExchangePhases {
   }
 }
 
-function nameOf({ request: { requestId, callId, service, route, background } }: Exchange, line: string): ExchangeName {
-  return { requestId, callId, service, line, route, background };
+function nameOf({ request }: Exchange, line: string): ExchangeName {
+  const { requestId, callId, service, route, key, amount, about, background } = request;
+  return { requestId, callId, service, line, route, key, amount, about, background };
 }
 
 /** What a question's end says, with the fields of a call's. */
-function recordOf({ requestId, service, route, payload, caller }: LineRequest, ending: Ending): ExchangeRecord {
+function recordOf({ requestId, service, route, about, payload, caller }: LineRequest, ending: Ending): ExchangeRecord {
   const isFault = ending instanceof Fault;
   const { queueMs = 0, lineMs = 0 } = isFault ? ending.details : ending;
   return {
     requestId,
+    about,
     service,
     route,
     key: undefined,

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { offerText, testTerminal } from "../app/terminal-test.ts";
 import type { Client } from "../client/client.ts";
 import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
@@ -94,6 +95,7 @@ async function runNew(given: CallArguments, follower: CallFollower): Promise<num
   if (given.service === undefined)
     throw new UsageError(`Cannot call: name a service (${contractNames.join(", ")}) and a route`);
   const { service: called, args } = await calledService(given.service, given);
+  if (args.route === testWord || args.route === `/${testWord}`) return runTest(called, args);
   const { contract: service } = called;
   const route = routeIn(service, args.route);
   const body = await bodyFor(args);
@@ -115,6 +117,34 @@ async function runNew(given: CallArguments, follower: CallFollower): Promise<num
     return await follower.follow(client, args, file, (options) =>
       settle(methodName(route.path), body ?? {}, { ...options, ...windowOf(args) }),
     );
+  } finally {
+    await client.close();
+  }
+}
+
+/** In place of a route: the contract's own harmless question, by which a terminal says what it offers. */
+const testWord = "test";
+
+async function runTest(called: CalledService, args: CallArguments): Promise<number> {
+  const { body, file, wait, curl, json } = args;
+  if (body !== undefined || file !== undefined || wait === true || curl === true) {
+    throw new UsageError(
+      `Cannot test ${called.name}: it is one question without a body: leave body, --file, --wait and --curl out`,
+    );
+  }
+  const target = await readTarget(args, called);
+  if (args.line !== undefined && called.contract === "fiscal") target.requireMerchantId();
+  const client = target.client();
+  try {
+    const answer = await testTerminal(client, called);
+    if (json === true || process.stdout.isTTY !== true) printReply({ ...answer }, args);
+    else
+      process.stdout.write(
+        `${printableLines(`${called.name} answered in ${answer.ms} ms. It offers ${offerText(answer.offer)}`)}\n`,
+      );
+    return exitCodes.ok;
+  } catch (error) {
+    return failedCall(error, called, args);
   } finally {
     await client.close();
   }
@@ -191,13 +221,18 @@ async function ask(client: Client, { called, route, body, timeoutMs }: OneReques
     process.stderr.write(`${unendedText(called, route)}\n`);
     return exitCodes.unknown;
   } catch (error) {
-    if (!(error instanceof CallError)) throw error;
-    if (error instanceof RejectedError) printReply(error.reply, args);
-    process.stderr.write(`${printableLines(failureText(error, called, args))}\n`);
-    if (error instanceof NotSentError) return exitCodes.unavailable;
-    const isOpen = error instanceof UnknownError || (error instanceof RejectedError && error.leavesOpen);
-    return isOpen ? exitCodes.unknown : declinedCode;
+    return failedCall(error, called, args);
   }
+}
+
+/** Prints a call's failure. @returns the exit code. */
+function failedCall(error: unknown, called: CalledService, args: CallArguments): number {
+  if (!(error instanceof CallError)) throw error;
+  if (error instanceof RejectedError) printReply(error.reply, args);
+  process.stderr.write(`${printableLines(failureText(error, called, args))}\n`);
+  if (error instanceof NotSentError) return exitCodes.unavailable;
+  const isOpen = error instanceof UnknownError || (error instanceof RejectedError && error.leavesOpen);
+  return isOpen ? exitCodes.unknown : declinedCode;
 }
 
 /** What to do after a success that states no end. */
@@ -300,7 +335,9 @@ export const callCommand = defineCommand({
   describe: "Send one request to a service, or with --wait follow an operation to its end",
   positionals: {
     service: { describe: "The service: fiscal, bank or qr, or a name of its own in the configuration" },
-    route: { describe: "The route, such as sale or check_status; posline call bank lists those of bank" },
+    route: {
+      describe: "The route, such as sale or check_status (posline call bank lists those of bank); test asks what it offers",
+    },
     body: { describe: "The body, a JSON object in single quotes" },
   },
   flags: {
@@ -357,6 +394,7 @@ export const callCommand = defineCommand({
     "Exit codes: 0 done, 1 declined or refused by the service, 64 wrong usage, 69 not sent, 70 a bug, 75 outcome unknown, or by the " +
     "service's own answer not ended yet (with --wait a token to resume with is printed), 78 wrong configuration.",
   examples: [
+    ["call bank test", "Does the terminal answer, how fast, and what does it offer?"],
     ["call bank terminals", "One request"],
     [`call bank sale '{"amount":1500,"currency_name":"EUR"}' --wait`, "A sale, followed to its end"],
   ],
@@ -368,5 +406,5 @@ export function callCompletions(words: readonly string[]): readonly string[] {
   const [, service, ...rest] = words;
   const known = contractNames.find((name) => name === service);
   if (known === undefined) return contractNames;
-  return rest.length > 1 ? [] : contracts[known].routes.map(({ path }) => path.slice(1));
+  return rest.length > 1 ? [] : [testWord, ...contracts[known].routes.map(({ path }) => path.slice(1))];
 }

@@ -1,5 +1,6 @@
 import type { Call } from "../core/call.ts";
 import type { Outcome } from "../core/fault.ts";
+import type { OperationEnd } from "../core/followed.ts";
 import type { Route } from "./contract.ts";
 
 /**
@@ -26,8 +27,9 @@ export interface OperationLogEntry {
   /**
    * Records the ending; called once, after `sent` was called, whether that succeeded or not. Settles once the outcome is on the disk or
    * can't be had there; never rejects.
+   * @returns the operation's end, if the answer alone proves it.
    */
-  ended(ending: OperationLogEnding): Promise<void>;
+  ended(ending: OperationLogEnding): Promise<OperationEnd | undefined>;
 }
 
 /** The outcome that the caller learns. */

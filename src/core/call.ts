@@ -1,4 +1,4 @@
-import type { Followed } from "./followed.ts";
+import type { Followed, OperationEnd } from "./followed.ts";
 import type { JsonObject } from "./json-object.ts";
 import type { Presence } from "./presence.ts";
 
@@ -16,6 +16,14 @@ export const contractNames: readonly ContractName[] = ["fiscal", "bank", "qr"];
 
 /** A service's name in the configuration: its contract's, or one of its own if a box has several of that contract. */
 export type ServiceName = string;
+
+/** The money that a request names, for those who watch. */
+export interface Amount {
+  /** Whole minor units. */
+  readonly digits: string;
+  /** The currency's three letters, if the request has them. */
+  readonly currency: string | undefined;
+}
 
 /** A request to a service, on its way from a listener to a caller. */
 export interface Call {
@@ -36,6 +44,9 @@ export interface Call {
   readonly trace?: string | undefined;
   /** The sender's name of the operation, for logs: pay_id or documentExtID. */
   readonly key: string | undefined;
+  readonly amount?: Amount | undefined;
+  /** Of a question of posline's own: the `callId` of the call whose operation it asks about. */
+  readonly about?: string | undefined;
   readonly caller: Presence;
   /** Milliseconds for which the caller waits for the operation's end (`Prefer: wait`); undefined: for the call's own answer alone. */
   readonly followMs?: number | undefined;
@@ -70,6 +81,8 @@ export interface Reply {
   readonly lineMs: number;
   /** The operation's end, if it was followed. */
   readonly followed?: Followed;
+  /** The operation's end, if this answer alone proves it; for those who watch. */
+  readonly end?: OperationEnd | undefined;
   /** True if it answers several identical calls at once. */
   readonly isJoined?: true;
 }

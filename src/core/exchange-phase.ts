@@ -1,3 +1,5 @@
+import type { Amount } from "./call.ts";
+
 /** The progress of an exchange, as those who look at a line say it to those who watch posline. */
 
 /** A step of an exchange on its line, before its end. A request that only reads may be `sent` once more, after a corrupt reply. */
@@ -11,6 +13,10 @@ export interface ExchangeName {
   readonly service: string;
   readonly line: string;
   readonly route: string;
+  readonly key?: string | undefined;
+  readonly amount?: Amount | undefined;
+  /** The call's `about`. */
+  readonly about?: string | undefined;
   /** True if posline asks by itself. */
   readonly background?: boolean;
 }

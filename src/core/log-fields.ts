@@ -1,5 +1,6 @@
+import type { Amount } from "./call.ts";
 import type { FaultReason, Outcome } from "./fault.ts";
-import type { OperationResult } from "./followed.ts";
+import type { OperationEnd, OperationResult } from "./followed.ts";
 import { logged, loggedHead, loggedSentence } from "./log-text.ts";
 
 /**
@@ -12,6 +13,10 @@ export interface ExchangeRecord {
   readonly requestId: string;
   /** The call's `callId`; for watchers, and not in the log. */
   readonly callId?: string | undefined;
+  /** The money that the request names, the call whose operation it asks about, and the end that its answer alone proves: as `callId`. */
+  readonly amount?: Amount | undefined;
+  readonly about?: string | undefined;
+  readonly end?: OperationEnd | undefined;
   /** The id of the call's W3C trace, if it has one. */
   readonly traceId?: string | undefined;
   readonly service: string;

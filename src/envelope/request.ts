@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import type { Problem } from "../contract/schema.ts";
-import type { ContractName } from "../core/call.ts";
+import type { Amount, ContractName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { formFlaw, jsonFlaw, type SentRequest } from "./body-flaw.ts";
@@ -33,10 +33,15 @@ export interface RequestRules {
   readonly validate: ValidateBody | undefined;
 }
 
-/** A body fit for a call, and the operation's id in it. */
-export interface ReadRequest {
-  readonly body: readonly Buffer[];
+/** The operation's id in a body, and the money that it names. */
+interface NamedRequest {
   readonly key: string | undefined;
+  readonly amount?: Amount | undefined;
+}
+
+/** A body fit for a call. */
+export interface ReadRequest extends NamedRequest {
+  readonly body: readonly Buffer[];
 }
 
 /** A body from a line, whose request isn't known. */
@@ -71,7 +76,7 @@ function readText(
     const place = sent.url?.includes("?") === true ? " as the body, since the URL's query isn't read" : "";
     throw new Fault("missing", `Cannot accept ${route.path}: the body is empty: send the operation's JSON object${place}`);
   }
-  return { body: pieces, key: readJson(contract, route, text, "the body", rules, sent) };
+  return { body: pieces, ...readJson(contract, route, text, "the body", rules, sent) };
 }
 
 function readForm(
@@ -90,9 +95,9 @@ function readForm(
   const body = [dataPair, form.data, signPair, form.sign];
   checkFrameable(route, form.data, form.sign);
   const data = unescapeValue(form.data);
-  if (rules.check === "none") return { body, key: keyIn(contract, route, data, rules) };
+  if (rules.check === "none") return { body, ...namesIn(contract, route, data, rules) };
   const sign = unescapeValue(form.sign);
-  const key = readJson(contract, route, decodeData(route, data), "the decoded data", rules);
+  const names = readJson(contract, route, decodeData(route, data), "the decoded data", rules);
   if (sign === "") throw missingSign(route);
   // A sign that is not Base64 might be read as another pair by a careless terminal: `sign=x;command=/refund`.
   if (!isBase64(sign)) throw new Fault("sign", `Cannot accept ${route.path}: sign is not Base64: rebuild it`);
@@ -102,15 +107,15 @@ function readForm(
       `Cannot accept ${route.path}: sign does not match data and merchantId: check merchantId and rebuild sign`,
     );
   }
-  return { body, key };
+  return { body, ...names };
 }
 
-/** The operation's id, if the data can be read. */
-function keyIn(contract: Contract, route: Route, data: string, rules: RequestRules): string | undefined {
+/** The operation's id and its money, if the data can be read. */
+function namesIn(contract: Contract, route: Route, data: string, rules: RequestRules): NamedRequest {
   try {
     return readJson(contract, route, decodeData(route, data), "the decoded data", rules);
   } catch (error) {
-    if (error instanceof Fault) return undefined;
+    if (error instanceof Fault) return { key: undefined };
     throw error;
   }
 }
@@ -121,7 +126,7 @@ function isBlank(text: Buffer): boolean {
 }
 
 /**
- * Checks a request's JSON and gives the operation's id in it.
+ * Checks a request's JSON and gives the operation's id in it, and the money.
  *
  * Two parsers may read one text in two ways, and then the till sells one thing and the terminal another: a byte that is not UTF-8 becomes
  * another character, and of a field that is given twice one parser takes the first and another the last.
@@ -133,7 +138,7 @@ function readJson(
   what: string,
   rules: RequestRules,
   sent: SentRequest = sentAlone,
-): string | undefined {
+): NamedRequest {
   const read = parseBounded(text, contract.decisive);
   if (rules.check !== "none") {
     const refuse = (state: string) => new Fault("malformed", `Cannot accept ${route.path}: ${what} ${state}`);
@@ -143,7 +148,16 @@ function readJson(
     checkAmounts(route, read.json);
     checkContract(contract, route, read.json, rules);
   }
-  return typeof read === "string" || route.key === undefined ? undefined : keyOf(read.json[route.key]);
+  if (typeof read === "string") return { key: undefined };
+  return { key: route.key === undefined ? undefined : keyOf(read.json[route.key]), amount: amountOf(read.json) };
+}
+
+/** The money at the top of a request, if no parser can read it otherwise: a text of digits is as good (seen in the field: types are loose). */
+function amountOf({ amount, currency_name, currency }: JsonObject): Amount | undefined {
+  const digits = typeof amount === "number" ? String(amount) : amount;
+  if (typeof digits !== "string" || !/^\d{1,15}$/.test(digits)) return undefined;
+  const letters = [currency_name, currency].find((each) => typeof each === "string" && /^[A-Za-z]{3}$/.test(each));
+  return { digits, currency: letters === undefined ? undefined : String(letters).toUpperCase() };
 }
 
 const dataPair = Buffer.from("data=");

@@ -85,6 +85,7 @@ export class HttpListener {
       origin: undefined,
       route: undefined,
       key: undefined,
+      amount: undefined,
       followMs: undefined,
       requestBytes: 0,
       heldBytes: 0,
@@ -154,8 +155,9 @@ export class HttpListener {
       if (route === undefined) throw new Error("Cannot serve the request: its route is not known yet");
       // Looked at again, since the body may have taken its time: a call that is refused anyway isn't parsed.
       if (context.followMs === undefined) refuseNow(context, context.requestBytes);
-      const { body, key } = readHttpBody(contract, route, pieces, rules, request);
+      const { body, key, amount } = readHttpBody(contract, route, pieces, rules, request);
       context.key = key;
+      context.amount = amount;
       context.dispatched = true;
       const call: Call = {
         service,
@@ -166,6 +168,7 @@ export class HttpListener {
         callId,
         trace,
         key,
+        amount,
         caller: client,
         followMs: context.followMs,
       };
@@ -176,6 +179,7 @@ export class HttpListener {
       this.#report(context, {
         outcome: "answered",
         result: reply.followed?.result,
+        end: reply.end,
         httpStatus: 200,
         status,
         code,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Route } from "../contract/contract.ts";
-import type { ServiceName } from "../core/call.ts";
+import type { Amount, ServiceName } from "../core/call.ts";
 import type { ExchangeRecord } from "../core/log.ts";
 import { Presence } from "../core/presence.ts";
 import { traceIdOf } from "../core/traceparent.ts";
@@ -37,6 +37,7 @@ export interface RequestContext extends BodyState {
   origin: string | undefined;
   route: Route | undefined;
   key: string | undefined;
+  amount: Amount | undefined;
   /** Milliseconds for which the client wants the operation followed; undefined if it doesn't. */
   followMs: number | undefined;
   /** True once the handler has the call: from then on only the handler's Fault may say that nothing was sent. */
@@ -57,7 +58,7 @@ export interface UnparsedRequest {
 /** A request's ending, for the log. */
 export type ExchangeResult = Pick<
   ExchangeRecord,
-  "outcome" | "reason" | "result" | "httpStatus" | "status" | "code" | "queueMs" | "lineMs" | "replyBytes" | "message"
+  "outcome" | "reason" | "result" | "end" | "httpStatus" | "status" | "code" | "queueMs" | "lineMs" | "replyBytes" | "message"
 >;
 
 /** A request's record in the log. */
@@ -75,9 +76,11 @@ export function exchangeRecord(
     // An unknown path is the client's text and may hold anything: the message quotes it, masked and bounded.
     route: context?.route?.path ?? "?",
     key: context?.key,
+    amount: context?.amount,
     outcome: result.outcome,
     reason: result.reason,
     result: result.result,
+    end: result.end,
     httpStatus: result.httpStatus,
     status: result.status,
     code: result.code,

@@ -318,6 +318,8 @@ export interface UnknownOperation {
   /** When it was sent, as ISO 8601. */
   readonly time: string;
   readonly requestId: string;
+  /** The id that no other call has; undefined where an earlier process sent it. */
+  readonly callId?: string | undefined;
   readonly service: string;
   readonly route: string;
   readonly key: string | undefined;

@@ -54,6 +54,8 @@ export interface JournalReport {
 export interface SettledOperation {
   /** undefined where it was sent by an earlier process, and its caller knew its outcome. */
   readonly requestId: string | undefined;
+  /** The id that no other call has; undefined where it was sent by an earlier process. */
+  readonly callId: string | undefined;
   readonly service: string;
   readonly route: string;
   readonly key: string | undefined;

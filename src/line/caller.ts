@@ -35,6 +35,9 @@ export function lineCaller(options: LineCallerOptions): Handler {
     route: route.path,
     requestId: call.requestId,
     callId: call.callId,
+    key: call.key,
+    amount: call.amount,
+    about: call.about,
     framing: contract.framing,
     payload: toLine(contract, route.path, call.body, merchantId),
     replyTimeoutMs: replyTimeoutMs[route.path] ?? route.replyTimeoutMs,
@@ -85,8 +88,8 @@ async function runRecorded(line: Line, request: LineRequest, begin: () => Operat
     throw error;
   }
   const { status, code, payload } = reply;
-  await entry?.ended({ outcome: "answered", status, code, payload, left: request.caller.gone });
-  return reply;
+  const end = await entry?.ended({ outcome: "answered", status, code, payload, left: request.caller.gone });
+  return end === undefined ? reply : { ...reply, end };
 }
 
 /** Rules of a service that a line must know beside its contract. */

@@ -1,4 +1,4 @@
-import type { Reply, ServiceName } from "../core/call.ts";
+import type { Amount, Reply, ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import { Fault, type FaultDetails, type FaultReason, nothingSent } from "../core/fault.ts";
 import { bytesOf } from "../core/pieces.ts";
@@ -17,10 +17,13 @@ const lengthBytes = 4;
 /** A request for a line. */
 export interface LineRequest {
   readonly service: ServiceName;
-  /** Route and ids of the call, for those who watch the line; the line itself doesn't use them. */
+  /** The call's names, for those who watch the line; the line itself doesn't use them. */
   readonly route: string;
   readonly requestId: string;
   readonly callId?: string | undefined;
+  readonly key?: string | undefined;
+  readonly amount?: Amount | undefined;
+  readonly about?: string | undefined;
   readonly framing: Framing;
   readonly payload: readonly Buffer[];
   /** Milliseconds from the last byte sent to the first of the reply. */

@@ -58,7 +58,16 @@ export function logLineOf({ event, data }: StreamEvent): string | undefined {
   const line = (level: "info" | "warn", more: object, msg: string) => JSON.stringify({ level, time, ...more, msg });
   switch (event) {
     case "exchange": {
-      const { phase, background, line: _line, callId: _callId, ...record } = fields;
+      const {
+        phase,
+        background,
+        line: _line,
+        callId: _callId,
+        amount: _amount,
+        currency: _currency,
+        about: _about,
+        ...record
+      } = fields;
       if (phase !== "ended" || background === true) return undefined;
       return line(record["outcome"] === "unknown" ? "warn" : "info", record, "exchange");
     }
@@ -75,7 +84,7 @@ export function logLineOf({ event, data }: StreamEvent): string | undefined {
       return line("warn", { line: fields["line"], reason: cause }, `${word(service)} does not answer`);
     }
     case "operation": {
-      const { state, ...operation } = fields;
+      const { state, callId: _callId, ...operation } = fields;
       if (state === "unknown")
         return line("warn", operation, "an operation has an unknown outcome: check it before selling again");
       return line("info", operation, "an operation of unknown outcome was settled");

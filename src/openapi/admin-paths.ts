@@ -103,6 +103,28 @@ const service = object(
   ["line", "counters"],
 );
 
+const testSales = object(
+  {
+    sales: {
+      type: "object",
+      additionalProperties: object(
+        {
+          amount: count,
+          currency: text,
+          steps: {
+            type: "array",
+            items: object({ time, route: text, key: text, type: text }, ["time", "route", "key", "type"]),
+          },
+          end: { enum: ["given-back", "kept", "in-doubt", "back-in-doubt", "not-approved", "not-sent"] },
+          message: { ...text, description: "Why, and what to do" },
+        },
+        ["amount", "currency", "steps"],
+      ),
+    },
+  },
+  ["sales"],
+);
+
 const unknownOperation = object(
   {
     time,
@@ -213,7 +235,7 @@ export const adminPaths: Readonly<Record<string, AdminOperation>> = {
     description:
       "The first event of a connection is `hello`. The others: `exchange` (with `phase`: waiting, sent, written, replying, ended), `line`, " +
       "`discard`, `late`, `service`, `operation` and `ready`; the data of each is one line of JSON. An `exchange` that posline itself " +
-      "asks has `background`: true. A comment comes every 15 s.",
+      "asks has `background`: true, and the `callId` that it asks about in `about`. A comment comes every 15 s.",
     parameters: [
       { name: "Last-Event-ID", in: "header", schema: text, description: "Continue after this event, of the last 512" },
       { name: "lastEventId", in: "query", schema: text, description: "The same, where the header can't be set" },
@@ -240,6 +262,48 @@ export const adminPaths: Readonly<Record<string, AdminOperation>> = {
     summary: "What the lines were given last, masked",
     description: "For `posline replay`: JSON lines.",
     responses: { 200: { description: "The recording", content: { "application/x-ndjson": { schema: text } } } },
+  },
+  "GET /test": {
+    summary: "The last test sale of each service, with its steps, and how it ended",
+    responses: { 200: json("By service; a sale without an end is under way", testSales) },
+  },
+  "POST /test": {
+    summary: "Ask a terminal the contract's own harmless question; or, at a bank, sell for a test, and give it back",
+    description:
+      "As a till on this box does, at the service's own port. A test sale goes out once, and is followed to its end; only an approved " +
+      "one is given back, by /cancel or /refund as the terminal offers it, once. `GET /test` tells how far it has come.",
+    requestBody: {
+      required: true,
+      content: {
+        "application/json": {
+          schema: {
+            type: "object",
+            required: ["service"],
+            properties: {
+              service: text,
+              sale: object(
+                { amount: { type: "integer", minimum: 1, description: "Minor units" }, currency: text },
+                ["amount", "currency"],
+                "Absent: a question alone",
+              ),
+            },
+          },
+        },
+      },
+    },
+    responses: {
+      200: json("What came of the question, or the test sales", {
+        anyOf: [
+          object({ service: text, outcome: text, ms: { type: "number" }, offer: { type: "object" }, error: text }, [
+            "service",
+            "outcome",
+          ]),
+          testSales,
+        ],
+      }),
+      400: json("There is no such service, or no such test", object({ error: text }, ["error"])),
+      409: json("A test sale of the service is under way", object({ error: text }, ["error"])),
+    },
   },
   "POST /journal/settle": {
     summary: "Record how an operation of unknown outcome ended, by what a person saw at the terminal",

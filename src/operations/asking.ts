@@ -45,6 +45,13 @@ export interface EndedQuestion {
   readonly ending: Reply | Fault;
 }
 
+/** In whose name a question is asked, and about which call's operation. */
+interface QuestionNames {
+  readonly requestId: string | undefined;
+  readonly about: string | undefined;
+  readonly caller?: Presence | undefined;
+}
+
 /** An operation that callers wait for. */
 export interface Watch {
   /** Settles once the operation has ended, or can't be asked about any more. */
@@ -160,6 +167,7 @@ export class Asking {
     const text = questionText(sending, subject, this.#hearing.stateOf(sending, subject).learned);
     return this.question(service, subject.polling.route, text, {
       requestId: requestId ?? (sending.isFollowed ? id : undefined),
+      about: sending.callId,
       caller,
     });
   }
@@ -169,7 +177,7 @@ export class Asking {
     name: ServiceName,
     route: string,
     text: string,
-    { requestId, caller }: { readonly requestId: string | undefined; readonly caller?: Presence | undefined },
+    { requestId, about, caller }: QuestionNames,
   ): Promise<EndedQuestion> {
     const line = this.#services.get(name)?.line.name ?? name;
     const turns = this.#turns.get(line) ?? new Turns();
@@ -189,6 +197,7 @@ export class Asking {
         body: [Buffer.from(body)],
         requestId: id,
         key: undefined,
+        about,
         caller: caller ?? new Presence(),
         background: true,
       };

@@ -97,7 +97,11 @@ export class Before {
     const text = writeExactObject(Object.fromEntries(keys.map((name) => [name, names[name]])));
     const asker = new Presence();
     let ending: Reply | Fault | undefined;
-    const question = this.#asking.question(call.service, route, text, { requestId: call.requestId, caller: asker });
+    const question = this.#asking.question(call.service, route, text, {
+      requestId: call.requestId,
+      about: call.callId ?? call.requestId,
+      caller: asker,
+    });
     const answered = question.then((each) => {
       ({ ending } = each);
     });

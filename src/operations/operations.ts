@@ -37,7 +37,7 @@ export interface JournalOptions {
   /** Whether a request that can't be recorded is refused, or sent without a record. */
   readonly onFailure: "refuse" | "relay";
   readonly report: JournalReport;
-  /** Called with each operation whose caller learns that its outcome is unknown. */
+  /** Called with each operation whose caller learns that its outcome is unknown, and with one whose failure is taken back. */
   readonly onUnknown?: ((operation: UnknownOperation) => void) | undefined;
   /** The box's own disk, unless a test gives another. */
   readonly disk?: Disk | undefined;
@@ -196,6 +196,7 @@ export class Operations implements OperationLog {
   /** Begins the entry of a call that is about to be sent. Nothing is written yet. */
   begin(call: Call, route: Route, device?: string): OperationLogEntry {
     const record = sentRecord(call, route, contracts[call.contract], device);
+    const callId = call.callId ?? call.requestId;
     let place: PendingRecord | undefined;
     let sending: Sending | undefined;
     let isResent = false;
@@ -216,7 +217,7 @@ export class Operations implements OperationLog {
         // go out any more.
         if (!isOver) {
           const order = this.#memory.nextOrder();
-          sending = newSending(record, { place, order, atMs: nowMs(), endedMs: undefined, names: call.decided?.names });
+          sending = newSending(record, { callId, place, order, atMs: nowMs(), endedMs: undefined, names: call.decided?.names });
           this.#memory.add(sending);
           if (call.followMs !== undefined) this.followed(sending);
           isNotClosed = this.#memory.closes(record, order);
@@ -236,7 +237,7 @@ export class Operations implements OperationLog {
         const ending = provesNothing && told.outcome === "answered" ? { ...told, outcome: "unknown" as const } : told;
         const hasBegun = ending.outcome !== "not-sent" && said.begun !== false;
         if (isAbort(record, ending)) this.#memory.stopped(record, lastOrder);
-        if (sending === undefined) sending = newSending(record, { place, order: 0, atMs: nowMs(), endedMs: nowMs() });
+        if (sending === undefined) sending = newSending(record, { callId, place, order: 0, atMs: nowMs(), endedMs: nowMs() });
         Object.assign(sending, { place, endedMs: nowMs(), said, state });
         if (!hasBegun) this.#forget(sending, isNotClosed);
         if (ending.outcome === "unknown") this.#unknown(sending);
@@ -252,6 +253,7 @@ export class Operations implements OperationLog {
           await outcome?.recorded;
         }
         this.#changed();
+        return said.end;
       },
     };
   }
@@ -288,6 +290,8 @@ export class Operations implements OperationLog {
       sending.settled = undefined;
       if (sending.cause !== undefined) this.#unknowns.add(sending);
       if (sending.isFollowed) this.#followed.add(sending);
+      // Who was told "failed" must not go on to believe it.
+      this.#tellUnknown(sending, sending.cause ?? "reported as unknown");
     }
     this.#changed();
   }
@@ -306,12 +310,12 @@ export class Operations implements OperationLog {
 
   /** Writes the end of one sending. A sending without a record has nothing that could be settled on the disk. */
   #close(sending: Sending, { result, by, note }: SettledEnd): Promise<boolean> {
-    const { place, sent } = sending;
+    const { place, sent, callId } = sending;
     const { service, route, key, requestId, digest } = sent;
     this.#unknowns.remove(sending);
     sending.settled = result;
     if (result === "failed") this.#copies?.failed(sent);
-    this.#options?.report.onSettled({ service, route, key, requestId, result, by });
+    this.#options?.report.onSettled({ service, route, key, requestId, callId, result, by });
     if (place === undefined || this.#recorder === undefined) return Promise.resolve(true);
     const record = this.#recorder.add({ kind: "settled", timeMs: Date.now(), sent: place, digest, result, by, note });
     noteOn(sending, record);
@@ -321,7 +325,11 @@ export class Operations implements OperationLog {
   #unknown(sending: Sending): void {
     sending.cause = "reported as unknown";
     this.#unknowns.add(sending);
-    this.#options?.onUnknown?.(asUnknown(sending.sent, sending.cause));
+    this.#tellUnknown(sending, sending.cause);
+  }
+
+  #tellUnknown({ sent, callId }: Sending, cause: UnknownOperation["cause"]): void {
+    this.#options?.onUnknown?.({ ...asUnknown(sent, cause), callId });
   }
 
   /** Takes over the records of the first opening: a sending without an outcome there will never get one. */

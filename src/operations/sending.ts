@@ -10,6 +10,8 @@ import type { SettleState } from "../settle/state.ts";
 /** A sending of an operation, with the facts about it: what its own answer said, what was answered about it, and its proven end. */
 export interface Sending {
   readonly sent: SentRecord;
+  /** The id that no other call has; undefined if an earlier process sent it. */
+  readonly callId: string | undefined;
   /**
    * The place of its record: to be written by this process, or the number that an earlier one wrote it under; undefined if there is none.
    */
@@ -57,12 +59,13 @@ export const nothingSaid: Said = { begun: undefined, end: undefined, learned: un
 export const dayMs = 24 * 60 * 60 * 1_000;
 
 type Sent = Pick<Sending, "place" | "order" | "atMs" | "endedMs"> &
-  Partial<Pick<Sending, "said" | "isFound" | "settled" | "names">>;
+  Partial<Pick<Sending, "callId" | "said" | "isFound" | "settled" | "names">>;
 
 // Built field by field: a spread of other objects makes V8 use twice the memory, and a full journal is read in twice the time.
 export function newSending(sent: SentRecord, of: Sent): Sending {
   return {
     sent,
+    callId: of.callId,
     place: of.place,
     order: of.order,
     atMs: of.atMs,

@@ -45,9 +45,9 @@ export class AdminPort {
    * Fetches a JSON answer.
    * @throws Error if nothing, or something else, is answered in time.
    */
-  async json<T>(path: string, body?: object): Promise<T> {
+  async json<T>(path: string, body?: object, ms = answerMs): Promise<T> {
     const request = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-    const response = await this.#fetch(path, request, () => AbortSignal.timeout(answerMs));
+    const response = await this.#fetch(path, request, () => AbortSignal.timeout(ms));
     const text = await response.text();
     if (!response.ok) throw new Error(errorIn(text) ?? `HTTP ${response.status}`);
     // The answer has this shape: page and port are of one version.

@@ -68,13 +68,21 @@ export interface NotReady {
 /** An event `exchange`: one phase of one request. */
 export interface ExchangeEvent {
   readonly time: string;
+  readonly requestId: string;
   /** An id of its own for each call; a request id may come twice. */
   readonly callId: string;
+  /** Of a question of posline's own: the call whose operation it asks about. */
+  readonly about?: string;
   readonly service: string;
   readonly route: string;
   readonly phase: "waiting" | "sent" | "written" | "replying" | "ended";
-  // The key, of `ended` alone.
   readonly key?: string;
+  /** Minor units. */
+  readonly amount?: string;
+  readonly currency?: string;
+  // Of `ended` alone.
+  readonly result?: string;
+  readonly httpStatus?: number;
   readonly outcome?: "answered" | "not-sent" | "unknown";
   readonly reason?: string;
   readonly status?: string;
@@ -84,6 +92,38 @@ export interface ExchangeEvent {
   readonly requestMs?: number;
   readonly terminalMs?: number;
   readonly replyMs?: number;
+  readonly message?: string;
+}
+
+/** An event `operation`: what became of one whose own answer didn't say it. */
+export interface OperationEvent {
+  /** Absent if an earlier process sent it. */
+  readonly callId?: string;
+  readonly state: "unknown" | "settled";
+  readonly result?: string;
+}
+
+/** The answer to `POST /test` of a service alone. */
+export interface TestAnswer {
+  readonly ms?: number;
+  readonly offer?: {
+    readonly operations?: readonly string[];
+    readonly systems?: readonly { readonly name: string; readonly operations: readonly string[] }[];
+  };
+  readonly error?: string;
+}
+
+/** `GET /test`: the last test sale of each service. */
+export interface TestView {
+  readonly sales: Readonly<Record<string, SaleTest>>;
+}
+
+export interface SaleTest {
+  readonly amount: number;
+  readonly currency: string;
+  readonly steps: readonly { readonly time: string; readonly route: string; readonly key: string; readonly type: string }[];
+  /** Absent while it is under way. */
+  readonly end?: "given-back" | "kept" | "in-doubt" | "back-in-doubt" | "not-approved" | "not-sent";
   readonly message?: string;
 }
 

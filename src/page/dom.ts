@@ -24,7 +24,7 @@ export function make<K extends keyof HTMLElementTagNameMap>(
 }
 
 /** Makes an element with posline's own text, or a terminal's: that is English, whatever the page's language is. */
-export function makeEnglish(tag: "p" | "code", className: string, text: string): HTMLElement {
+export function makeEnglish(tag: "p" | "code" | "span", className: string, text: string): HTMLElement {
   const made = make(tag, className, text);
   made.lang = "en";
   return made;

@@ -1,5 +1,6 @@
 import type { NotReady, Status, UnknownOperation } from "./answers.ts";
 import { make, makeEnglish } from "./dom.ts";
+import { factsOf } from "./facts.ts";
 import { dayAndTime, optionalText, type TextKey, text } from "./texts.ts";
 
 /** Operations in doubt, and problems that posline finds by itself: two lists that change rarely, and are then made anew. */
@@ -17,13 +18,7 @@ export function doubtsOf({ journal, services }: Status): readonly HTMLElement[] 
 }
 
 function doubtOf({ time, service, route, key, amount, cause }: UnknownOperation, contract: string): HTMLElement {
-  const facts = make("dl", "facts");
-  const add = (name: string, value: string | undefined) => {
-    if (value !== undefined) facts.append(make("div", "", make("dt", "", name), make("dd", "", value)));
-  };
-  add(text("fact.time"), dayAndTime(new Date(time)));
-  add(text("fact.amount"), amount);
-  add(text("fact.key"), key);
+  const facts = factsOf({ "fact.time": dayAndTime(new Date(time)), "fact.amount": amount, "fact.key": key });
   const sign = make("span", "sign", "!");
   sign.ariaHidden = "true";
   const todo = optionalText(`todo.${contract}`) ?? text("todo");

@@ -1,10 +1,11 @@
 import { AdminPort, answerMs, type StreamEvent } from "./admin-port.ts";
-import type { EmulatorView, ExchangeEvent, Status } from "./answers.ts";
+import type { EmulatorView, ExchangeEvent, OperationEvent, Status, TestView } from "./answers.ts";
 import { Curve } from "./curve.ts";
 import { byId, make, setText } from "./dom.ts";
 import { doubtsOf, findingsOf } from "./doubts.ts";
 import { EmulatorControls } from "./emulator-controls.ts";
 import { Exchanges } from "./exchanges.ts";
+import { TerminalTests } from "./terminal-tests.ts";
 import { Terminals } from "./terminals.ts";
 import { type Language, languages, preferredLanguage, rememberLanguage, text, timeOfDay, useLanguage } from "./texts.ts";
 
@@ -38,8 +39,9 @@ interface Greeting {
 
 class Page {
   readonly #port = new AdminPort(askToken);
-  readonly #exchanges = new Exchanges(byId("exchanges"));
-  readonly #terminals = new Terminals(byId("terminals"));
+  readonly #exchanges = new Exchanges(byId("exchanges"), () => this.#draw());
+  readonly #tests = new TerminalTests(this.#port, () => this.#askIn(0));
+  readonly #terminals = new Terminals(byId("terminals"), (service) => this.#tests.of(service));
   readonly #curve = new Curve();
   readonly #emulator = new EmulatorControls(this.#port);
   /** The paths of this port: a bridge has status and events, `posline emulate` an emulator alone. */
@@ -50,6 +52,9 @@ class Page {
   #version: string | undefined;
   #status: Status | undefined;
   #emulatorView: EmulatorView | undefined;
+  #testView: TestView | undefined;
+  /** True while a test sale is under way. */
+  #isTesting = false;
   #statusMs = 0;
   readonly #repliedMs = new Map<string, number>();
   #lastNews: Date | undefined;
@@ -73,6 +78,11 @@ class Page {
   async run(): Promise<void> {
     await this.#useLanguage(preferredLanguage());
     this.#offerLanguages();
+    const find = byId("find", HTMLInputElement);
+    find.addEventListener("input", () => {
+      this.#exchanges.find(find.value);
+      this.#draw();
+    });
     document.addEventListener("visibilitychange", () => this.#askIn(0));
     // Ages and running times go on by themselves; nobody looks at a hidden page.
     setInterval(() => document.hidden || this.#draw(), 1_000);
@@ -145,11 +155,12 @@ class Page {
     }
     const isMissed = this.#missed > 0;
     if (isMissed) this.#missed--;
+    // The stream's events have the shapes of this posline: page and port are of one version.
+    if (event === "operation") this.#exchanges.learn(data as OperationEvent);
     if (event !== "exchange") {
       this.#askIn(askSoonMs);
       return;
     }
-    // The stream's events have the shapes of this posline: page and port are of one version.
     const exchange = data as ExchangeEvent;
     // Both times are the box's; the browser's clock may be another.
     this.#exchanges.take(exchange, isMissed ? Math.max(0, this.#greetedMs - Date.parse(exchange.time)) : 0);
@@ -178,9 +189,14 @@ class Page {
     this.#isAsking = true;
     try {
       if (this.#arePathsOld) await this.#learnPaths();
-      const [status, emulator] = await Promise.all([this.#jsonOf<Status>("/status"), this.#jsonOf<EmulatorView>("/emulator")]);
+      const [status, emulator, tests] = await Promise.all([
+        this.#jsonOf<Status>("/status"),
+        this.#jsonOf<EmulatorView>("/emulator"),
+        this.#jsonOf<TestView>("/test"),
+      ]);
       this.#status = status;
       this.#emulatorView = emulator;
+      this.#testView = tests;
       this.#statusMs = performance.now();
       this.#lastNews = new Date();
       this.#isUnanswered = false;
@@ -190,6 +206,7 @@ class Page {
       this.#arePathsOld = true;
     }
     this.#isAsking = false;
+    if (this.#isTesting) this.#askIn(1_000);
     this.#askIn(this.#isAskedAgain ? 0 : this.#isUnanswered || this.#isStreamFull ? askLaterMs : askIdleMs);
     this.#isAskedAgain = false;
     this.#draw();
@@ -208,6 +225,7 @@ class Page {
     }
     if (status === undefined) return;
     setText(byId("version"), status.version);
+    this.#isTesting = this.#tests.show(this.#testView, status.services);
     showList("doubts", doubtsOf(status));
     showList("findings", findingsOf(status));
     showList("counters", countersOf(status));
@@ -221,8 +239,9 @@ class Page {
     main.hidden = this.#lastNews === undefined;
     const areExchangesOld = this.#isLost || this.#isStreamFull;
     setText(byId("now-title"), text(areExchangesOld ? "nowOld" : "now"));
-    this.#exchanges.show(areExchangesOld);
-    byId("exchanges-none").hidden = !this.#exchanges.isEmpty;
+    const rows = this.#exchanges.show(areExchangesOld);
+    const { count } = this.#exchanges;
+    setText(byId("exchanges-none"), rows > 0 ? "" : count === 0 ? text("exchangesNone") : text("findNone", { count }));
     this.#curve.show(this.#exchanges.lineTimes);
     this.#showVerdict();
   }

@@ -49,8 +49,12 @@ export class Terminals {
   readonly #list: HTMLElement;
   readonly #cards = new Map<string, Card>();
 
-  constructor(list: HTMLElement) {
+  readonly #testsOf: (service: string) => HTMLElement;
+
+  /** @param testsOf Makes the tests in a service's card. */
+  constructor(list: HTMLElement, testsOf: (service: string) => HTMLElement) {
     this.#list = list;
+    this.#testsOf = testsOf;
   }
 
   /** Writes the cards. @returns how many there are, and how many of them are ready for the next request. */
@@ -81,7 +85,7 @@ export class Terminals {
       make("div", "details"),
     ];
     sign.ariaHidden = "true";
-    const item = make("li", "terminal", sign, make("h3", "", name), word, heard, advice, details);
+    const item = make("li", "terminal", sign, make("h3", "", name), word, heard, advice, details, this.#testsOf(name));
     const card = { item, sign, word, heard, advice, details, detailsText: "" };
     this.#cards.set(name, card);
     this.#list.append(item);

@@ -16,6 +16,9 @@ let texts: Readonly<Partial<Record<string, string>>> = {};
 let clock = new Intl.DateTimeFormat("en", { timeStyle: "medium" });
 let dateAndTime = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium" });
 let numbers = new Intl.NumberFormat("en");
+/** The present language's way to write a number of so many decimals. */
+let moneys: Map<number, Intl.NumberFormat> = new Map();
+let locale = "en";
 
 const isLanguage = (name: string): name is Language => Object.hasOwn(languages, name);
 
@@ -47,10 +50,11 @@ export async function useLanguage(language: Language): Promise<void> {
   // The file has the keys of en.json: a test compares them.
   texts = (await response.json()) as typeof english;
   // Times in the browser's own form, if it has this language.
-  const locale = navigator.languages.find((name) => name.startsWith(language)) ?? language;
+  locale = navigator.languages.find((name) => name.startsWith(language)) ?? language;
   clock = new Intl.DateTimeFormat(locale, { timeStyle: "medium" });
   dateAndTime = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" });
   numbers = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
+  moneys = new Map();
   document.documentElement.lang = language;
   for (const each of document.querySelectorAll<HTMLElement>("[data-text]")) {
     each.textContent = optionalText(each.dataset["text"] ?? "") ?? "";
@@ -76,6 +80,27 @@ export function optionalText(key: string): string | undefined {
 export const timeOfDay = (time: Date): string => (Number.isNaN(time.getTime()) ? "?" : clock.format(time));
 
 export const dayAndTime = (time: Date): string => (Number.isNaN(time.getTime()) ? "?" : dateAndTime.format(time));
+
+/** Currencies whose minor unit isn't a hundredth, by decimals (ISO 4217); browsers' own tables differ from it, and from each other. */
+const decimals: Readonly<Record<number, string>> = {
+  0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
+  3: "BHD IQD JOD KWD LYD OMR TND",
+  4: "CLF UYW",
+};
+
+const currencies = new Set(Intl.supportedValuesOf("currency"));
+
+/** Minor units as money, "15.00 EUR"; if the currency isn't known, as minor units. */
+export function moneyOf(digits: string, currency = ""): string {
+  if (!/^\d+$/.test(digits) || !currencies.has(currency)) return text("minorUnits", { digits, currency }).trim();
+  const places = Number(Object.keys(decimals).find((each) => decimals[Number(each)]?.includes(currency)) ?? 2);
+  let format = moneys.get(places);
+  if (format === undefined) {
+    format = new Intl.NumberFormat(locale, { minimumFractionDigits: places, maximumFractionDigits: places });
+    moneys.set(places, format);
+  }
+  return `${format.format(Number(digits) / 10 ** places)} ${currency}`;
+}
 
 /** Milliseconds for people: "8.7 ms", "30 s", "2 min". */
 export function durationOf(ms: number): string {

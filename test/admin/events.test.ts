@@ -211,10 +211,12 @@ test("Events masks and bounds what tills and terminals say, as the log does, on 
   withTimers(() => {
     const { events, watch } = started();
     const card = "4000001234567899";
-    const exchange = { requestId: card, service: "bank", line: "till", route: "/sale" };
+    const money = { key: `K ${card}`, amount: { digits: card, currency: "EUR" }, about: card };
+    const exchange = { requestId: card, service: "bank", line: "till", route: "/sale", ...money };
     const parts = { requestMs: 1.239, terminalMs: 7.001, replyMs: 0 };
     const record = {
       ...recordOf("bank", "unknown"),
+      ...money,
       requestId: card,
       key: `K ${card}\n\u202e`,
       status: `${card}`,
@@ -224,7 +226,16 @@ test("Events masks and bounds what tills and terminals say, as the log does, on 
     events.publish({ event: "exchange", phase: "ended", line: "till", record, parts });
     events.publish({ event: "line", fields: { line: "till", state: "down", reason: `${card}\r\ndata: {}` } });
     events.publish({ event: "service", line: "till", service: "bank", state: "unheard", reason: card, cure: card });
-    const operation = { time: "", requestId: card, service: "bank", route: "/sale", key: card, amount: card, cause: "lost" };
+    const operation = {
+      time: "",
+      requestId: card,
+      callId: card,
+      service: "bank",
+      route: "/sale",
+      key: card,
+      amount: card,
+      cause: "lost",
+    };
     events.publish({ event: "operation", operation });
     const { text } = watch("recent=512");
     assert.doesNotMatch(text, new RegExp(card));
@@ -236,6 +247,7 @@ test("Events masks and bounds what tills and terminals say, as the log does, on 
     );
     const ended = sent[2]?.data ?? {};
     assert.equal(ended["phase"], "ended");
+    assert.deepEqual([ended["amount"], ended["currency"]], [sent[1]?.data["amount"], "EUR"]);
     assert.equal(ended["line"], "till");
     assert.deepEqual([ended["requestMs"], ended["terminalMs"], ended["replyMs"]], [1.24, 7, 0]);
     assert.ok(String(ended["message"]).length < 2_100);

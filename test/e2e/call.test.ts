@@ -58,6 +58,21 @@ test("posline call prints a service's answer, and takes a route with or without 
   }
 });
 
+test("posline call SERVICE test asks the harmless question, and prints the time of its answer and what the terminal offers", async () => {
+  for (const service of ["fiscal", "bank", "qr"] as const) {
+    const { code, stdout, stderr } = await call(service, "test");
+    assert.equal(code, 0, stderr);
+    const { ms, offer } = JSON.parse(stdout);
+    assert.ok(ms > 0);
+    assert.ok((offer.operations ?? offer.systems).length > 0);
+  }
+  const withBody = await call("bank", "test", "{}");
+  assert.equal(withBody.code, 64);
+  assert.match(withBody.stderr, /^Cannot test bank: it is one question without a body/);
+  const nobody = new PoslineProcess(["call", "bank", "test", "--url", "http://127.0.0.1:9"]);
+  assert.notEqual(await nobody.ended(), 0);
+});
+
 test("posline call exits with 1 for a refusal, and prints the service's answer and what to do", async () => {
   const { code, stdout, stderr } = await call("bank", "sale", sale("CALL-0", 1552));
   assert.equal(code, 1);

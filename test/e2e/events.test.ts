@@ -37,6 +37,8 @@ test("GET /events shows a sale step by step, and goes on after Last-Event-ID", (
     assert.equal((await post(posline, sale("A-1"))).status, 200);
     const { data } = await watcher.ended("A-1");
     assert.deepEqual(watcher.phases("A-1"), ["waiting", "sent", "written", "replying", "ended"]);
+    for (const each of watcher.events.filter(({ event }) => event === "exchange"))
+      assert.deepEqual([each.data["key"], each.data["amount"], each.data["currency"]], ["A-1", "1500", "EUR"]);
     assert.deepEqual(
       [data["service"], data["line"], data["route"], data["outcome"]],
       ["bank", "emulated", "/sale", "answered"],
@@ -198,6 +200,10 @@ test("GET /events ends each exchange that it began, posline's own questions too,
     await watcher.seen(({ data: { state } }) => state === "settled", "the sale to be settled");
     const [resolving] = questions();
     assert.match(String(resolving?.["requestId"]), /^resolve-\d+$/);
+    const { data: lost } = await watcher.ended("LOST");
+    const { data: settled } = await watcher.seen(({ data: { state } }) => state === "settled", "its end");
+    assert.deepEqual([resolving?.["about"], settled["callId"]], [lost["callId"], lost["callId"]]);
+    assert.deepEqual([lost["result"], settled["result"]], [undefined, "approved"]);
     // Those of a call that is followed, while its till waits and after.
     const done = await bridge.post("bank", "/sale", sale("DONE"), { Prefer: "wait=30" });
     assert.deepEqual([done.text, done.headers["x-posline-answer-of"]], [approved, "/check"]);
@@ -257,6 +263,10 @@ test("the admin port asks for its token, refuses foreign pages, and doesn't open
     const foreign = { ...bearer, Origin: "https://evil.example" };
     assert.equal((await ask(admin, "GET", "/events", "", foreign)).status, 403);
     assert.equal((await ask(admin, "POST", "/emulator", '{"reset":true}', foreign)).status, 403);
+    const question = '{"service":"bank"}';
+    assert.equal((await ask(admin, "POST", "/test", question)).status, 401);
+    assert.equal((await ask(admin, "POST", "/test", question, foreign)).status, 403);
+    assert.equal((await ask(admin, "GET", "/test", "", foreign)).status, 403);
     const own = { ...bearer, Origin: `http://127.0.0.1:${admin}` };
     assert.equal((await ask(admin, "POST", "/emulator", '{"reset":true}', own)).status, 200);
     const watcher = new Watcher(admin, "/events", bearer);

@@ -375,6 +375,17 @@ test("readHttpBody() takes a whole amount of any sign and size, as a number or a
   }
 });
 
+test("readHttpBody() reads the money that a request names, and none that another parser could read otherwise", () => {
+  const amountOf = (json: string, path = "/sale", service: ContractName = "bank") =>
+    read(service, path, bodyOf(service, json), blind).amount;
+  assert.deepEqual(amountOf('{"amount":1500,"currency_name":"eur"}'), { digits: "1500", currency: "EUR" });
+  assert.deepEqual(amountOf('{"amount":"0015","currency":"USD"}'), { digits: "0015", currency: "USD" });
+  assert.deepEqual(amountOf('{"amount":1,"currency_name":"978","currency":"KWD"}'), { digits: "1", currency: "KWD" });
+  assert.deepEqual(amountOf('{"documentExtID":"D","amount":7}', "/deposit", "fiscal"), { digits: "7", currency: undefined });
+  for (const odd of ["-1", "1.5", '"1.5"', '"x"', "9007199254740993", "1e21", "null", '""', "{}"])
+    assert.equal(amountOf(`{"amount":${odd}}`), undefined, odd);
+});
+
 test("readHttpBody() judges no number that is none of the route's amounts", () => {
   for (const [service, path, json] of [
     ["bank", "/sale", '{"pay_id":1.5,"txn_config":{"amount":1.5},"rate":0.5}'],

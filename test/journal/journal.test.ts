@@ -39,7 +39,7 @@ async function record(journal: Operations, key: string): Promise<void> {
 }
 
 /** What a promise came to, as a test reads it. */
-function watch(promise: Promise<void>): { done: boolean; error: unknown } {
+function watch(promise: Promise<unknown>): { done: boolean; error: unknown } {
   const seen: { done: boolean; error: unknown } = { done: false, error: undefined };
   promise.then(
     () => {

@@ -5,6 +5,7 @@ import { contracts } from "../../src/contract/contracts.ts";
 import type { OperationLog, OperationLogEnding } from "../../src/contract/operation-log.ts";
 import type { Call, Reply } from "../../src/core/call.ts";
 import { askAgain, checkByEye, checkFirst, Fault } from "../../src/core/fault.ts";
+import type { OperationEnd } from "../../src/core/followed.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { lineCaller } from "../../src/line/caller.ts";
 import type { LineRequest } from "../../src/line/exchange.ts";
@@ -23,6 +24,7 @@ class FakeOperationLog implements OperationLog {
   readonly told: string[] = [];
   diskMs = 5;
   refuses = false;
+  end: OperationEnd | undefined;
 
   refuseCopy({ key }: Call): void {
     if (key === "COPY") throw new Fault("broken", "Cannot send it once more", { reason: "sent-before" });
@@ -40,6 +42,7 @@ class FakeOperationLog implements OperationLog {
         this.told.push(`ending ${outcome} ${status} ${code}${left === true ? " left" : ""}`);
         await this.#disk();
         this.told.push("ended");
+        return this.end;
       },
     };
   }
@@ -97,6 +100,17 @@ test("lineCaller() records a call before its first byte, and its outcome before 
     "ended",
     "told 7",
   ]);
+});
+
+test("lineCaller() says of an answer which end it proves, by the record", async () => {
+  const { ledger, run } = await bench();
+  const ends: unknown[] = [];
+  for (const end of [undefined, "approved"] as const) {
+    ledger.end = end;
+    void run("/sale").then((reply) => ends.push(reply instanceof Fault ? reply : reply.end));
+    await time.advance(100);
+  }
+  assert.deepEqual(ends, [undefined, "approved"]);
 });
 
 test("lineCaller() asks on the route of the second question as on any other", async () => {

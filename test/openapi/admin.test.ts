@@ -22,8 +22,10 @@ test("adminDocument() is OpenAPI 3.1, and has each path with its own id", async 
     "getRecording",
     "getStatus",
     "getTap",
+    "getTest",
     "postEmulator",
     "postJournalSettle",
+    "postTest",
   ]);
 });
 

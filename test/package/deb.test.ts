@@ -330,7 +330,7 @@ test("bash completes every command, its flags, and the services and routes of ca
     for (const flag of flags) assert.ok(own.includes(flag) || own.includes(flag.replace("--", "--no-")), `${name} ${flag}`);
   }
   assert.deepEqual(offered("posline", "call", "ba"), ["bank"]);
-  const routes = contracts.bank.routes.map(({ path }) => path.slice(1));
+  const routes = ["test", ...contracts.bank.routes.map(({ path }) => path.slice(1))];
   assert.deepEqual(offered("posline", "call", "bank", ""), routes);
   assert.deepEqual(offered("posline", "emulate", "--service", "q"), ["qr"]);
 });

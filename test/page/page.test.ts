@@ -243,7 +243,7 @@ test("page takes what it is told of the time before it came for as old as it is"
   }
 });
 
-test("page keeps 100 rows and takes no more memory after 10,000 exchanges", { skip: noChromium }, async (t) => {
+test("page keeps 10,000 exchanges and no more, and finds a key among them within 100 ms", { skip: noChromium }, async (t) => {
   const double = new StreamDouble();
   const { page, complaints, close } = await open(await double.start());
   try {
@@ -266,9 +266,9 @@ test("page keeps 100 rows and takes no more memory after 10,000 exchanges", { sk
       const { nodes } = await devtools.send("Memory.getDOMCounters");
       return { usedSize, nodes };
     };
-    await send(1_000);
-    const before = await used();
     await send(10_000);
+    const before = await used();
+    await send(5_000);
     let later = await used();
     const grownKib = () => (later.usedSize - before.usedSize) / 1024;
     // A busy machine's browser is behind with what it lets go of; what is kept stays.
@@ -278,12 +278,225 @@ test("page keeps 100 rows and takes no more memory after 10,000 exchanges", { sk
     }
     const kib = grownKib();
     t.diagnostic(
-      `JS heap ${Math.round(before.usedSize / 1024)} KiB, ${kib.toFixed(0)} KiB more after 10,000; nodes ${before.nodes}, ${later.nodes}`,
+      `JS heap ${Math.round(before.usedSize / 1024)} KiB, ${kib.toFixed(0)} KiB more after 5,000 more; nodes ${before.nodes}, ${later.nodes}`,
     );
     assert.equal(await page.locator(".exchange").count(), 100);
     assert.ok(kib < 256, `${kib} KiB`);
     assert.ok(later.nodes <= before.nodes + 50, `${later.nodes} nodes after ${before.nodes}`);
+    const took: number[] = [];
+    // 15,002 came, so these are the newest, one in the middle, and the oldest that is kept.
+    for (const key of ["pay-15000", "PAY-9999", "pay-5003"]) {
+      took.push(await page.evaluate<number>(finding(key)));
+      assert.deepEqual(await page.locator(".exchange .key").allInnerTexts(), [key.toLowerCase()]);
+    }
+    t.diagnostic(`a key was found in ${took.map((ms) => ms.toFixed(1)).join(", ")} ms`);
+    const [, median = Number.NaN] = took.toSorted((a, b) => a - b);
+    assert.ok(median <= 100, `${took}`);
+    await page.evaluate(finding("pay-5002"));
+    assert.equal(await textOf(page, "#exchanges-none"), "No key among the last 10,000 exchanges has this in it.");
+    await page.evaluate(finding(""));
+    assert.equal(await page.locator(".exchange").count(), 100);
     assert.deepEqual(complaints, []);
+  } finally {
+    await close();
+    await double.stop();
+  }
+});
+
+/** Types a key, and says how long it takes until the list is laid out. */
+const finding = (key: string) => `(() => {
+  const field = document.querySelector("#find");
+  const began = performance.now();
+  field.value = "${key}";
+  field.dispatchEvent(new Event("input"));
+  document.body.offsetHeight;
+  return performance.now() - began;
+})()`;
+
+test("page says of each exchange its key, its money by the currency's decimals, and its result's word, once that is known", {
+  skip: noChromium,
+}, async () => {
+  const double = new StreamDouble();
+  const { page, close } = await open(await double.start());
+  const moneyOf = async (amount: string | undefined, currency?: string) => {
+    double.exchange(`${amount} ${currency}`, undefined, { key: "A", amount, currency });
+    await page.locator(".exchange").nth(0).waitFor();
+    return textOf(page, ".exchange:first-child .amount");
+  };
+  try {
+    await untilText(page, "#verdict-words", /The terminal is ready/);
+    assert.equal(await moneyOf("123456", "EUR"), "1,234.56 EUR");
+    assert.equal(await moneyOf("1500", "JPY"), "1,500 JPY");
+    assert.equal(await moneyOf("1500", "KWD"), "1.500 KWD");
+    assert.equal(await moneyOf("1500", "ZZZ"), "1500 minor units ZZZ");
+    assert.equal(await moneyOf("7"), "7 minor units");
+    assert.equal(await moneyOf("411111******1111", "EUR"), "411111******1111 minor units EUR");
+    assert.equal(await moneyOf(undefined), "");
+    await page.selectOption("#language", "de");
+    await untilText(page, ".exchange:last-child .amount", /^1.234,56 EUR$/);
+    await page.selectOption("#language", "en");
+
+    const answered = { outcome: "answered", status: "success", lineMs: 8 };
+    double.exchange("1", { ...answered, result: "approved" }, { key: "A-1" });
+    await untilText(page, ".exchange:first-child", /^✓.*bank \/sale\s*approved\s*pay-1/s);
+    double.exchange("2", { ...answered, status: "error", code: -20, result: "declined" });
+    await untilText(page, ".exchange:first-child", /^–.*declined: error −20/s);
+    double.exchange("3", { outcome: "unknown", reason: "no-reply", lineMs: 8 });
+    await untilText(page, ".exchange:first-child", /^!.*in doubt: no reply came/s);
+    double.send("operation", { callId: "3", service: "bank", route: "/sale", state: "settled", result: "failed" });
+    await untilText(page, ".exchange:first-child", /^–.*failed/s);
+    // Its failure is taken back: the terminal has it after all.
+    double.send("operation", { callId: "3", service: "bank", route: "/sale", state: "unknown", cause: "reported as unknown" });
+    await untilText(page, ".exchange:first-child", /^!.*in doubt/s);
+    double.send("operation", { callId: "3", service: "bank", route: "/sale", state: "settled", result: "approved" });
+    await untilText(page, ".exchange:first-child", /^✓.*approved/s);
+    double.exchange("4", { ...answered, result: "unheard of" });
+    await untilText(page, ".exchange:first-child", /^✓.*answered/s);
+    double.exchange("5", { outcome: "not-sent", reason: "queue-full", result: "unknown" });
+    await untilText(page, ".exchange:first-child", /^!.*in doubt/s);
+    double.exchange("6", { outcome: "not-sent", reason: "queue-full", result: "failed" });
+    await untilText(page, ".exchange:first-child", /^–.*not sent: too many requests waited/s);
+  } finally {
+    await close();
+    await double.stop();
+  }
+});
+
+test("page's row opens by the keyboard with what is known of its exchange, and stays open and focused while others come", {
+  skip: noChromium,
+}, async () => {
+  const double = new StreamDouble();
+  const { page, close } = await open(await double.start());
+  try {
+    await untilText(page, "#verdict-words", /The terminal is ready/);
+    const unknown = { outcome: "unknown", reason: "no-reply", lineMs: 30_000, httpStatus: 504, queueMs: 0.1 };
+    double.exchange("1", unknown, { requestId: "r-1" });
+    await page.locator(".exchange .what").focus();
+    await page.keyboard.press("Enter");
+    const facts = await textOf(page, ".exchange .facts");
+    assert.match(
+      facts,
+      /Request id r-1 Came .* Ended .* Times queue 0.1 ms.* Outcome in doubt, HTTP 504 posline asked .* not yet$/,
+    );
+    const asking = { background: true, about: "1", route: "/check", key: undefined };
+    double.exchange("r-1.1", { outcome: "answered", status: "error", code: -3, key: undefined }, asking);
+    double.exchange("r-1.2", { outcome: "answered", status: "success", key: undefined }, asking);
+    double.exchange("2");
+    await untilText(
+      page,
+      ".exchange:nth-child(4) .facts",
+      /asked the terminal.*\/check answered: error −3\n.*\/check answered$/s,
+    );
+    assert.equal(await page.locator(".facts:visible").count(), 1);
+    assert.equal(
+      await page.evaluate("document.activeElement.closest('.exchange') === document.querySelector('.exchange:nth-child(4)')"),
+      true,
+    );
+    assert.deepEqual(await findingsOf(page), []);
+    await page.setViewportSize({ width: 360, height: 740 });
+    assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
+    await page.keyboard.press("Enter");
+    assert.equal(await page.locator(".facts:visible").count(), 0);
+    assert.equal(await page.getAttribute(".exchange:nth-child(4) .what", "aria-expanded"), "false");
+  } finally {
+    await close();
+    await double.stop();
+  }
+});
+
+test("page's Test button asks each terminal, and says how fast it answered and what it offers", {
+  skip: noChromium,
+}, async () => {
+  const emulated = posline(["serve", "--emulated"]);
+  const { page, complaints, close } = await open(`http://127.0.0.1:${await emulated.port("admin")}/`);
+  try {
+    await untilText(page, "#verdict-words", /All terminals are ready/);
+    for (const [service, offered] of [
+      ["fiscal", /^Answered in [\d.]+ ms. It offers: .*check_status/],
+      ["bank", /^Answered in [\d.]+ ms. It offers: .*\bsale\b/],
+      ["qr", /^Answered in [\d.]+ ms. It offers: .*showqrcode/],
+    ] as const) {
+      const card = `.terminal:has(h3:text-is("${service}"))`;
+      await page.locator(`${card} button`).first().click();
+      await untilText(page, `${card} .words`, offered);
+      assert.equal(await page.locator(`${card} button:visible`).count(), service === "bank" ? 2 : 1);
+    }
+    assert.deepEqual(await findingsOf(page), []);
+    await page.selectOption("#language", "de");
+    await untilText(page, ".terminal .words", /^Antwort nach/);
+    assert.deepEqual(complaints, []);
+  } finally {
+    await close();
+    await emulated.ended("SIGTERM");
+  }
+});
+
+test("page sells for a test only once the amount is confirmed, and shows each step until it is given back, or in doubt", {
+  skip: noChromium,
+}, async () => {
+  const emulated = posline(["serve", "--emulated"]);
+  const admin = await emulated.port("admin");
+  const { page, complaints, close } = await open(`http://127.0.0.1:${admin}/`);
+  const card = '.terminal:has(h3:text-is("bank"))';
+  try {
+    await untilText(page, "#verdict-words", /All terminals are ready/);
+    await page.locator(`${card} button`).nth(1).click();
+    await page.fill("#sale-currency", "eur");
+    assert.equal(await textOf(page, "#sale-yes"), "Charge 0.01 EUR");
+    assert.match(await textOf(page, "#sale-words"), /^The card at bank is charged once/);
+    assert.deepEqual(await findingsOf(page), []);
+    await page.locator("#sale-no").click();
+    await page.locator(`${card} button`).nth(1).click();
+    await page.fill("#sale-currency", "eu");
+    await page.locator("#sale-yes").click();
+    await page.locator("#sale-currency:focus:invalid").waitFor();
+    await page.keyboard.press("Escape");
+    assert.equal(await page.locator(".exchange").count(), 0, "nothing was sold");
+
+    await page.locator(`${card} button`).nth(1).click();
+    await page.fill("#sale-amount", "250");
+    await page.fill("#sale-currency", "EUR");
+    assert.equal(await textOf(page, "#sale-yes"), "Charge 2.50 EUR");
+    await page.keyboard.press("Enter");
+    await untilText(page, `${card} .words`, /^2.50 EUR: approved, and given back/, 30_000);
+    assert.match(
+      await textOf(page, `${card} ol`),
+      /\/sale is sent [0-9A-Z]{26}.*\/sale has ended.*\/cancel is sent [0-9A-Z]{26}.*\/cancel has ended/,
+    );
+    assert.equal(await page.locator('.exchange:has-text("/sale")').count(), 1);
+    assert.equal(await page.locator('.exchange:has-text("/cancel")').count(), 1);
+    assert.match(await textOf(page, '.exchange:has-text("/sale")'), /approved\s*[0-9A-Z]{26}\s*2.50 EUR/);
+    assert.deepEqual(await findingsOf(page), []);
+    await page.reload();
+    await untilText(page, `${card} .words`, /^2.50 EUR: approved, and given back/);
+    await page.locator(`${card} button`).first().click();
+    await untilText(page, `${card} .words`, /^Answered/);
+    assert.deepEqual(complaints, []);
+  } finally {
+    await close();
+    await emulated.ended("SIGTERM");
+  }
+});
+
+test("page says of a test that it failed and why, of a test sale in doubt that nothing was given back, and has no tests without /test", {
+  skip: noChromium,
+}, async () => {
+  const double = new StreamDouble();
+  const { page, close } = await open(await double.start());
+  try {
+    await untilText(page, "#verdict-words", /The terminal is ready/);
+    assert.equal(await page.locator(".test:visible").count(), 0);
+    await double.stop();
+    const step = { time: new Date().toISOString(), route: "/sale", key: "K-1", type: "sent" };
+    const message = "No answer. Look at the terminal and its report before anything else";
+    double.tests = { sales: { bank: { amount: 1, currency: "EUR", steps: [step], end: "in-doubt", message } } };
+    double.tested = { service: "bank", outcome: "not-sent", error: "the line is down: plug it in" };
+    await double.start();
+    await untilText(page, ".test .words", /^0.01 EUR: in doubt, and nothing was given back. No answer. Look at the terminal/);
+    assert.equal(await page.getAttribute(".test .words", "data-level"), "bad");
+    await page.locator(".test button").first().click();
+    await untilText(page, ".test .words", /^the line is down: plug it in$/);
+    assert.equal(await page.getAttribute(".test .words", "data-level"), "bad");
   } finally {
     await close();
     await double.stop();
@@ -599,6 +812,8 @@ test("page changes its language by the keyboard and remembers it", { skip: noChr
     assert.match(await textOf(page, ".exchange"), /answered/);
     assert.equal(await page.getAttribute("html", "lang"), "en");
     await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate("document.activeElement.id"), "find");
+    await page.keyboard.press("Tab");
     assert.equal(await page.evaluate("document.activeElement.id"), "exchanges", "the list can be scrolled by the keyboard");
     await page.reload();
     await untilText(page, "#verdict-words", /The terminal is ready/);
@@ -674,6 +889,12 @@ test("page shows a terminal as ready again once posline has asked it by itself h
     assert.match(await untilText(page, ".exchange:first-child", /answered/), /bank \/check answered/);
     assert.equal(await page.locator('.exchange[data-level="now"]').count(), 0);
     assert.match(await textOf(page, ".terminal"), /bank Ready/);
+    await untilText(page, ".exchange:last-child", /bank \/sale\s*approved\s*LOST-1\s*15.00 EUR/);
+    await page.locator(".exchange:last-child .what").click();
+    assert.match(
+      await textOf(page, ".exchange:last-child .facts"),
+      /Outcome in doubt, HTTP 504 Result approved posline asked .*\/check answered$/,
+    );
     await close();
   } finally {
     await bridge.stop();

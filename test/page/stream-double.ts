@@ -41,6 +41,9 @@ export class StreamDouble {
   process = "a1";
   /** What the emulator's control says; undefined: there is none. */
   emulator: object | undefined;
+  /** The test sales, and the answer to a test; undefined: there are no tests. */
+  tests: object | undefined;
+  tested: object = {};
   /** Exchanges from before a page came, each with how long before: every page is told them first. */
   kept: readonly { readonly agoMs: number; readonly data: object }[] = [];
   #count = 0;
@@ -68,7 +71,11 @@ export class StreamDouble {
     if (this.emulator !== undefined) {
       routes["GET /emulator"] = () => ({ status: 200, text: JSON.stringify(this.emulator) });
     }
-    const paths = Object.keys(routes).map((name) => name.slice("GET ".length));
+    if (this.tests !== undefined) {
+      routes["GET /test"] = () => ({ status: 200, text: JSON.stringify(this.tests) });
+      routes["POST /test"] = () => ({ status: 200, text: JSON.stringify(this.tested) });
+    }
+    const paths = Object.keys(routes).flatMap((name) => (name.startsWith("GET ") ? [name.slice("GET ".length)] : []));
     const files = await readPageFiles(builtPage, paths);
     this.#listener = new AdminListener({
       config: { host: "127.0.0.1", port: this.port, ...(this.token === undefined ? {} : { token: this.token }) },

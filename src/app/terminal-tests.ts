@@ -1,0 +1,119 @@
+import { createHttpClient } from "../client/client.ts";
+import { check, type Node } from "../config/check.ts";
+import { reachableAddress } from "../core/address.ts";
+import { messageOf } from "../core/error-code.ts";
+import { isObject } from "../core/json-object.ts";
+import { JsonError, parseJson } from "../core/json-syntax.ts";
+import { printableJson } from "../core/shell-text.ts";
+import { urlHost } from "../core/url-host.ts";
+import type { AdminAnswer } from "../http/admin-listener.ts";
+import { SaleTest, type TestedMoney } from "./sale-test.ts";
+import type { Served } from "./served.ts";
+import { testedTerminal } from "./terminal-test.ts";
+
+/**
+ * `POST /test`: asks a service's terminal, or sells there for a test, as a till on this box does: at the service's own port, under its
+ * rules, limits and key, and with its lines in log and journal.
+ */
+
+const maxAmount = 999_999_999;
+
+const requestNode = (services: readonly string[]): Node => ({
+  type: "object",
+  additionalProperties: false,
+  required: ["service"],
+  properties: {
+    service: { enum: services },
+    sale: {
+      type: "object",
+      additionalProperties: false,
+      required: ["amount", "currency"],
+      properties: {
+        amount: { type: "integer", minimum: 1, maximum: maxAmount },
+        currency: { type: "string", pattern: "^[A-Z]{3}$" },
+      },
+    },
+  },
+});
+
+export class TerminalTests {
+  readonly #served: () => readonly Served[];
+  /** The last test sale of each service. */
+  readonly #sales = new Map<string, SaleTest>();
+  readonly #stop = new AbortController();
+
+  /** @param served The services with the ports at which they listen now. */
+  constructor(served: () => readonly Served[]) {
+    this.#served = served;
+  }
+
+  /** Follows nothing any more: what was sent is in the journal. */
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  /** The last test sales, by service. */
+  view(): AdminAnswer {
+    return answer(200, { sales: Object.fromEntries([...this.#sales].map(([service, { view }]) => [service, view])) });
+  }
+
+  async test(body: string): Promise<AdminAnswer> {
+    const all = this.#served();
+    const problems: string[] = [];
+    const { service, sale } = read(
+      body,
+      all.map((each) => each.service),
+      problems,
+    );
+    const served = all.find((each) => each.service === service);
+    if (problems.length > 0 || served === undefined) return refusal(400, problems.join("; "));
+    const { contract } = served.config;
+    try {
+      const client = clientOf(served);
+      if (sale === undefined) {
+        return answer(200, await testedTerminal(client, { name: served.service, contract }).finally(() => client.close()));
+      }
+      if (contract !== "bank") return refusal(400, `${served.service} has no test sale, only a bank has: test it without one`);
+      const before = this.#sales.get(served.service);
+      if (before !== undefined && before.end === undefined) {
+        return refusal(409, `a test sale of ${served.service} is under way: wait for its end`);
+      }
+      const test = new SaleTest(client, served.service, sale, this.#stop.signal);
+      this.#sales.set(served.service, test);
+      void test.run().finally(() => client.close());
+      return this.view();
+    } catch (error) {
+      // An address that no client can be made for.
+      if (!(error instanceof TypeError)) throw error;
+      return refusal(400, messageOf(error));
+    }
+  }
+}
+
+/** A client of the service alone, at its own port. */
+function clientOf({ service, config: { contract, host, port, apiKey, replyBytesMax } }: Served) {
+  const url = `http://${urlHost(reachableAddress(host) ?? host)}:${port}`;
+  const target = { contract, url, replyBytesMax, ...(contract === "bank" && apiKey !== undefined && { apiKey }) };
+  // A service of a contract's own name is given so as well.
+  return createHttpClient({ settle: "bridge", [service]: target } as Parameters<typeof createHttpClient>[0]);
+}
+
+function read(body: string, services: readonly string[], problems: string[]) {
+  try {
+    const json = parseJson(body);
+    // The result of `check` has the schema's shape, except for wrong fields, which are among the problems.
+    if (isObject(json)) return check(requestNode(services), json, "", problems) as { service?: string; sale?: TestedMoney };
+    problems.push("the body must be a JSON object");
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    problems.push(error.message);
+  }
+  return {};
+}
+
+const answer = (status: number, body: object): AdminAnswer => ({
+  status,
+  text: `${printableJson(JSON.stringify(body))}\n`,
+});
+
+const refusal = (status: number, why: string) => answer(status, { error: `Cannot test: ${why}` });
