@@ -191,7 +191,7 @@ export class RunningBridge implements Bridge {
       ...this.#taps.routes,
       "GET /recording": () => this.#recording(),
       ...this.#settling.routes,
-      "GET /test": async () => (await this.#loadedTests()).view(),
+      "GET /test": async () => (await this.#tests)?.view() ?? { status: 200, text: '{"sales":{}}\n' },
       "POST /test": async (body: string) => (await this.#loadedTests()).test(body),
       ...this.#control,
     };

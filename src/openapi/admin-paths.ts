@@ -29,6 +29,9 @@ const json = (description: string, schema: JsonObject, example?: unknown): JsonO
   content: { "application/json": { schema, ...(example === undefined ? {} : { example }) } },
 });
 
+/** A request's body, of this schema. */
+const bodyOf = (schema: JsonObject): JsonObject => ({ required: true, content: { "application/json": { schema } } });
+
 const reasonCounts = {
   type: "object",
   description: "Why requests were not answered, by the word in X-Posline-Reason",
@@ -272,25 +275,18 @@ export const adminPaths: Readonly<Record<string, AdminOperation>> = {
     description:
       "As a till on this box does, at the service's own port. A test sale goes out once, and is followed to its end; only an approved " +
       "one is given back, by /cancel or /refund as the terminal offers it, once. `GET /test` tells how far it has come.",
-    requestBody: {
-      required: true,
-      content: {
-        "application/json": {
-          schema: {
-            type: "object",
-            required: ["service"],
-            properties: {
-              service: text,
-              sale: object(
-                { amount: { type: "integer", minimum: 1, description: "Minor units" }, currency: text },
-                ["amount", "currency"],
-                "Absent: a question alone",
-              ),
-            },
-          },
-        },
+    requestBody: bodyOf({
+      type: "object",
+      required: ["service"],
+      properties: {
+        service: text,
+        sale: object(
+          { amount: { type: "integer", minimum: 1, description: "Minor units" }, currency: text },
+          ["amount", "currency"],
+          "Absent: a question alone",
+        ),
       },
-    },
+    }),
     responses: {
       200: json("What came of the question, or the test sales", {
         anyOf: [
@@ -307,25 +303,18 @@ export const adminPaths: Readonly<Record<string, AdminOperation>> = {
   },
   "POST /journal/settle": {
     summary: "Record how an operation of unknown outcome ended, by what a person saw at the terminal",
-    requestBody: {
-      required: true,
-      content: {
-        "application/json": {
-          schema: {
-            type: "object",
-            required: ["key", "as", "note"],
-            properties: {
-              key: { ...text, description: "pay_id or documentExtID" },
-              as: { enum: ["done", "not-done"] },
-              note: { ...text, description: "What was seen, and by whom" },
-              service: text,
-              route: text,
-              folder: { ...text, description: "Of the journal that is meant" },
-            },
-          },
-        },
+    requestBody: bodyOf({
+      type: "object",
+      required: ["key", "as", "note"],
+      properties: {
+        key: { ...text, description: "pay_id or documentExtID" },
+        as: { enum: ["done", "not-done"] },
+        note: { ...text, description: "What was seen, and by whom" },
+        service: text,
+        route: text,
+        folder: { ...text, description: "Of the journal that is meant" },
       },
-    },
+    }),
     responses: {
       200: json("It is on the disk", object({ settled: { type: "array", items: { type: "object" } } }, ["settled"])),
       400: json("There is no such operation, or several", object({ error: text }, ["error"])),
