@@ -209,7 +209,10 @@ export class RunningBridge implements Bridge {
   #loadedTests(): Promise<TerminalTests> {
     this.#tests ??= import("./terminal-tests.ts").then(
       (loaded) =>
-        new loaded.TerminalTests(() => (this.#config === undefined ? [] : listeningServices(this.#config, this.listening))),
+        new loaded.TerminalTests(
+          () => (this.#config === undefined ? [] : listeningServices(this.#config, this.listening)),
+          () => this.#config?.admin?.token !== undefined,
+        ),
     );
     return this.#tests;
   }

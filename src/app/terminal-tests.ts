@@ -38,13 +38,18 @@ const requestNode = (services: readonly string[]): Node => ({
 
 export class TerminalTests {
   readonly #served: () => readonly Served[];
+  readonly #hasToken: () => boolean;
   /** The last test sale of each service. */
   readonly #sales = new Map<string, SaleTest>();
   readonly #stop = new AbortController();
 
-  /** @param served The services with the ports at which they listen now. */
-  constructor(served: () => readonly Served[]) {
+  /**
+   * @param served The services with the ports at which they listen now.
+   * @param hasToken Whether the admin port asks for a token.
+   */
+  constructor(served: () => readonly Served[], hasToken: () => boolean) {
     this.#served = served;
+    this.#hasToken = hasToken;
   }
 
   /** Follows nothing any more: what was sent is in the journal. */
@@ -74,6 +79,10 @@ export class TerminalTests {
         return answer(200, await testedTerminal(client, { name: served.service, contract }).finally(() => client.close()));
       }
       if (contract !== "bank") return refusal(400, `${served.service} has no test sale, only a bank has: test it without one`);
+      // Who sells needs the bank's key; here posline itself has it.
+      if (served.config.apiKey !== undefined && !this.#hasToken()) {
+        return refusal(403, `${served.service} sells only to who has its API key: set admin.tokenFile to test it by a sale`);
+      }
       const before = this.#sales.get(served.service);
       if (before !== undefined && before.end === undefined) {
         return refusal(409, `a test sale of ${served.service} is under way: wait for its end`);

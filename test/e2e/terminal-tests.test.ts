@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { ask, BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
@@ -26,12 +27,15 @@ const post = async (admin: number, body: object, headers: Record<string, string>
   return { status, json: JSON.parse(text) as Record<string, unknown> };
 };
 
+const token = "t-1-of-the-admin-port";
+const withToken = { Authorization: `Bearer ${token}` };
+
 /** Makes a test sale, and waits for its end. */
-async function sold(admin: number, service = "bank"): Promise<Sale> {
-  const { status } = await post(admin, { service, sale: { amount: 1, currency: "EUR" } });
+async function sold(admin: number, service = "bank", headers: Record<string, string> = {}): Promise<Sale> {
+  const { status } = await post(admin, { service, sale: { amount: 1, currency: "EUR" } }, headers);
   assert.equal(status, 200);
   for (;;) {
-    const { sales } = JSON.parse((await ask(admin, "GET", "/test", "")).text) as { sales: Record<string, Sale> };
+    const { sales } = JSON.parse((await ask(admin, "GET", "/test", "", headers)).text) as { sales: Record<string, Sale> };
     const sale = sales[service];
     if (sale?.end !== undefined) return sale;
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -95,8 +99,14 @@ test("POST /test sells once, follows it, gives it back once by a key of its own,
 });
 
 /** A bridge before a bank that answers as a test says, with what it was sent. */
-async function before(answer: (text: string) => string | undefined, body: (admin: number, sent: string[]) => Promise<void>) {
+async function before(
+  hasToken: boolean,
+  answer: (text: string) => string | undefined,
+  body: (admin: number, sent: string[]) => Promise<void>,
+) {
   const folder = scratchFolder();
+  const tokenFile = join(folder.path, "token");
+  writeFileSync(tokenFile, token, { mode: 0o600 });
   const sent: string[] = [];
   const terminal = new Terminal(
     join(folder.path, "tty"),
@@ -111,6 +121,7 @@ async function before(answer: (text: string) => string | undefined, body: (admin
       lines: { till: { path: terminal.link } },
       services: { "bank-2": { contract: "bank", line: "till", port, apiKey: "k-1", replyTimeoutMs: { "/sale": 3_001 } } },
       journal: { folder: folder.path },
+      ...(hasToken && { admin: { tokenFile } }),
     },
     { env: { POSLINE_ADMIN_PORT: "0" } },
   );
@@ -126,16 +137,29 @@ async function before(answer: (text: string) => string | undefined, body: (admin
 
 test("POST /test sends a sale that is lost once, and once it is found approved and not to be given back, says so", () =>
   before(
+    true,
     (text) => (text.startsWith("/check") ? '{"status":"success","data":{"status":"APPROVED"}}' : undefined),
     async (admin, sent) => {
-      const selling = sold(admin, "bank-2");
+      const selling = sold(admin, "bank-2", withToken);
       await until(() => sent.some((text) => text.startsWith("/sale")), "the sale to be sent");
-      const second = await post(admin, { service: "bank-2", sale: { amount: 1, currency: "EUR" } });
+      const second = await post(admin, { service: "bank-2", sale: { amount: 1, currency: "EUR" } }, withToken);
       assert.equal(second.status, 409);
       const sale = await selling;
       assert.equal(sale.end, "kept");
       assert.match(String(sale.message), /^The terminal offers neither cancel nor refund. Give it back at the terminal$/);
       assert.equal(sent.filter((text) => text.startsWith("/sale")).length, 1);
       assert.equal(sent.filter((text) => text.startsWith("/cancel")).length, 0);
+    },
+  ));
+
+test("POST /test sells at no bank that has an API key, unless the admin port has a token", () =>
+  before(
+    false,
+    () => '{"status":"success"}',
+    async (admin, sent) => {
+      const { status, json } = await post(admin, { service: "bank-2", sale: { amount: 1, currency: "EUR" } });
+      assert.deepEqual([status, (await post(admin, { service: "bank-2" })).status], [403, 200]);
+      assert.match(JSON.stringify(json), /bank-2 sells only to who has its API key: set admin\.tokenFile/);
+      assert.equal(sent.filter((text) => text.startsWith("/sale")).length, 0);
     },
   ));

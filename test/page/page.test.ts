@@ -318,9 +318,10 @@ test("page says of each exchange its key, its money by the currency's decimals, 
 }, async () => {
   const double = new StreamDouble();
   const { page, close } = await open(await double.start());
+  let rows = 0;
   const moneyOf = async (amount: string | undefined, currency?: string) => {
     double.exchange(`${amount} ${currency}`, undefined, { key: "A", amount, currency });
-    await page.locator(".exchange").nth(0).waitFor();
+    await page.locator(".exchange").nth(rows++).waitFor();
     return textOf(page, ".exchange:first-child .amount");
   };
   try {
