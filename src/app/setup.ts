@@ -220,7 +220,7 @@ class Setup {
     const barrier = await deviceBarrier(candidate, isOfFile ? config : undefined, facts);
     const { findings, served } = barrier;
     if (served.length > 0 && served.every(({ level }) => level === "ok")) {
-      for (const { what } of served) this.#person.say(what);
+      for (const { what } of served) this.#person.say(`${what}: nothing to change`);
       return "unchanged";
     }
     if (findings.length > 0) {

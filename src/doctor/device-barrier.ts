@@ -7,7 +7,7 @@ import { checkHolders, permissionFindings, stopCommand } from "./device.ts";
 import { type Finding, finding } from "./finding.ts";
 import type { Host } from "./host.ts";
 import type { Processes } from "./processes.ts";
-import { findService, lineStateFindings } from "./service.ts";
+import { findService, lineStateFindings, serviceFindings } from "./service.ts";
 import { tcpHolderFinding } from "./tcp-line.ts";
 import type { SystemdUnits } from "./units.ts";
 
@@ -41,7 +41,9 @@ export async function deviceBarrier(
   const { host, processes, units } = facts;
   const isServed = async () => {
     const service = config === undefined ? undefined : await findService(config, { host, processes, units });
-    return lineStateFindings({ ...line, name, ...(node === undefined ? {} : { node }) }, service);
+    const ofLine = lineStateFindings({ ...line, name, ...(node === undefined ? {} : { node }) }, service);
+    // One that doesn't say how its line is has a reason for that.
+    return ofLine.length > 0 ? ofLine : serviceFindings(service).filter(({ level }) => level !== "ok");
   };
   const address = readTcpAddress(line.path);
   if (address !== undefined) {
