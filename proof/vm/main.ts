@@ -16,6 +16,7 @@ import { absent, power } from "./proofs/power.ts";
 import { reload } from "./proofs/reload.ts";
 import { remove } from "./proofs/remove.ts";
 import { restart, upgrade } from "./proofs/restart.ts";
+import { setup } from "./proofs/setup.ts";
 import { unplug } from "./proofs/unplug.ts";
 
 /**
@@ -25,7 +26,7 @@ import { unplug } from "./proofs/unplug.ts";
  */
 
 const proofs: readonly Proof[] = [
-  ...[install, unplug, reload, clock, restart, upgrade, watchdog, killed, disk, gateway, drain, absent, power, remove],
+  ...[install, setup, unplug, reload, clock, restart, upgrade, watchdog, killed, disk, gateway, drain, absent, power, remove],
   ...[bookworm, arm],
 ];
 

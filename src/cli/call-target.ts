@@ -226,7 +226,7 @@ async function secretsFor(
   return { ...(merchantId !== undefined && { merchantId }), ...(apiKey !== undefined && { apiKey }) };
 }
 
-async function secretFrom(file: string | undefined): Promise<string | undefined> {
+export async function secretFrom(file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined;
   const secret = (await textFrom(file)).replace(/\r?\n$/, "");
   // Checked here, so that no error of a later check quotes the secret.

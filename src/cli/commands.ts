@@ -17,12 +17,14 @@ import { portsCommand } from "./ports.ts";
 import { rehearseCommand } from "./rehearse.ts";
 import { replayCommand } from "./replay.ts";
 import { serveCommand } from "./serve.ts";
+import { setupCommand } from "./setup.ts";
 import { supportCommand } from "./support.ts";
 import { tapCommand } from "./tap.ts";
 
 /** All commands, in the order of the help. */
 export const commands: readonly Command[] = [
   serveCommand,
+  setupCommand,
   emulateCommand,
   rehearseCommand,
   certifyCommand,

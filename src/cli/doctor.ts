@@ -43,7 +43,7 @@ function lineHeading({ name, path, baudRate, format }: ReportedLine): string[] {
 }
 
 /** A finding as a technician reads it: below it why, what to do, and of a failure the bytes. */
-function findingRows(found: Finding, look: Look, allFrames: boolean): string[] {
+export function findingRows(found: Finding, look: Look, allFrames: boolean): string[] {
   const { check, level, what, cause, cure, frames = [] } = found;
   const sign = look.unicode ? signs[level].unicode : signs[level].ascii;
   const painted = look.colour ? `\u001b[${signs[level].colour}m${sign}\u001b[0m` : sign;
@@ -170,7 +170,7 @@ export async function runDoctor(args: DoctorArguments, { examine, look, out, err
 }
 
 /** UTF-8 by the locale; a Linux console has few signs in its font. */
-function lookOf({ env, stdout }: Pick<NodeJS.Process, "env" | "stdout">): Look {
+export function lookOf({ env, stdout }: Pick<NodeJS.Process, "env" | "stdout">): Look {
   const locale = env["LC_ALL"] || env["LC_CTYPE"] || env["LANG"] || "";
   const isTty = stdout.isTTY === true;
   return {

@@ -21,6 +21,8 @@ export const defaultFile = "/etc/posline/posline.json";
 /** Where to load from. `file` is the path to read when no flag and no variable names one. */
 export interface Sources {
   readonly file?: string | undefined;
+  /** In place of what the file holds. */
+  readonly text?: string | undefined;
   readonly env: Environment;
   readonly flags: Flags;
   /** The box's groups; the tests have files of their own. */
@@ -47,7 +49,7 @@ export interface Loaded {
  * Loads the configuration: defaults ← file ← environment ← flags.
  * @throws ConfigError with every problem there is.
  */
-export async function loadConfig({ file: fallback = defaultFile, env, flags, groups }: Sources): Promise<Loaded> {
+export async function loadConfig({ file: fallback = defaultFile, text: given, env, flags, groups }: Sources): Promise<Loaded> {
   const problems: string[] = [];
   refuseUnknown(env, problems);
   const named = flags.config ?? env["POSLINE_CONFIG"];
@@ -59,7 +61,7 @@ export async function loadConfig({ file: fallback = defaultFile, env, flags, gro
   // An emulator beside a bridge doesn't read the bridge's file unless it is named, nor does a gateway on a line of its own.
   const beside = flags.emulate !== undefined || (flags.gateway !== undefined && flags.line !== undefined);
   const unasked = named === undefined && beside;
-  const text = unasked ? undefined : textOf(path, named !== undefined, problems);
+  const text = given ?? (unasked ? undefined : textOf(path, named !== undefined, problems));
   const file = text === undefined ? undefined : path;
   const draft = text === undefined ? draftWithoutFile(path, flags, problems) : draftOfText(text, path, problems);
 

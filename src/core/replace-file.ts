@@ -1,16 +1,34 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, fsyncSync, openSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  fchmodSync,
+  fchownSync,
+  fsyncSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
+
+/** The owner, the group and the mode of a file. */
+export interface FileReaders {
+  readonly uid: number;
+  readonly gid: number;
+  readonly mode: number;
+}
 
 /**
  * Replaces a file by a new one that is on the disk before it takes the old one's place: at any moment, also after a power cut, there is one
- * whole file, and a part never takes the place of a whole. A link stays, and its target is replaced. Only its owner may read the new file.
+ * whole file, and a part never takes the place of a whole. A link stays, and its target is replaced. Only its owner may read the new file,
+ * unless others are given.
  *
  * The new file is made beside it under a name that nobody can have foreseen, and made by this or not at all: in a folder that others may
  * write to, a link of theirs must not lead the text elsewhere.
  * @throws the system's error if it can't be written; the file is as it was then, and nothing is left beside it.
  */
-export function replaceFile(path: string, text: string): void {
+export function replaceFile(path: string, text: string, readers?: FileReaders): void {
   const target = behindLink(path);
   const beside = `${target}.${randomBytes(8).toString("hex")}.new`;
   const file = openSync(beside, "wx", 0o600);
@@ -18,6 +36,10 @@ export function replaceFile(path: string, text: string): void {
     try {
       // Writes until all is written or says why not, unlike the package for this.
       writeFileSync(file, text, { flush: true });
+      if (readers !== undefined) {
+        fchownSync(file, readers.uid, readers.gid);
+        fchmodSync(file, readers.mode & 0o777);
+      }
     } finally {
       closeSync(file);
     }

@@ -111,21 +111,32 @@ export function answerFindings(line: LineToProbe, probes: readonly ServiceProbe[
 }
 
 /** How fast and by what a service answered. */
-function answeredFinding(
-  line: ProbedLine,
-  probe: ServiceProbe,
-  { json, crc16, ms }: ProbeAnswer,
-  more: FindingDetails,
-): Finding {
+function answeredFinding(line: ProbedLine, probe: ServiceProbe, answer: ProbeAnswer, more: FindingDetails): Finding {
   const { config } = line;
-  const { route } = probe.contract.probe;
-  const isTcp = readTcpAddress(config.path) !== undefined;
-  const fact = `${probe.service} answered ${route} in ${timeOf(ms)}${isTcp ? "" : ` at ${config.baudRate} baud`}: ${capabilitiesText(json)}`;
-  if (usesOtherCrc16(probe, config)) return finding("answer", "note", `${fact}; with ${namesOfCrc16[crc16]}`, more);
+  const fact = answerText(probe, answer, config);
+  if (usesOtherCrc16(probe, config)) return finding("answer", "note", `${fact}; with ${namesOfCrc16[answer.crc16]}`, more);
   if (!probe.late) return finding("answer", "ok", fact, more);
   const cause = `the answer took longer than ${probeAnswerMs / 1_000} s`;
   return finding("answer", "warn", `${fact}; that is late`, { ...more, cause, cure: likelyCause("late", line).cure });
 }
+
+/** What a service answered its probe, and how fast. */
+export function answerText(
+  { contract, service }: ServiceProbe,
+  { kind, json, ms }: ProbeAnswer,
+  { baudRate, path }: LineConfig,
+): string {
+  const fact = `${service} answered ${contract.probe.route} in ${timeOf(ms)}`;
+  const speed = readTcpAddress(path) === undefined ? ` at ${baudRate} baud` : "";
+  if (kind === "answer") return `${fact}${speed}: ${capabilitiesText(json)}`;
+  const code = codeIn(json);
+  const meaning = contract.codes.find((each) => each.code === code)?.meaning;
+  const text = typeof json["message"] === "string" ? ` "${maskCardNumbers(json["message"]).slice(0, messageMax)}"` : "";
+  const codeWords = code === undefined ? "without a code" : `with code ${code}${meaning === undefined ? "" : ` (${meaning})`}`;
+  return `${fact} with an error, ${codeWords}${text}`;
+}
+
+const codeIn = (json: JsonObject) => (typeof json["code"] === "number" ? json["code"] : undefined);
 
 /** The answer is whole only by the reading of CRC16 that isn't configured. */
 function usesOtherCrc16({ contract, answer }: ServiceProbe, { crc16 }: LineConfig): boolean {
@@ -153,16 +164,17 @@ function capabilitiesText(json: JsonObject): string {
 }
 
 /** The line works, and the service refuses the probe. */
-function errorFinding(line: ProbedLine, probe: ServiceProbe, { json, ms }: ProbeAnswer, more: FindingDetails): Finding {
+function errorFinding(line: ProbedLine, probe: ServiceProbe, answer: ProbeAnswer, more: FindingDetails): Finding {
   const { contract, service } = probe;
-  const code = typeof json["code"] === "number" ? json["code"] : undefined;
-  const meaning = contract.codes.find((each) => each.code === code)?.meaning;
-  const text = typeof json["message"] === "string" ? ` "${maskCardNumbers(json["message"]).slice(0, messageMax)}"` : "";
-  const codeWords = code === undefined ? "without a code" : `with code ${code}${meaning === undefined ? "" : ` (${meaning})`}`;
-  const fact = `${service} answered ${contract.probe.route} in ${timeOf(ms)} with an error, ${codeWords}${text}`;
-  const { cause, cure } = refused({ name: service, framing: contract.framing }, refusalWords(code), line.name);
-  const isSign = contract.faultCodes.sign === code && contract.envelope === "form";
-  return finding("answer", isSign ? "bad" : "warn", fact, { ...more, cause, cure });
+  const { cause, cure } = refused({ name: service, framing: contract.framing }, refusalWords(codeIn(answer.json)), line.name);
+  const level = refusesSign(probe) ? "bad" : "warn";
+  return finding("answer", level, answerText(probe, answer, line.config), { ...more, cause, cure });
+}
+
+/** True if the service's answer is that it doesn't take the probe's sign. */
+export function refusesSign({ contract, answer }: ServiceProbe): boolean {
+  if (answer?.kind !== "error" || contract.envelope !== "form") return false;
+  return codeIn(answer.json) === contract.faultCodes.sign;
 }
 
 /** The line works, and what comes isn't what the contract says. */

@@ -1,7 +1,9 @@
 import type { LineConfig } from "../config/config.ts";
+import { readTcpAddress } from "../config/device-name.ts";
 import { lineDefaults } from "../config/limits.ts";
 import { nowMs } from "../core/clock.ts";
 import { bytePatternOf } from "../recovery/byte-patterns.ts";
+import type { Crc16 } from "../wire/crc16.ts";
 import { answerFindings, type LineToProbe, namesOfCrc16, openFailedFinding, probesOf } from "./diagnosis.ts";
 import { type Finding, finding } from "./finding.ts";
 import type { Host } from "./host.ts";
@@ -27,21 +29,44 @@ const answersMsMax = 32_000;
 const scanFrameMs = 2_500;
 
 /** The outcome at one speed. */
-interface Pass {
+export interface Pass {
   readonly config: LineConfig;
   readonly probes: readonly ServiceProbe[];
   readonly result: ProbeResult;
 }
 
 export async function scanLine(line: LineToProbe, host: Host, progress: (text: string) => void): Promise<Finding[]> {
+  return scanFindings(line, await scanSpeeds(line, host, progress));
+}
+
+/** The outcome at each speed that was tried, and why no more could be. */
+export interface Scan {
+  readonly passes: readonly Pass[];
+  /** Count of speeds that there are to try. */
+  readonly speeds: number;
+  readonly skipped: readonly Finding[];
+  /** Why the line couldn't be opened; undefined if it could each time. */
+  readonly cutShort?: { readonly error: unknown };
+}
+
+/** @param failed Called after each speed at which no service answered. */
+export async function scanSpeeds(
+  line: LineToProbe,
+  host: Host,
+  progress: (text: string) => void,
+  failed: (pass: Pass) => void = () => {},
+): Promise<Scan> {
   const { probes: first, skipped } = probesOf(line);
-  if (first.length === 0) return skipped;
-  const speeds = [...new Set([line.config.baudRate, ...usualSpeeds])];
+  const passes: Pass[] = [];
+  if (first.length === 0) return { passes, speeds: 0, skipped };
+  // What is at the far end of a TCP connection has the speed that it was given there.
+  const isSerial = readTcpAddress(line.config.path) === undefined;
+  const speeds = [...new Set([line.config.baudRate, ...(isSerial ? usualSpeeds : [])])];
   const sendings = first.reduce((sum, { contract }) => sum + (contract.framing === "length" ? 2 : 1), 0);
   const answerMs = Math.min(scanAnswerMs, answersMsMax / (speeds.length * sendings));
   const beganMs = nowMs();
   const leftMs = () => Math.max(0, beganMs + scanMsMax - nowMs());
-  const passes: Pass[] = [];
+  const scan = { passes, speeds: speeds.length, skipped };
   try {
     for (const [index, baudRate] of speeds.entries()) {
       if (index > 0 && nowMs() >= beganMs + tryMsMax) break;
@@ -50,12 +75,28 @@ export async function scanLine(line: LineToProbe, host: Host, progress: (text: s
       const pace: ProbePace = { answerMs, frameMs: scanFrameMs, lateMs };
       const pass = await tryOut(line, { ...line.config, baudRate }, { host, progress, pace });
       passes.push(pass);
+      if (!answered(pass)) failed(pass);
       if (isTelling(pass)) break;
     }
   } catch (error) {
-    return [...cutShortFindings(line, error, passes, speeds.length), ...skipped];
+    return { ...scan, cutShort: { error } };
   }
-  return [...passFindings(line, passes, speeds.length), ...skipped];
+  return scan;
+}
+
+/** The first speed at which a service answered, with the reading of CRC16 that it answered by; undefined if none did. */
+export function answeringPass({ passes }: Scan): (Pass & { readonly crc16: Crc16 | undefined }) | undefined {
+  const pass = passes.find(answered);
+  if (pass === undefined) return undefined;
+  const proven = pass.probes.find(({ contract, answer }) => contract.framing === "length" && answer !== undefined);
+  return { ...pass, crc16: proven?.answer?.crc16 };
+}
+
+export function scanFindings(line: LineToProbe, scan: Scan): Finding[] {
+  const { passes, speeds, skipped, cutShort } = scan;
+  if (speeds === 0) return [...skipped];
+  if (cutShort !== undefined) return [...cutShortFindings(line, cutShort.error, passes, speeds), ...skipped];
+  return [...passFindings(line, scan), ...skipped];
 }
 
 interface Trying {
@@ -87,18 +128,20 @@ function isRecognised({ probes, result }: Pass): boolean {
   return came.some((bytes) => /^(?:echo|at commands|login prompt)$/.test(bytePatternOf(bytes, sent)));
 }
 
-function passFindings(line: LineToProbe, passes: readonly Pass[], speeds: number): Finding[] {
+function passFindings(line: LineToProbe, scan: Scan): Finding[] {
+  const { passes, speeds } = scan;
   const { name } = line;
+  const found = answeringPass(scan);
+  if (found !== undefined) {
+    const config = { ...found.config, crc16: found.crc16 ?? found.config.crc16 };
+    const setting = settingFinding(line, config, found.crc16 !== undefined);
+    return [setting, ...answerFindings({ ...line, config }, found.probes, found.result)];
+  }
   const isHeard = ({ probes, result }: Pass) =>
     result.before.length > 0 || probes.some(({ receivedBytes }) => receivedBytes > 0);
   const best = passes.find(isTelling) ?? passes.find(isHeard) ?? passes[0];
   if (best === undefined) return [];
   const { config, probes, result } = best;
-  if (answered(best)) {
-    const crc16 = probes.find(({ contract, answer }) => contract.framing === "length" && answer !== undefined)?.answer?.crc16;
-    const found = { ...config, crc16: crc16 ?? config.crc16 };
-    return [settingFinding(line, found, crc16 !== undefined), ...answerFindings({ ...line, config: found }, probes, result)];
-  }
   const findings = answerFindings({ ...line, config, scanned: true }, probes, result);
   return [...findings, triedFinding(name, passes, speeds)];
 }

@@ -30,7 +30,7 @@ export interface ConfigToCheck {
   readonly lines: Readonly<Record<string, LineConfig>>;
 }
 
-const isDevice = (line: string) => /^(?:\/|usb:|tcp:)/i.test(line);
+export const isDevice = (line: string) => /^(?:\/|usb:|tcp:)/i.test(line);
 
 /** Loads the configuration as the service would, and picks the lines that are meant. */
 export async function loadConfigToCheck(wanted: DoctorTarget, host: Host): Promise<ConfigToCheck> {

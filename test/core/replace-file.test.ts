@@ -107,3 +107,11 @@ test("replaceFile() has the new file on the disk before it takes the old one's p
   }
   assert.deepEqual(done, ["3 bytes are on the disk", "renamed", "the name is on the disk"]);
 });
+
+test("replaceFile() leaves the new file to the readers that are given", () => {
+  const path = join(newHome(), "file");
+  const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
+  replaceFile(path, "one", { uid, gid, mode: 0o100640 });
+  const facts = lstatSync(path);
+  assert.deepEqual([facts.mode & 0o777, facts.uid, facts.gid], [0o640, uid, gid]);
+});

@@ -155,6 +155,7 @@ interface Bench {
 }
 
 const expected = ({ link, config, log, state, running }: Bench): Readonly<Record<string, Expected>> => ({
+  "posline setup": { fits: /^Cannot set up: nobody can be asked here: add --yes, and --line with the device$/m },
   "posline ports": { fits: /DEVICE|no serial device/ },
   "posline config": { fits: /lines\.till\.path .*flag --line/, more: ["--line", link] },
   "posline config --schema": { fits: /"\$schema"/ },
@@ -191,7 +192,6 @@ const expected = ({ link, config, log, state, running }: Bench): Readonly<Record
   "posline tap --write -": { fits: /posline bank \/terminals request/, more: ["--url", running] },
   "posline tap --unmask": { fits: /^Cannot tap \/run\/posline\/tap\.sock: ENOENT: systemd opens it: / },
   "posline tap --raw --line /dev/ttyUSB0": { fits: /^Listening on \S+ at 115200 8N1\n00000000 {2}41 54 0d/ },
-  "posline doctor": { fits: /^this box\n[\s\S]*^line till: [\s\S]*^First: /m, env: { POSLINE_CONFIG: config } },
   "posline doctor --line /dev/ttyUSB0 --scan": { fits: /^line [\s\S]*^First: /m },
   "posline doctor --line till --scan": { fits: /^line till: [\s\S]*^First: /m, env: { POSLINE_CONFIG: config } },
   "posline support --list": {

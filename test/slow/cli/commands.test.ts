@@ -192,8 +192,8 @@ test("posline exits with 64 for a value of a flag that can't be used, for each f
     Object.entries(flags).flatMap(([flag, { type }]) => {
       if (type !== "string")
         assert.ok(type === "boolean" || flag in unusable, `${name} --${flag} has values that can't be used`);
-      // There it may be a line's name, of which the configuration decides: test/doctor/doctor.test.ts has that.
-      const value = (name === "doctor" || name === "replay") && flag === "line" ? undefined : unusable[flag];
+      // There it may be a line's name, of which the configuration decides: test/doctor/doctor.test.ts and test/app/setup.test.ts have that.
+      const value = ["doctor", "replay", "setup"].includes(name) && flag === "line" ? undefined : unusable[flag];
       return value === undefined ? [] : [{ flag, words: [name, ...(besides[name]?.(flag) ?? []), `--${flag}=${value}`] }];
     }),
   );

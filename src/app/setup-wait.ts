@@ -1,0 +1,56 @@
+import { basename } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { nowMs } from "../core/clock.ts";
+import { type Device, listDevices } from "../device/devices.ts";
+import { listTtys } from "../device/sysfs.ts";
+import type { Host } from "../doctor/host.ts";
+import type { SetupPerson } from "./setup.ts";
+import { SetupError } from "./setup-file.ts";
+
+/** Milliseconds for which a device is waited for: a technician fetches the cable meanwhile. */
+const waitMsDefault = 600_000;
+
+/** Milliseconds between two looks, and those that udev gets for owner and names of a new device. */
+const lookMs = 250;
+const settleMs = 1_000;
+
+/** The name of a device that survives a replug, as `posline ports` recommends it; undefined if it has none. */
+export const stableName = ({ byId, usbName, byPath }: Device): string | undefined => byId[0] ?? usbName ?? byPath[0];
+
+/**
+ * Waits for a device that wasn't there before; one that was unplugged and plugged in again counts. Looks at lists alone, and opens nothing.
+ * @returns those that appeared together, or the one that a person named meanwhile.
+ * @throws SetupError if none comes in time.
+ */
+export async function waitForDevice(host: Host, person: SetupPerson, waitMs = waitMsDefault): Promise<readonly Device[]> {
+  const there = await listDevices(host.places);
+  const dueMs = nowMs() + waitMs;
+  person.say("Plug the terminal in and switch it on. If it is plugged in already, unplug it and plug it in again");
+  const picking = new AbortController();
+  const picked = person.pick(there, picking.signal).then((device) => [device]);
+  try {
+    return await Promise.race([picked, appearing(host, dueMs, picking.signal)]);
+  } finally {
+    picking.abort();
+    // Whoever was asked is told so by the signal.
+    picked.catch(() => {});
+  }
+}
+
+async function appearing(host: Host, dueMs: number, signal: AbortSignal): Promise<readonly Device[]> {
+  let known = await namesOf(host);
+  while (!signal.aborted) {
+    if (nowMs() >= dueMs) throw new SetupError("no device was plugged in: name one with --line (posline ports lists them)");
+    await pause(lookMs);
+    const now = await namesOf(host);
+    const fresh = [...now].filter((name) => !known.has(name));
+    known = now;
+    if (fresh.length === 0) continue;
+    await pause(settleMs);
+    const devices = (await listDevices(host.places)).filter(({ path }) => fresh.includes(basename(path)));
+    if (devices.length > 0) return devices;
+  }
+  return [];
+}
+
+const namesOf = async ({ sys }: Host): Promise<ReadonlySet<string>> => new Set((await listTtys(sys)).map(({ name }) => name));

@@ -1,0 +1,135 @@
+import { createInterface } from "node:readline/promises";
+import { Writable } from "node:stream";
+import type { SetupEnd, SetupOptions, SetupPerson } from "../app/setup.ts";
+import { printable, printableLines } from "../core/shell-text.ts";
+import type { Device } from "../device/devices.ts";
+import { secretFrom } from "./call-target.ts";
+import { defineCommand } from "./command.ts";
+import { sourceFlags } from "./config.ts";
+import { findingRows, type Look, lookOf } from "./doctor.ts";
+import { exitCodes, UsageError } from "./exit.ts";
+
+/** `posline setup`: finds the terminal, and writes the configuration that fits it. */
+
+export interface SetupArguments {
+  readonly config?: string | undefined;
+  readonly line?: string | undefined;
+  readonly merchantIdFile?: string | undefined;
+  readonly yes?: boolean | undefined;
+}
+
+/** Where the command writes to and is answered from. */
+export interface SetupSurroundings {
+  readonly setUp: (options: SetupOptions) => Promise<SetupEnd>;
+  readonly look: Look;
+  readonly out: (text: string) => void;
+  /** Asks whoever is at the terminal; undefined where nobody is. */
+  readonly ask: Ask | undefined;
+}
+
+/** @param hidden What is typed isn't shown. @param signal Ends the question. */
+export type Ask = (question: string, options?: { readonly hidden?: true; readonly signal?: AbortSignal }) => Promise<string>;
+
+const codes = {
+  done: exitCodes.ok,
+  unchanged: exitCodes.ok,
+  declined: exitCodes.ok,
+  failed: exitCodes.unavailable,
+} as const satisfies Record<SetupEnd, number>;
+
+/** @returns the exit code: 0 when all is written, or nothing had to be or was to be; 69 when the test afterwards failed. */
+export async function runSetup(args: SetupArguments, { setUp, look, out, ask }: SetupSurroundings): Promise<number> {
+  const { config, line, merchantIdFile, yes = false } = args;
+  if (!yes && ask === undefined) {
+    throw new UsageError("Cannot set up: nobody can be asked here: add --yes, and --line with the device");
+  }
+  const say = (text: string) => out(`${printable(text)}\n`);
+  const person: SetupPerson = {
+    say,
+    show: (findings) => {
+      for (const found of findings) if (found.level !== "ok") out(`${findingRows(found, look, false).join("\n")}\n`);
+    },
+    pick: async (devices, signal) => pick(devices, yes ? undefined : ask, out, signal),
+    merchantId: async (refused) => {
+      if (refused !== undefined) say(refused);
+      if (yes || ask === undefined) return undefined;
+      const id = await ask("The merchant's id of fiscal (not shown; Enter if you don't know it): ", { hidden: true });
+      return id === "" ? undefined : id;
+    },
+    agrees: async (diff) => {
+      out(`\n${printableLines(diff)}\n`);
+      return yes || ask === undefined || /^y(?:es)?$/i.test((await ask("Write this? [yes/no] ")).trim());
+    },
+  };
+  return codes[await setUp({ config, line, merchantId: await secretFrom(merchantIdFile), person })];
+}
+
+/** Lets a device be named by its number in a list, while another one may still be plugged in. */
+async function pick(
+  devices: readonly Device[],
+  ask: Ask | undefined,
+  out: (text: string) => void,
+  signal: AbortSignal,
+): Promise<Device> {
+  if (ask === undefined || devices.length === 0) return new Promise(() => {});
+  out("Or type the number of the device that the terminal is on:\n");
+  for (const [at, { path, usb }] of devices.entries()) {
+    const words = [usb?.manufacturer, usb?.product].filter((word) => word !== undefined).join(" ");
+    out(`  ${at + 1}  ${printable(path)}${words === "" ? "" : ` (${printable(words)})`}\n`);
+  }
+  for (;;) {
+    const device = devices[Number((await ask("", { signal })).trim()) - 1];
+    if (device !== undefined) return device;
+    out(`Type a number from 1 to ${devices.length}, or plug the terminal in\n`);
+  }
+}
+
+/** Asks at this process's terminal; undefined where it has none. */
+function askAtTerminal(): Ask | undefined {
+  const { stdin: input, stdout: output } = process;
+  if (input.isTTY !== true || output.isTTY !== true) return undefined;
+  return async (question, { hidden, signal } = {}) => {
+    // Readline shows what is typed by writing it; of a secret that goes nowhere.
+    const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+    const lines = createInterface({ input, output: hidden === true ? nowhere : output, terminal: true });
+    lines.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
+    // The terminal itself shows nothing from here on, so whoever reads the question may type.
+    if (hidden === true) output.write(question);
+    try {
+      return await lines.question(question, signal === undefined ? {} : { signal });
+    } finally {
+      lines.close();
+      if (hidden === true) output.write("\n");
+    }
+  };
+}
+
+export const setupCommand = defineCommand({
+  name: "setup",
+  describe: "Find the terminal and write the configuration that fits it, once you agree",
+  flags: {
+    line: {
+      type: "string",
+      example: "/dev/ttyUSB0",
+      describe: "Look at this device, or line of the file; without it, at the one that is plugged in next",
+    },
+    config: sourceFlags.config,
+    "merchant-id-file": {
+      type: "string",
+      example: "merchant-id",
+      describe: "Sign fiscal's requests with the merchant's id in this file, and keep it for the service",
+    },
+    yes: { type: "boolean", describe: "Ask nothing, and write what was found: for images and scripts" },
+  },
+  epilogue:
+    "It sends only questions that change nothing, and only to that device. Exit codes: 0, 64 wrong usage, 69 no terminal found, or the test failed, 78 the file can't be used.",
+  examples: [
+    ["setup", "Plug the terminal in when it says so"],
+    ["setup --line /dev/ttyUSB0 --yes", "For an image"],
+  ],
+  run: async (args: SetupArguments) => {
+    // Loaded when it is run, so that registering the command costs nothing.
+    const { setUp } = await import("../app/setup.ts");
+    return runSetup(args, { setUp, look: lookOf(process), out: (text) => process.stdout.write(text), ask: askAtTerminal() });
+  },
+});
