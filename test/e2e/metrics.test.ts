@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { metrics } from "../../src/admin/metrics.ts";
-import { ask } from "../support/bridge-process.ts";
+import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
 import { noPrometheus, PrometheusProcess, promtool } from "../support/prometheus.ts";
 import { until } from "../support/until.ts";
+import { blocks, page } from "./docs.ts";
 import { fiscalForm, post, receipt, resultOf, saleOf } from "./emulating.ts";
 
 /** /metrics of the real bundle, and scripts/prometheus/, as Prometheus' own programs judge them. */
@@ -80,10 +81,26 @@ test("promtool finds no fault in the alerts, their tests pass, and the scrape ex
   promtool(["check", "config", join(folder, "prometheus.yml")]);
 });
 
+const noAmtool =
+  spawnSync("amtool", ["--version"]).error !== undefined &&
+  "there is no amtool here: sudo apt-get install prometheus-alertmanager";
+
+test("monitoring.md's quiet nights are a configuration that Alertmanager takes", { skip: noAmtool }, () => {
+  const [nights = ""] = blocks("yaml", page("docs/monitoring.md"));
+  const folder = scratchFolder();
+  try {
+    const file = join(folder.path, "alertmanager.yml");
+    writeFileSync(file, `${nights}receivers:\n  - name: on-call\n`);
+    assert.match(execFileSync("amtool", ["check-config", file], { encoding: "utf8" }), /SUCCESS/);
+  } finally {
+    folder.remove();
+  }
+});
+
 test("each alert says what happened, what it means, and what to do by a command that there is", () => {
   const help = execFileSync(process.execPath, [bundle, "--help"], { encoding: "utf8" });
   const alerts = rules.split("- alert: ").slice(1);
-  assert.equal(alerts.length, 8);
+  assert.equal(alerts.length, 9);
   for (const alert of alerts) {
     for (const key of ["summary: ", "description: ", "action: ", "runbook: "])
       assert.ok(alert.includes(key), `${key} in ${alert}`);
