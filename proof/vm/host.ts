@@ -56,6 +56,7 @@ export const packages = {
     zstd: "zstd",
     "dpkg-deb": "dpkg",
   },
+  repository: { "apt-ftparchive": "apt-utils", gpg: "gpg" },
   arm: { mmdebstrap: "mmdebstrap", "qemu-aarch64-static": "qemu-user-static", "qemu-arm-static": "qemu-user-static" },
 } as const satisfies Record<string, Readonly<Record<string, string>>>;
 

@@ -2,8 +2,8 @@
 # image.sh SUITE FOLDER MIRROR: makes vmlinuz, initrd.gz and disk.img of a clean Debian guest in FOLDER.
 #
 # The guest has systemd, udev, a guest agent and Debian's full kernel with what a USB serial adapter needs (the cloud kernel has no
-# USB); trixie also has Debian's own nodejs. There is no network, nothing of posline, and no package manager but dpkg. As root it
-# is made as root, else in a user namespace.
+# USB); trixie also has Debian's own nodejs, apt and unattended-upgrades. There is no network, and nothing of posline. As root it is
+# made as root, else in a user namespace.
 set -eu
 
 case "$1" in
@@ -15,11 +15,11 @@ case "$1" in
     POSLINE_VM_FOLDER=$(realpath "$2")
     export POSLINE_VM_FOLDER
     mirror=$3
-    # What Depends of the package asks for; on bookworm posline-standalone brings its own Node.
-    case "$suite" in bookworm) node= ;; *) node=,nodejs ;; esac
+    # What Depends of the package asks for; on bookworm posline-standalone brings its own Node. Upgrades are shown on trixie alone.
+    case "$suite" in bookworm) more= ;; *) more=,nodejs,apt,unattended-upgrades ;; esac
     exec mmdebstrap --variant=essential --format=null --architectures=amd64 \
       --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
-      --include="systemd,systemd-sysv,udev,dbus,kmod,procps,iproute2,e2fsprogs,qemu-guest-agent,curl,libstdc++6$node" \
+      --include="systemd,systemd-sysv,udev,dbus,kmod,procps,iproute2,e2fsprogs,qemu-guest-agent,curl,libstdc++6$more" \
       --customize-hook="'$here/image.sh' --inside \"\$1\"" \
       "$suite" - "$mirror"
     ;;
@@ -90,7 +90,7 @@ printf '127.0.0.1 localhost pos\n::1 localhost\n' >"$root/etc/hosts"
 echo '/dev/vda / ext4 rw,noatime 0 1' >"$root/etc/fstab"
 for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service fstrim.timer \
   systemd-timesyncd.service getty@tty1.service systemd-pstore.service systemd-hwdb-update.service ldconfig.service \
-  systemd-tmpfiles-clean.timer; do
+  systemd-tmpfiles-clean.timer unattended-upgrades.service; do
   ln -sf /dev/null "$root/etc/systemd/system/$unit"
 done
 # The agent writes each command that it is given into the journal, several a second.

@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { cacheDir, must, projectDir } from "./host.ts";
+import { basename, join } from "node:path";
+import { cacheDir, must, projectDir, ran } from "./host.ts";
 
 /** Our Debian packages, made of the bundle as it is, anew in each run. */
 
@@ -31,17 +31,45 @@ export function unpacked(path: string, folder: string): string {
   return folder;
 }
 
-/** The same package under a higher version number. */
-export function newerPackage(path: string): string {
+/** The same package under a higher version number, and with another configuration as shipped, in this folder. */
+export function newerPackage(path: string, into: string): string {
   const folder = mkdtempSync(join(tmpdir(), "posline-newer-"));
   try {
     must(["dpkg-deb", "-R", path, join(folder, "raw")]);
     const control = join(folder, "raw", "DEBIAN", "control");
     writeFileSync(control, readFileSync(control, "utf8").replace(/^Version: (.*)$/m, "Version: $1+newer"));
-    const newer = path.replace(version, `${version}+newer`);
+    appendFileSync(join(folder, "raw", "etc", "posline", "posline.json"), "\n");
+    const newer = join(into, basename(path).replace(version, `${version}+newer`));
     must(["dpkg-deb", "--root-owner-group", "-b", join(folder, "raw"), newer]);
     return newer;
   } finally {
     rmSync(folder, { recursive: true });
+  }
+}
+
+/** The environment of gpg with a home of its own, in which it has made this key. */
+export function throwAwayKey(home: string, name: string): NodeJS.ProcessEnv {
+  mkdirSync(home, { mode: 0o700 });
+  const env = { ...process.env, GNUPGHOME: home };
+  must(["gpg", "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", name, "ed25519", "sign", "never"], { env });
+  return env;
+}
+
+/** Makes a repository with these packages in a suite, signed with a key that nobody keeps: FOLDER/repository. */
+export function repositoryWith(files: readonly string[], suite: string, folder: string): string {
+  const repository = join(folder, "repository");
+  const pool = join(repository, "pool", suite);
+  mkdirSync(pool, { recursive: true });
+  for (const file of files) copyFileSync(file, join(pool, basename(file)));
+  const env = throwAwayKey(join(folder, "gnupg"), "Shop <apt@shop.example>");
+  try {
+    must([process.execPath, "scripts/deb.mjs", "--repository", repository, "--sign-with", "Shop", "--index"], {
+      cwd: projectDir,
+      env,
+    });
+    return repository;
+  } finally {
+    // gpg's agent stays in memory for as long as its home is there.
+    ran(["gpgconf", "--kill", "all"], { env });
   }
 }

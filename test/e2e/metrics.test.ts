@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { metrics } from "../../src/admin/metrics.ts";
-import { ask } from "../support/bridge-process.ts";
+import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
 import { noPrometheus, PrometheusProcess, promtool } from "../support/prometheus.ts";
 import { until } from "../support/until.ts";
+import { blocks, page } from "./docs.ts";
 import { fiscalForm, post, receipt, resultOf, saleOf } from "./emulating.ts";
 
 /** /metrics of the real bundle, and scripts/prometheus/, as Prometheus' own programs judge them. */
@@ -80,10 +81,65 @@ test("promtool finds no fault in the alerts, their tests pass, and the scrape ex
   promtool(["check", "config", join(folder, "prometheus.yml")]);
 });
 
+const noAmtool =
+  spawnSync("amtool", ["--version"]).error !== undefined &&
+  "there is no amtool here: sudo apt-get install prometheus-alertmanager";
+
+test("monitoring.md's quiet nights are a configuration that Alertmanager takes", { skip: noAmtool }, () => {
+  const [nights = ""] = blocks("yaml", page("docs/monitoring.md"));
+  const folder = scratchFolder();
+  try {
+    const file = join(folder.path, "alertmanager.yml");
+    writeFileSync(file, `${nights}receivers:\n  - name: on-call\n`);
+    assert.match(execFileSync("amtool", ["check-config", file], { encoding: "utf8" }), /SUCCESS/);
+  } finally {
+    folder.remove();
+  }
+});
+
+test("fleet.md's gate finds the boxes in trouble that have the version, and no other", { skip: noPrometheus }, () => {
+  const [queries = ""] = blocks("text", page("docs/fleet.md")).filter((block) => block.includes("posline_ready"));
+  const [gate = "", ...others] = queries.trim().split("\n\n");
+  assert.equal(others.length, 2);
+  const box = (name: string, version: string, unknown: number, ready: number) => [
+    { series: `posline_build_info{box="${name}",version="${version}"}`, values: "1" },
+    { series: `posline_journal_unknown_operations{box="${name}"}`, values: `${unknown}` },
+    { series: `posline_ready{box="${name}"}`, values: `${ready}` },
+  ];
+  const [, version = ""] = /version="(.*)"/.exec(gate) ?? [];
+  const series = [
+    ...box("well", version, 0, 1),
+    ...box("in doubt", version, 2, 1),
+    ...box("not ready", version, 0, 0),
+    ...box("older", "0.0.1", 2, 0),
+  ];
+  const found = [
+    { labels: 'posline_journal_unknown_operations{box="in doubt"}', value: 2 },
+    { labels: 'posline_ready{box="not ready"}', value: 0 },
+  ];
+  const counted = [
+    { labels: `{version="${version}"}`, value: 3 },
+    { labels: '{version="0.0.1"}', value: 1 },
+  ];
+  const asked = [
+    { expr: gate, eval_time: "0m", exp_samples: found },
+    { expr: others[1] ?? "", eval_time: "0m", exp_samples: counted },
+  ];
+  const folder = scratchFolder();
+  try {
+    const file = join(folder.path, "gate.test.yml");
+    // JSON is YAML.
+    writeFileSync(file, JSON.stringify({ tests: [{ interval: "1m", input_series: series, promql_expr_test: asked }] }));
+    promtool(["test", "rules", file]);
+  } finally {
+    folder.remove();
+  }
+});
+
 test("each alert says what happened, what it means, and what to do by a command that there is", () => {
   const help = execFileSync(process.execPath, [bundle, "--help"], { encoding: "utf8" });
   const alerts = rules.split("- alert: ").slice(1);
-  assert.equal(alerts.length, 8);
+  assert.equal(alerts.length, 9);
   for (const alert of alerts) {
     for (const key of ["summary: ", "description: ", "action: ", "runbook: "])
       assert.ok(alert.includes(key), `${key} in ${alert}`);

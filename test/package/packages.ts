@@ -9,10 +9,15 @@ import { gunzipSync } from "node:zlib";
 
 export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
+const folders: string[] = [];
+process.on("exit", () => {
+  for (const made of folders) rmSync(made, { recursive: true, force: true });
+});
+
 /** A folder of the test's own, gone when the test's process is. */
 export function folder(): string {
   const made = mkdtempSync(join(tmpdir(), "posline-package-"));
-  process.on("exit", () => rmSync(made, { recursive: true, force: true }));
+  folders.push(made);
   return made;
 }
 

@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { blocks, page } from "../../../test/e2e/docs.ts";
 import { type Box, checkOf } from "../box.ts";
+import { must, need, packages } from "../host.ts";
 import { assertNothingLost, type Load, soldMore, underLoad } from "../load.ts";
-import { newerPackage, packageOf } from "../packages.ts";
-import { type BoxProof, seconds } from "../proof.ts";
+import { newerPackage, packageOf, repositoryWith } from "../packages.ts";
+import { type BoxProof, seconds, spread } from "../proof.ts";
 
 /** Tills ask all the time while the service is restarted and the package changed. */
 
@@ -49,25 +54,95 @@ export const restart: BoxProof = {
   },
 };
 
+/** How often the package is changed under load, every other time back: a change takes a minute and more where all is emulated. */
+const changes = 6;
+const changeMsMax = 300_000;
+
+/** The folder of the repository in the box: no web server is needed for what apt does with it. */
+const shelf = "/srv/apt";
+
+/** What a box has of a repository. */
+const files = {
+  key: "/etc/apt/keyrings/posline.gpg",
+  source: "/etc/apt/sources.list.d/posline.list",
+  upgrades: "/etc/apt/apt.conf.d/52posline",
+  pin: "/etc/apt/preferences.d/posline",
+} as const;
+
 export const upgrade: BoxProof = {
   name: "upgrade",
-  shows: "a package upgrade under load: no connection refused or lost, and the configuration stays",
+  shows: `${changes} upgrades and ways back from a repository under load: no connection refused or lost, nothing twice, the configuration stays`,
   async run({ box, figure }) {
+    need(packages.repository);
     const { guest } = box;
-    await guest.put(newerPackage(packageOf("amd64")), "/root/newer.deb");
     const config = await guest.sh("cat /etc/posline/posline.json");
     const old = await versionIn(box);
-    const load = await underLoad(box, "G", async () => {
-      await guest.sh("DEBIAN_FRONTEND=noninteractive dpkg -i /root/newer.deb </dev/null", 600_000);
-      await soldMore(box, "G-", 8);
-    });
-    const now = await versionIn(box);
-    assert.notEqual(now, old);
-    assert.equal(await guest.sh("cat /etc/posline/posline.json"), config, "the configuration stays");
-    figure(`${old} to ${now}: ${told(load)}`);
-    assertNothingLost(box, load);
+    const steps = fleetSteps(old);
+    const tookMs: Record<"forth" | "back", number[]> = { forth: [], back: [] };
+    try {
+      await offer(box, steps.suite);
+      await guest.write(files.source, steps.source);
+      await guest.write(files.upgrades, steps.upgrades);
+      await guest.sh("apt-get -q update", changeMsMax);
+      const load = await underLoad(box, "G", async () => {
+        for (let n = 0; n < changes; n++) {
+          const way = n % 2 === 0 ? "forth" : "back";
+          const began = performance.now();
+          if (way === "back") await guest.write(files.pin, steps.pin);
+          // The first one as the timer runs it.
+          const forth = n === 0 ? "unattended-upgrade" : "apt-get -qy install posline";
+          const said = await guest.sh(way === "back" ? steps.back : forth, changeMsMax);
+          tookMs[way].push(performance.now() - began);
+          assert.equal((await versionIn(box)) === old, way === "back", `change ${n + 1} of ${changes}: ${said}`);
+          await guest.sh(`rm -f ${files.pin}`);
+          await soldMore(box, "G-", 8);
+        }
+      });
+      assert.equal(await guest.sh("cat /etc/posline/posline.json"), config, "the configuration stays");
+      figure(`${changes} changes of ${old}: an upgrade ${spread(tookMs.forth)}; a way back ${spread(tookMs.back)}`);
+      figure(told(load));
+      assertNothingLost(box, load);
+      figure(`each of ${load.sales.length} sales is at the terminal as its till was told: none twice, none lost`);
+    } finally {
+      await guest.sh(`rm -rf ${shelf} ${Object.values(files).join(" ")}`);
+    }
   },
 };
+
+/** What docs/fleet.md tells an operator to write and to run, for a repository in the box and this older version. */
+function fleetSteps(old: string) {
+  const fleet = page("docs/fleet.md");
+  const find = (language: string, text: string) => {
+    const block = blocks(language, fleet).find((each) => each.includes(text));
+    if (block === undefined) throw new Error(`Cannot go on: docs/fleet.md has no block with ${text}`);
+    return block.replaceAll(/\b\d+\.\d+\.\d+\b/g, old);
+  };
+  const [, source, suite] = /`(deb \[signed-by=.*) https:\S+ (\S+) main`/.exec(fleet) ?? [];
+  if (source === undefined || suite === undefined) throw new Error("Cannot go on: docs/fleet.md has no source of apt's");
+  return {
+    suite,
+    source: `${source} file:${shelf} ${suite} main\n`,
+    upgrades: find("text", "Origins-Pattern"),
+    pin: find("text", "Pin-Priority"),
+    // The guest's agent is root, and nobody answers there.
+    back: find("sh", "--allow-downgrades").replaceAll("sudo apt ", "apt-get -qy ").trim().replaceAll("\n", " && "),
+  };
+}
+
+/** Puts a repository into the box that has the package as it is, and a newer one. */
+async function offer({ guest }: Box, suite: string): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "posline-repository-"));
+  try {
+    const older = packageOf("amd64");
+    const repository = repositoryWith([older, newerPackage(older, folder)], suite, folder);
+    must(["tar", "-C", repository, "-cf", join(folder, "apt.tar"), "."]);
+    await guest.put(join(folder, "apt.tar"), "/root/apt.tar");
+    await guest.sh(`mkdir -p ${shelf} && tar -C ${shelf} --no-same-owner -xf /root/apt.tar`);
+    await guest.sh(`mkdir -p /etc/apt/keyrings && cp ${shelf}/posline.gpg ${files.key}`);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
 
 /** The package's version that is installed. */
 const versionIn = ({ guest }: Box) => guest.sh("dpkg -s posline | sed -n 's/^Version: //p'");
