@@ -47,7 +47,7 @@ export const replyTimeoutMs = 4_000;
 const queueWaitMs = 1_500;
 
 /** Milliseconds until posline must be there. */
-const startMsMax = 30_000;
+const startMsMax = 90_000;
 
 export class PoslineError extends Error {
   override readonly name = "PoslineError";
