@@ -27,9 +27,9 @@ test("HttpListener refuses a call that can't be sent now before its body came, a
   assert.equal(answer.headers.get("retry-after"), "1");
   assert.deepEqual({ ...answer }, { ...expected });
   assert.equal(calls.length, 0);
-  // Its body and its id are what nobody read.
+  // Its body, and so its key and its amount, is what nobody read.
   const [{ callId } = {}] = records;
-  assert.deepEqual(records, [{ ...late.records[0], callId, key: undefined, requestBytes: 0 }]);
+  assert.deepEqual(records, [{ ...late.records[0], callId, key: undefined, amount: undefined, requestBytes: 0 }]);
 });
 
 test("HttpListener drops the body of a call that it refused at once, and the connection stays usable", async () => {
