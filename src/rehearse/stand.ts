@@ -149,8 +149,11 @@ class Stand {
       trouble === undefined
         ? () => true
         : terminal.trouble(ask, trouble, () => {
-            if (trouble.kind === "bridge-killed") killing = posline.kill().then(() => this.#lead(posline));
-            else if (trouble.kind === "connection-cut") this.#cutConnections();
+            if (trouble.kind === "bridge-killed") {
+              killing = posline.kill().then(() => this.#lead(posline));
+              // Awaited once the till has ended; until then it may fail.
+              killing.catch(() => {});
+            } else if (trouble.kind === "connection-cut") this.#cutConnections();
             else for (const run of runs) run.killAndRepeat();
           });
     const said = await Promise.all(runs.map((run) => run.begin()));
@@ -232,7 +235,9 @@ class Stand {
         run.kill();
         this.#running.delete(run);
         this.#note("till", "is killed");
-        setTimeout(begin, restartMs);
+        setTimeout(() => {
+          if (open.has(this)) begin();
+        }, restartMs);
       },
     };
   }
