@@ -27,6 +27,9 @@ const longest = [
   "test/e2e/rehearse.test.ts",
   "test/e2e/certify.test.ts",
   "test/slow/certify/certification.test.ts",
+  "test/slow/app/setup.test.ts",
+  "test/slow/line/exchange-tcp.test.ts",
+  "test/page/page.test.ts",
   "test/e2e/receipts.test.ts",
   "test/e2e/settled-campaign.test.ts",
 ];
