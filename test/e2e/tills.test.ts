@@ -18,7 +18,7 @@ import { programs, type ReadyTill, type RunningTill, type TillEnd, type TillProg
 /** Of each kind one: what is plain, lost, late, out, cut, killed, twice, reused, another day. */
 const quick = [
   ...["approved", "declined", "no-answer-carried-out", "late-answer", "cable-out", "connection-cut", "posline-killed"],
-  ...["till-killed", "twice-at-once", "key-reused", "new-day", "fault-status-200"],
+  ...["till-killed", "twice-at-once", "key-reused", "new-day", "fault-status-200", "huge-amount"],
 ];
 
 /** A till with a port that is its own. */
