@@ -192,7 +192,14 @@ export function load(name, shared) {
 `;
 
 // Node has `require` also for a program inside its executable, and there no `import()`.
-const bundled = { ...common, ...places, supported: { "dynamic-import": false }, minifyWhitespace: true, lineLimit: 140 };
+const bundled = {
+  ...common,
+  ...places,
+  supported: { "dynamic-import": false },
+  minifyWhitespace: true,
+  minifySyntax: true,
+  lineLimit: 140,
+};
 const mainFile = { ...bundled, entryPoints: [join(root, "src/main.ts")], outfile: join(dist, "main.cjs") };
 const moreFile = { ...bundled, stdin: { contents: moreEntry, resolveDir: root }, outfile: join(dist, "more.cjs") };
 
