@@ -61,7 +61,7 @@ export function manualsOf(root, { version, date }) {
     ["usr/share/man/man5/posline.json.5.gz", gzip(configPage(schema, about))],
     ["usr/share/bash-completion/completions/posline", bashCompletion(commands, routes)],
     ["usr/share/zsh/vendor-completions/_posline", zshCompletion(commands, routes)],
-    ["usr/share/posline/posline.schema.json", `${JSON.stringify(schema, undefined, 2)}\n`],
+    ["usr/share/posline/posline.schema.json", `${JSON.stringify(schema)}\n`],
   ]);
 }
 
