@@ -1,3 +1,4 @@
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { lineEfficiency } from "./efficiency.ts";
@@ -20,7 +21,7 @@ import { watching } from "./watching.ts";
  * `npm run bench -- [--short] [--check] [--peers] [section...]`: how posline compares with the usual ways of doing the same, measured
  * side by side in one run, so that the ratios hold on any machine.
  *
- * Prints a table and writes results.json beside this file. `--short` takes about a minute. `--check` exits with 1 when a bound
+ * Prints a table and writes out/bench/results.json. `--short` takes about a minute. `--check` exits with 1 when a bound
  * is missed or something that should have been measured wasn't; without it nothing is asserted. A row isn't judged when what the
  * harness takes without any bridge moved while it was measured: then the machine had something else to do.
  *
@@ -80,7 +81,9 @@ for (const name of wanted.filter(isSection)) {
 
 const { report } = bench;
 console.log(report.table());
-report.write(join(benchDir, "results.json"), values.short ? "short" : "full");
+const out = join(benchDir, "../../out/bench");
+mkdirSync(out, { recursive: true });
+report.write(join(out, "results.json"), values.short ? "short" : "full");
 const missed = report.rowsThat("MISSED");
 for (const row of missed) console.log(`missed: ${row.section}: ${row.what}`);
 const noisy = report.rowsThat("too noisy to judge");
