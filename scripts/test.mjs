@@ -145,7 +145,7 @@ async function runAll(isRest) {
   const show = () => process.stdout.write(`\r\x1b[K${tally.progress.slice(0, (process.stdout.columns || 80) - 1)}`);
   const progress = isShown ? setInterval(show, 1_000) : undefined;
   // Much of what they do is to wait, and most of the rest.
-  const concurrency = cores + (isRest ? 3 : 1);
+  const concurrency = cores + (isRest ? 2 : 1);
   for await (const event of run({ files: programs.map(({ path }) => path), concurrency })) tally.take(event);
   tally.end();
   clearInterval(progress);

@@ -99,7 +99,8 @@ export class Posline {
     const ports = contractNames.map((name) => [`POSLINE_${name.toUpperCase()}_PORT`, "0"]);
     const child = spawn(command, [...args, "serve", "--config", this.#file, "--log-format", "json"], {
       stdio: ["ignore", "pipe", "pipe"],
-      env: { PATH: process.env["PATH"] ?? "", ...Object.fromEntries(ports) },
+      // One address: a port that is free at one may be taken at another.
+      env: { PATH: process.env["PATH"] ?? "", POSLINE_HOST: "127.0.0.1", ...Object.fromEntries(ports) },
     });
     this.#child = child;
     this.#isLineIdle = false;
