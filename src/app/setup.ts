@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { type Config, emulatedPath, type LineConfig } from "../config/config.ts";
-import { readTcpAddress } from "../config/device-name.ts";
+import { isTcpPath } from "../config/device-name.ts";
 import {
   type DeviceState,
   type FoundTerminal,
@@ -26,7 +26,7 @@ import {
   type SearchedTerminal,
   searchTerminal,
 } from "../doctor/terminal-search.ts";
-import { noUnits, readUnits, type SystemdUnits } from "../doctor/units.ts";
+import { isRunning, noUnits, readUnits, type SystemdUnits } from "../doctor/units.ts";
 import { SetupError, SetupFile } from "./setup-file.ts";
 import { testThroughService } from "./setup-test.ts";
 import { stableName, waitForDevice } from "./setup-wait.ts";
@@ -87,8 +87,6 @@ const merchantIdTries = 3;
 
 /** What a line is called that the file doesn't have; its name in the file may become another one. */
 const newLine = "the new line";
-
-const isRunning = (service: string) => service === "active" || service === "reloading";
 
 /** A device to look at, as the line that it would be. */
 interface Candidate extends LineDevice {
@@ -171,7 +169,7 @@ class Setup {
 
   /** What a line over TCP leads to can't be seen from here, and counts as there. */
   async #isThere(path: string): Promise<boolean> {
-    return readTcpAddress(path) !== undefined || (await this.#nodeOf(path)) !== undefined;
+    return isTcpPath(path) || (await this.#nodeOf(path)) !== undefined;
   }
 
   /** The line of the file that has a device, by whatever name. */
@@ -186,7 +184,7 @@ class Setup {
   }
 
   async #nodeOf(path: string): Promise<string | undefined> {
-    if (path === emulatedPath || readTcpAddress(path) !== undefined) return undefined;
+    if (path === emulatedPath || isTcpPath(path)) return undefined;
     return this.#host.resolve(path).catch((error: unknown) => {
       if (error instanceof OpenError) return undefined;
       throw error;
@@ -197,7 +195,7 @@ class Setup {
   async #named(name: string, config: LineConfig, path: string): Promise<Candidate> {
     if (path === emulatedPath) throw new SetupError(`line ${name} is emulated: name the device with --line`, "usage");
     const isOfFile = this.#file.config.lines[name] !== undefined;
-    if (readTcpAddress(path) !== undefined) return { name, config, path, node: undefined, device: undefined, isOfFile };
+    if (isTcpPath(path)) return { name, config, path, node: undefined, device: undefined, isOfFile };
     const found = await findDevice(name, path, this.#host);
     if ("findings" in found) {
       this.#person.show(found.findings);
@@ -324,7 +322,7 @@ class Setup {
     for (const [name, each] of Object.entries(this.#file.config.lines)) {
       const its = await this.#nodeOf(each.path);
       const isThis = each.path === path || (its !== undefined && its === node);
-      const isOther = its !== undefined || /^tcp:/.test(each.path);
+      const isOther = its !== undefined || isTcpPath(each.path);
       states.set(name, isThis ? "this" : isOther ? "other" : "away");
     }
     return states;

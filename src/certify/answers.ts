@@ -7,15 +7,6 @@ import { broken, type Check, type Finding, held, ruleOf, unseen } from "./check.
 
 /** What a terminal answers to requests that change nothing: right ones, and wrong ones. */
 
-/** True of the text of one JSON object, and of nothing beside it. */
-export function isJsonText(payload: Buffer): boolean {
-  try {
-    return isObject(JSON.parse(payload.toString("utf8")));
-  } catch {
-    return false;
-  }
-}
-
 /** A request that is right, on a route that only reads. */
 interface Reading {
   readonly service: ContractName;

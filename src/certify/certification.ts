@@ -50,6 +50,8 @@ export interface CertificationOptions {
   readonly checks: readonly Check[];
   readonly sale?: Sale | undefined;
   readonly pace?: Pace;
+  /** Begins every key of this run, and nothing that the terminal knows; by default made of the time. */
+  readonly keys?: string;
   readonly judged: (judged: Judged) => void;
   /** Told which check begins. */
   readonly begins?: (check: Check, index: number) => void;
@@ -61,10 +63,17 @@ export interface CertificationOptions {
  * @throws OpenError saying why the line can't be opened.
  */
 export async function certify(options: CertificationOptions): Promise<readonly Judged[]> {
-  const { config, open, sale, judged, begins = () => {}, pace = usualPace } = options;
+  const {
+    config,
+    open,
+    sale,
+    judged,
+    begins = () => {},
+    pace = usualPace,
+    keys = `certify-${Date.now().toString(36)}`,
+  } = options;
   const framings = new Set(options.services.map(({ contract }) => contract.framing));
   const wire = new Wire(config, framings, open);
-  const keys = `certify-${Date.now().toString(36)}`;
   const askers = new Map(
     options.services.map(({ contract, merchantId }) => [
       contract.service,

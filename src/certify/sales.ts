@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { bank } from "../contract/bank.ts";
 import { isObject, type JsonObject, looseInteger } from "../core/json-object.ts";
 import { codeText, refusalCheck, shapeFinding } from "./answers.ts";
@@ -32,7 +33,7 @@ async function follow(
     const answer = await ask();
     polls.push(answer);
     if (isEnd(answer)) return { polls, end: answer };
-    await new Promise((resolve) => setTimeout(resolve, pollMs));
+    await pause(pollMs);
   }
   return { polls, end: undefined };
 }

@@ -1,10 +1,10 @@
 import { isUtf8 } from "node:buffer";
+import { setTimeout as pause } from "node:timers/promises";
 import { probeIntervalMs } from "../config/limits.ts";
 import type { ContractName } from "../core/call.ts";
 import { messageOf } from "../core/error-code.ts";
-import { isObject } from "../core/json-object.ts";
+import { parseObject } from "../envelope/json.ts";
 import { otherReading } from "../wire/crc16.ts";
-import { isJsonText } from "./answers.ts";
 import type { Answer, Asker, Exchange } from "./asker.ts";
 import { broken, type Check, CheckEnd, type Finding, held, ruleOf, unseen } from "./check.ts";
 import { withWrongChecksum } from "./wire.ts";
@@ -260,9 +260,8 @@ async function twoAtOnce(asker: Asker): Promise<Finding> {
 
 /** Which of the two questions it answers: only the first one's answer has a shape of its own with every service. */
 function shapeOf({ contract: { probe } }: Asker, payload: Buffer): "first" | "second" | "neither" {
-  if (!isJsonText(payload)) return "neither";
-  const json: unknown = JSON.parse(payload.toString("utf8"));
-  if (!isObject(json)) return "neither";
+  const json = parseObject(payload.toString("utf8"));
+  if (json === undefined) return "neither";
   if (probe.isAnswer(json)) return "first";
   return json["status"] === "success" || json["status"] === "error" ? "second" : "neither";
 }
@@ -271,7 +270,7 @@ async function afterIdleTime(asker: Asker): Promise<Finding> {
   await askFirst(asker);
   const { idleMs } = asker.pace;
   asker.note("bridge", `asks nothing for ${idleMs / 1_000} s`);
-  await new Promise((resolve) => setTimeout(resolve, idleMs));
+  await pause(idleMs);
   const { ms } = await askFirst(asker);
   return held(`After ${idleMs / 1_000} s without a request it answered in ${Math.round(ms)} ms`);
 }
@@ -322,7 +321,7 @@ async function jsonWithStatus(asker: Asker): Promise<Finding> {
   for (const { asked, answer } of answered) {
     const { payload, json, status } = answer;
     if (!isUtf8(payload)) return broken(`Its answer to ${asked} is not UTF-8`);
-    if (!isJsonText(payload)) return broken(`Its answer to ${asked} is not one JSON object`);
+    if (parseObject(payload.toString("utf8")) === undefined) return broken(`Its answer to ${asked} is not one JSON object`);
     if (status !== "success" && status !== "error") return broken(`Its answer to ${asked} has no status of success or error`);
     if (asker.contract.service === "fiscal" && json["code"] === undefined) {
       return broken(`Its answer to ${asked} has no code, which each answer has`);

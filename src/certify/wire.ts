@@ -1,6 +1,7 @@
 import type { LineConfig } from "../config/config.ts";
 import { messageOf } from "../core/error-code.ts";
 import type { OpenTransport } from "../device/transport.ts";
+import { wholeOf } from "../envelope/json.ts";
 import { silenceMsMax } from "../line/limits.ts";
 import { ProbeLink, type ReceivedItem } from "../line/probe-link.ts";
 import type { Crc16 } from "../wire/crc16.ts";
@@ -135,7 +136,7 @@ export class Wire {
     await link.silence(ms, 2 * ms + silenceMsMax);
     const frames = link.received.filter((received) => isWhole(received, framing));
     link.clearReceived();
-    return frames.flatMap(({ item }) => (item.kind === "frame" ? [Buffer.concat(item.payload)] : []));
+    return frames.flatMap(({ item }) => (item.kind === "frame" ? [wholeOf(item.payload)] : []));
   }
 
   #isSent({ item, crc16 }: ReceivedItem, bytes: Buffer): boolean {

@@ -1,4 +1,4 @@
-import { readTcpAddress } from "../config/device-name.ts";
+import { isTcpPath } from "../config/device-name.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
 import type { DoctorOptions, DoctorReport, ReportedLine } from "../doctor/doctor.ts";
 import type { Finding, Level, RedactedBytes } from "../doctor/finding.ts";
@@ -38,7 +38,7 @@ const checkWidth = 12;
 const indent = " ".repeat(checkWidth + 4);
 
 function lineHeading({ name, path, baudRate, format }: ReportedLine): string[] {
-  const settings = readTcpAddress(path) === undefined ? `, ${baudRate} ${format}` : "";
+  const settings = isTcpPath(path) ? "" : `, ${baudRate} ${format}`;
   return ["", `line ${printable(name)}: ${printable(path)}${settings}`];
 }
 

@@ -1,5 +1,6 @@
-import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { fileBytesMax } from "../config/limits.ts";
+import { readAtMost } from "../config/secrets.ts";
 import { type ContractName, contractNames } from "../core/call.ts";
 import { messageOf } from "../core/error-code.ts";
 import { isObject } from "../core/json-object.ts";
@@ -164,7 +165,7 @@ function readExitWords(file: string): ExitWords {
   };
   let value: unknown;
   try {
-    value = parseJson(readFileSync(file, "utf8"));
+    value = parseJson(readAtMost(file, fileBytesMax).toString("utf8"));
   } catch (error) {
     return refuse(error instanceof JsonError ? error.message : messageOf(error));
   }

@@ -3,7 +3,7 @@ import { ByteLengthParser } from "@serialport/parser-byte-length";
 import { hexRow, rowBytes } from "../capture/frame-text.ts";
 import { PcapngWriter, rtacSerial } from "../capture/pcapng.ts";
 import type { LineConfig } from "../config/config.ts";
-import { readTcpAddress } from "../config/device-name.ts";
+import { isTcpPath } from "../config/device-name.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
 import { localTime } from "../core/local-time.ts";
 import { printable } from "../core/shell-text.ts";
@@ -143,7 +143,7 @@ export function onSignal(end: () => void): void {
 
 /** As technicians write them: `115200 8N1`; nothing of a line over TCP, which has none here. */
 function settingsOf({ path, baudRate, dataBits, parity, stopBits }: LineConfig): string {
-  if (readTcpAddress(path) !== undefined) return "";
+  if (isTcpPath(path)) return "";
   return ` at ${baudRate} ${dataBits}${parity.charAt(0).toUpperCase()}${stopBits}`;
 }
 

@@ -57,3 +57,6 @@ export function readTcpAddress(path: string): TcpAddress | undefined {
   const end = path.lastIndexOf(":");
   return { host: path.slice("tcp:".length, end).replace(/^\[|\]$/g, ""), port: Number(path.slice(end + 1)) };
 }
+
+/** True of a line over TCP, which has no device. */
+export const isTcpPath = (path: string): boolean => readTcpAddress(path) !== undefined;

@@ -1,5 +1,5 @@
 import type { Config, LineConfig, ServiceConfig } from "../config/config.ts";
-import { readTcpAddress } from "../config/device-name.ts";
+import { isTcpPath } from "../config/device-name.ts";
 import { contractOnLine } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
@@ -127,7 +127,7 @@ export function answerText(
   { baudRate, path }: LineConfig,
 ): string {
   const fact = `${service} answered ${contract.probe.route} in ${timeOf(ms)}`;
-  const speed = readTcpAddress(path) === undefined ? ` at ${baudRate} baud` : "";
+  const speed = isTcpPath(path) ? "" : ` at ${baudRate} baud`;
   if (kind === "answer") return `${fact}${speed}: ${capabilitiesText(json)}`;
   const code = codeIn(json);
   const meaning = contract.codes.find((each) => each.code === code)?.meaning;
@@ -229,7 +229,7 @@ function lineFindings(line: LineToProbe, probes: readonly ServiceProbe[], result
   const more = { line: line.name };
   if (result.lost !== undefined) {
     const ofDevice = "check plug and cable; sudo dmesg | tail shows what the kernel says of it";
-    const cure = readTcpAddress(line.config.path) === undefined ? ofDevice : "check the port, and the far end's own log";
+    const cure = isTcpPath(line.config.path) ? "check the port, and the far end's own log" : ofDevice;
     findings.push(finding("line", "bad", `the line was lost during the test: ${result.lost}`, { ...more, cure }));
   }
   if (probes.some((probe) => usesOtherCrc16(probe, line.config))) findings.push(otherCrc16Finding(line));

@@ -5,7 +5,7 @@ import type { ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { OpenTransport } from "../device/transport.ts";
-import { textOf } from "../envelope/json.ts";
+import { textOf, wholeOf } from "../envelope/json.ts";
 import { readReply } from "../envelope/reply.ts";
 import { toLine } from "../envelope/request.ts";
 import { silenceMsMax } from "../line/limits.ts";
@@ -304,7 +304,7 @@ export class ServiceProbe {
     const bytes = Buffer.concat(frameOf(item.framing, item.payload, crc16));
     // An echo of what was sent, or zeros that look like an empty frame, are nobody's answer.
     const isNobodys = item.payloadBytes === 0 || this.sent.some((sending) => sending.bytes.equals(bytes));
-    if (!isNobodys && isRequest(Buffer.concat(item.payload))) this.garbage = bytes;
+    if (!isNobodys && isRequest(wholeOf(item.payload))) this.garbage = bytes;
     else if (!isNobodys && item.framing === this.contract.framing) this.odd = true;
     else if (typeof readReply(item.payload) === "string" && this.garbage.length === 0) this.garbage = bytes;
     this.#record(received, undefined);

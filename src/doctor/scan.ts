@@ -1,5 +1,5 @@
 import type { LineConfig } from "../config/config.ts";
-import { readTcpAddress } from "../config/device-name.ts";
+import { isTcpPath } from "../config/device-name.ts";
 import { lineDefaults } from "../config/limits.ts";
 import { nowMs } from "../core/clock.ts";
 import { bytePatternOf } from "../recovery/byte-patterns.ts";
@@ -60,7 +60,7 @@ export async function scanSpeeds(
   const passes: Pass[] = [];
   if (first.length === 0) return { passes, speeds: 0, skipped };
   // What is at the far end of a TCP connection has the speed that it was given there.
-  const isSerial = readTcpAddress(line.config.path) === undefined;
+  const isSerial = !isTcpPath(line.config.path);
   const speeds = [...new Set([line.config.baudRate, ...(isSerial ? usualSpeeds : [])])];
   const sendings = first.reduce((sum, { contract }) => sum + (contract.framing === "length" ? 2 : 1), 0);
   const answerMs = Math.min(scanAnswerMs, answersMsMax / (speeds.length * sendings));

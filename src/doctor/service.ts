@@ -1,6 +1,6 @@
 import { adminAccess } from "../config/admin-access.ts";
 import { type Config, emulatedPath } from "../config/config.ts";
-import { readTcpAddress } from "../config/device-name.ts";
+import { isTcpPath } from "../config/device-name.ts";
 import { adminDefaults } from "../config/limits.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { debuggingOf } from "../core/node-debugging.ts";
@@ -94,7 +94,7 @@ async function pidsHolding(config: Config, host: Host, processes: Processes): Pr
   }
   const nodes: string[] = [];
   for (const { path } of Object.values(config.lines)) {
-    if (path === emulatedPath || readTcpAddress(path) !== undefined) continue;
+    if (path === emulatedPath || isTcpPath(path)) continue;
     const node = await host.resolve(path).catch((error: unknown) => {
       if (error instanceof OpenError) return undefined;
       throw error;

@@ -17,6 +17,9 @@ export interface SystemdUnits {
   readonly devices: readonly string[] | "all";
 }
 
+/** True of the state of a unit that serves. */
+export const isRunning = (state: string) => state === "active" || state === "reloading";
+
 const properties = "LoadState,ActiveState,Listen,SupplementaryGroups,DevicePolicy,DeviceAllow";
 
 export async function readUnits({ command }: Host): Promise<SystemdUnits> {

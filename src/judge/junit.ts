@@ -1,5 +1,4 @@
-import type { Judged, Judgement } from "./judgement.ts";
-import { countOf, secondsText } from "./judgement.ts";
+import { countOf, type Judged, type Judgement, secondsText } from "./judgement.ts";
 import { escaped } from "./markup.ts";
 
 /** A judgement as JUnit XML, which every CI server reads: `failure` for broken, `skipped` for not seen. */

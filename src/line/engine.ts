@@ -6,6 +6,7 @@ import type { Fault, FaultReason } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { type Cause, wordsOf } from "../device/open-errors.ts";
 import { msPerByte } from "../device/transport.ts";
+import { wholeOf } from "../envelope/json.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
 import { isRequest } from "../recovery/byte-patterns.ts";
 import { Liveness, type ServiceLiveness } from "../recovery/liveness.ts";
@@ -505,7 +506,7 @@ export class LineEngine {
   /** Takes a whole frame that nobody asked for: question and answer are out of step. */
   #strayed(frame: Frame, json: JsonObject | undefined, now: number): void {
     this.#report({ is: "late", frame });
-    this.#liveness.strayed(isRequest(Buffer.concat(frame.payload)) ? "till" : "late", now);
+    this.#liveness.strayed(isRequest(wholeOf(frame.payload)) ? "till" : "late", now);
     this.#recovery.unasked(frame.framing, json, now);
     // The call that is out goes on: what can't be its reply says nothing of it.
     if (this.#current !== undefined) this.#take("stray");
@@ -526,7 +527,7 @@ export class LineEngine {
 
   #framedByTerminal(frame: Frame, json: JsonObject | undefined, now: number): void {
     const { kind, service } = this.#recovery.heard(frame.framing, json, now);
-    if (isRequest(Buffer.concat(frame.payload))) this.#liveness.requested(service, now);
+    if (isRequest(wholeOf(frame.payload))) this.#liveness.requested(service, now);
     else if (service === undefined) this.#liveness.strayed(json === undefined ? "noise" : "late", now);
     else {
       this.#liveness.heard(service, now);

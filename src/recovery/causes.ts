@@ -1,5 +1,5 @@
 import type { LineConfig } from "../config/config.ts";
-import { readTcpAddress } from "../config/device-name.ts";
+import { isTcpPath } from "../config/device-name.ts";
 import type { ServiceName } from "../core/call.ts";
 import { quoted } from "../core/shell-text.ts";
 import { type Cause, webServer } from "../device/open-errors.ts";
@@ -84,7 +84,7 @@ export function likelyCause(symptom: Symptom, line: TroubledLine): Cause {
       );
     case "other baud rate":
       return cause(
-        `bytes come that were sent at another speed${isOverTcp(config) ? "" : ` than ${config.baudRate} baud`}`,
+        `bytes come that were sent at another speed${isTcpPath(config.path) ? "" : ` than ${config.baudRate} baud`}`,
         findSpeed(line),
       );
     case "late":
@@ -100,12 +100,10 @@ export function likelyCause(symptom: Symptom, line: TroubledLine): Cause {
 const ecrProtocol = "choose the till (ECR) protocol for this port in the terminal's menu";
 
 function findSpeed({ name, config, scanned = false }: TroubledLine): string {
-  if (isOverTcp(config)) return speedBeyond;
+  if (isTcpPath(config.path)) return speedBeyond;
   if (scanned) return "look the speed up in the terminal's menu, and set it as baudRate";
   return `${doctorFor(name)} --scan finds the speed to set as baudRate`;
 }
-
-const isOverTcp = ({ path }: TroubledLine["config"]) => readTcpAddress(path) !== undefined;
 
 /** A wire beyond the network has a speed of its own. */
 const speedBeyond =
@@ -123,11 +121,11 @@ export function silent(line: TroubledLine, hasCrc16: boolean, otherLines: readon
   const others = `see whether the terminal of line ${otherLines.join(" or ")} is at this cable: ${swap}`;
   const steps = [
     "switch the terminal on and wait for its idle screen",
-    ...(isOverTcp(config)
+    ...(isTcpPath(config.path)
       ? [`check that ${config.path} is the terminal's port for a till (ECR), and raw: not telnet, no TLS`, speedBeyond]
       : ["check the cable, and try the other kind (straight or null modem)"]),
     ...(otherLines.length === 0 ? [] : [others]),
-    ...(isOverTcp(config) ? [] : [scanned ? compareBits : scan]),
+    ...(isTcpPath(config.path) ? [] : [scanned ? compareBits : scan]),
     ecrProtocol,
   ];
   return cause("the terminal does not answer, and not one byte comes back", numbered(steps));

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { contracts } from "../contract/contracts.ts";
 import { type ContractName, contractNames } from "../core/call.ts";
-import { isObject, type JsonObject } from "../core/json-object.ts";
+import type { JsonObject } from "../core/json-object.ts";
+import { parseObject } from "../envelope/json.ts";
 
 /** The posline of a rehearsal: a process of its own, so that it can be killed as a box loses its power, with a journal that stays. */
 
@@ -121,7 +122,7 @@ export class Posline {
     });
     const found = new Map<string, number>();
     createInterface({ input: child.stdout }).on("line", (text) => {
-      const line = parsed(text);
+      const line = parseObject(text) ?? {};
       if (line["msg"] === "listening") found.set(String(line["service"]), Number(line["port"]));
       this.#take(line);
       this.#wake();
@@ -201,14 +202,5 @@ export class Posline {
     } else if (level === "warn" || level === "error") {
       this.#options.saw(String(msg));
     }
-  }
-}
-
-function parsed(text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
   }
 }

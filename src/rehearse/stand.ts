@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { type ContractName, contractNames } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import type { World } from "../emulator/world.ts";
@@ -158,7 +159,7 @@ class Stand {
           });
     const said = await Promise.all(runs.map((run) => run.begin()));
     await killing;
-    await delay(settleMs);
+    await pause(settleMs);
     const unseen = this.#unseen(ask, came(), posline.wasHeldUp(), terminal);
     terminal.calm();
     return { ask, said, unseen };
@@ -270,5 +271,3 @@ class Stand {
 
 const environmentOf = ({ article }: Ask): Readonly<Record<string, string>> =>
   article === undefined ? {} : { POSLINE_ITEM: article.name, POSLINE_QUANTITY: String(article.quantity) };
-
-const delay = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -203,7 +203,6 @@ class BridgeRun {
     });
   }
 
-  /** @param mayStop What its handler throws stops the operation: nothing was sent yet. */
   /** @param mayStop True if a handler that throws stops the operation: nothing was sent yet. */
   async #notify(event: Omit<SettleEvent, "token">, mayStop = false): Promise<void> {
     try {
