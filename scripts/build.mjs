@@ -246,7 +246,8 @@ await build({
   footer: { js: "})();" },
   charset: "utf8",
   minifySyntax: true,
-  lineLimit: 200,
+  minifyWhitespace: true,
+  lineLimit: 100,
   logLevel: "warning",
 });
 await dropComments(join(dist, "page/page.js"));

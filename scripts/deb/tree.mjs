@@ -15,6 +15,8 @@ const copies = [
   ["systemd/posline.service", "usr/lib/systemd/system/posline.service"],
   ["systemd/posline.socket", "usr/lib/systemd/system/posline.socket"],
   ["systemd/posline-tap.socket", "usr/lib/systemd/system/posline-tap.socket"],
+  ["systemd/posline-setup.socket", "usr/lib/systemd/system/posline-setup.socket"],
+  ["systemd/posline-setup@.service", "usr/lib/systemd/system/posline-setup@.service"],
   ["systemd/posline-gateway.service", "usr/lib/systemd/system/posline-gateway.service"],
   ["systemd/60-posline.rules", "usr/lib/udev/rules.d/60-posline.rules"],
   ["systemd/91-posline-brltty.rules", "usr/lib/udev/rules.d/91-posline-brltty.rules"],

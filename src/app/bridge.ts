@@ -32,6 +32,7 @@ import { listeningServices, openApiRoutes } from "./openapi.ts";
 import { refuseForgotten, refuseRestarts } from "./restarts.ts";
 import { type Listening, type Served, servedBy, sharedLines } from "./served.ts";
 import { Settling } from "./settling.ts";
+import type { SetupRelay } from "./setup-relay.ts";
 import { type LineView, summaryOf } from "./summary.ts";
 import type { Supervised } from "./supervision.ts";
 import { Taps } from "./taps.ts";
@@ -57,6 +58,8 @@ export interface BridgeOptions {
   readonly sockets: readonly ListeningSocket[];
   /** The descriptor of systemd's Unix socket for unmasked taps, where there is one. */
   readonly tap?: number | undefined;
+  /** The path of the socket at which a setup is begun, if there is one. */
+  readonly setupSocket?: string | undefined;
 }
 
 export interface Bridge extends Supervised {
@@ -77,7 +80,7 @@ export interface Bridge extends Supervised {
  * Starts a bridge: its services listen, its lines open for ever.
  * @throws Error when a port can't be opened, or when the emulator can't start; nothing is left running.
  */
-export async function startBridge({ config, log, emulated, sockets, tap }: BridgeOptions): Promise<Bridge> {
+export async function startBridge({ config, log, emulated, sockets, tap, setupSocket }: BridgeOptions): Promise<Bridge> {
   const emulation = emulated === undefined ? undefined : await emulationOf(emulated, config, log);
   const transportOf = emulation === undefined ? await devices(log) : await emulatedLines(emulation, log);
   const adminSockets = socketsForAdmin(config, sockets);
@@ -89,7 +92,7 @@ export async function startBridge({ config, log, emulated, sockets, tap }: Bridg
   const forServices = sockets.filter((each) => !adminSockets.includes(each));
   const control = emulation?.routes ?? {};
   const hasAdmin = config.admin !== undefined || adminSockets.length > 0 || emulation !== undefined;
-  const parts = { log, status, events, transportOf, operations, settling, control };
+  const parts = { log, status, events, transportOf, operations, settling, control, setupSocket };
   const bridge = new RunningBridge({ ...parts, sockets: forServices, isWatched: hasAdmin || tap !== undefined });
   try {
     await bridge.reload(config);
@@ -117,6 +120,7 @@ interface RunningOptions {
   /** The emulator's routes on the admin port. */
   readonly control: Readonly<Record<string, AdminRoute>>;
   readonly settling: Settling;
+  readonly setupSocket?: string | undefined;
   /** What is seen on the lines can be had: without an admin port and a tap's socket nobody would ever look. */
   readonly isWatched: boolean;
 }
@@ -138,12 +142,15 @@ export class RunningBridge implements Bridge {
   /** Who sees what happens on the lines, beside log and status. */
   readonly #watchers: readonly LineWatcher[];
   readonly #traffic = new LineTraffic();
+  readonly #setupSocket: string | undefined;
+  #setup: Promise<SetupRelay> | undefined;
   #tests: Promise<TerminalTests> | undefined;
   admin: Admin | undefined;
   #config: Config | undefined;
   #changed = () => {};
 
-  constructor({ log, status, events, transportOf, sockets, operations, settling, control, isWatched }: RunningOptions) {
+  constructor(options: RunningOptions) {
+    const { log, status, events, transportOf, sockets, operations, settling, control, isWatched } = options;
     this.#log = log;
     this.#control = control;
     this.#status = status;
@@ -158,6 +165,7 @@ export class RunningBridge implements Bridge {
     this.#settling = settling;
     this.#watchers = isWatched ? [this.#traffic, this.#phases, this.#taps, this.#recorder] : [];
     this.#isWatched = isWatched;
+    this.#setupSocket = options.setupSocket;
     this.#lines = new LineSet({
       make: (shared, place) => bridgeLine(shared, place, transportOf(shared), this.#reportOf(shared.name), this.#watchers),
       owing: ({ path }) => {
@@ -193,6 +201,7 @@ export class RunningBridge implements Bridge {
       ...this.#settling.routes,
       "GET /test": async () => (await this.#tests)?.view() ?? { status: 200, text: '{"sales":{}}\n' },
       "POST /test": async (body: string) => (await this.#loadedTests()).test(body),
+      ...this.#setupRoutes,
       ...this.#control,
     };
     if (this.#config === undefined) return others;
@@ -211,11 +220,30 @@ export class RunningBridge implements Bridge {
       (loaded) =>
         new loaded.TerminalTests(
           () => (this.#config === undefined ? [] : listeningServices(this.#config, this.listening)),
-          () => this.#config?.admin?.token !== undefined,
+          this.#hasToken,
         ),
     );
     return this.#tests;
   }
+
+  /** Where nobody else could write the configuration, there is no setup. */
+  get #setupRoutes(): Readonly<Record<string, AdminRoute>> {
+    const socket = this.#setupSocket;
+    if (socket === undefined) return {};
+    const loaded = () => {
+      this.#setup ??= import("./setup-relay.ts").then(
+        ({ SetupRelay: Relay }) => new Relay({ socket, log: this.#log, hasToken: this.#hasToken }),
+      );
+      return this.#setup;
+    };
+    return {
+      "GET /setup": async () => (await this.#setup)?.view() ?? { status: 200, text: '{"isRunning":false,"messages":[]}\n' },
+      "POST /setup": async (body, request) => (await loaded()).change(body, request),
+    };
+  }
+
+  /** Whether the admin port asks for a token. */
+  readonly #hasToken = () => this.#config?.admin?.token !== undefined;
 
   /** What the lines' engines were given last, masked, for `posline replay`. */
   #recording(): AdminAnswer {
@@ -271,6 +299,7 @@ export class RunningBridge implements Bridge {
   async stop(): Promise<void> {
     this.#status.stopping();
     void this.#tests?.then((tests) => tests.stop());
+    void this.#setup?.then((setup) => setup.stop());
     this.#settling.stop();
     const answered = this.#ports.close();
     // Only then are waiting calls refused: their answers end their connections, and nobody can connect any more.

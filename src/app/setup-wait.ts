@@ -25,7 +25,6 @@ export const stableName = ({ byId, usbName, byPath }: Device): string | undefine
 export async function waitForDevice(host: Host, person: SetupPerson, waitMs = waitMsDefault): Promise<readonly Device[]> {
   const there = await listDevices(host.places);
   const dueMs = nowMs() + waitMs;
-  person.say("Plug the terminal in and switch it on. If it is plugged in already, unplug it and plug it in again");
   const picking = new AbortController();
   const picked = person.pick(there, picking.signal).then((device) => [device]);
   try {

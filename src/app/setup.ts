@@ -15,6 +15,7 @@ import { OpenError } from "../device/transport.ts";
 import { serviceAccount } from "../doctor/accounts.ts";
 import { findDevice } from "../doctor/device.ts";
 import { deviceBarrier, type LineDevice } from "../doctor/device-barrier.ts";
+import type { LineToProbe } from "../doctor/diagnosis.ts";
 import type { Finding } from "../doctor/finding.ts";
 import { type Host, type HostPlaces, hostOf, type RunCommand, runCommand } from "../doctor/host.ts";
 import { readProcesses } from "../doctor/processes.ts";
@@ -36,11 +37,11 @@ import { stableName, waitForDevice } from "./setup-wait.ts";
  * configuration that fits it once a person agrees. To any other device not one byte is written. What can be found out isn't asked.
  */
 
-/** Who is asked and told: a person at a terminal, or nobody. */
+/** Who is asked and told: a person at a terminal or at the status page, or nobody. */
 export interface SetupPerson {
   readonly say: (text: string) => void;
   readonly show: (findings: readonly Finding[]) => void;
-  /** The device that a person names while one is waited for; never settles if none is. */
+  /** Asks for the terminal to be plugged in. @returns the device that is named in place of that; never settles if none is. */
   readonly pick: (devices: readonly Device[], signal: AbortSignal) => Promise<Device>;
   /** @param refused Why the last one is asked for again. @returns undefined if it isn't known. */
   readonly merchantId: (refused: string | undefined) => Promise<string | undefined>;
@@ -64,8 +65,15 @@ export interface SetupOptions {
   readonly places?: SetupPlaces;
 }
 
-/** `failed`: it was written, and the test afterwards failed. */
-export type SetupEnd = "done" | "unchanged" | "declined" | "failed";
+/** How a setup ended. */
+export type SetupEnd = { readonly is: "unchanged" | "declined" } | SetupWritten;
+
+/** The file is written, and a service that runs has it. */
+export interface SetupWritten {
+  readonly is: "written";
+  /** Asks each service that has answered once more, through posline where it runs. @returns true if each did. */
+  readonly test: () => Promise<boolean>;
+}
 
 /** @throws SetupError, ConfigError: then nothing was written, unless the message says so. */
 export async function setUp(options: SetupOptions): Promise<SetupEnd> {
@@ -121,8 +129,8 @@ class Setup {
     const candidates = await this.#candidates();
     for (const [at, candidate] of candidates.entries()) {
       const looked = await this.#look(candidate);
-      if (looked === "unchanged") return "unchanged";
-      if (looked !== undefined) return this.#writeAndTest(looked);
+      if (looked === "unchanged") return { is: "unchanged" };
+      if (looked !== undefined) return this.#write(looked);
       if (at === candidates.length - 1) break;
     }
     throw new SetupError(
@@ -281,7 +289,7 @@ class Setup {
     throw new SetupError(`${refused ?? "fiscal takes none of them"}: nothing was written`);
   }
 
-  async #writeAndTest({ candidate, terminal, merchantId }: Found): Promise<SetupEnd> {
+  async #write({ candidate, terminal, merchantId }: Found): Promise<SetupEnd> {
     const found: FoundTerminal = {
       path: candidate.path,
       baudRate: terminal.config.baudRate,
@@ -298,15 +306,22 @@ class Setup {
       if (service !== undefined && !isRunning(service)) {
         this.#person.say("posline does not run: sudo systemctl start posline.socket posline");
       }
-      return "unchanged";
+      return { is: "unchanged" };
     }
     if (!(await this.#person.agrees(change.diff))) {
       this.#person.say("Nothing was written");
-      return "declined";
+      return { is: "declined" };
     }
     change.write();
     this.#person.say(`Written: ${this.#file.path}`);
-    return this.#test(candidate, terminal, { line: place.line, hasNewSecret: merchantId !== undefined, merchantId });
+    const { service } = await this.#units();
+    if (service === undefined) {
+      const line = lineToSearch(candidate, this.#servicesOf(candidate), merchantId ?? this.#knownMerchantId);
+      return { is: "written", test: () => this.#testOnLine(line, terminal.services) };
+    }
+    // Secrets are read at the start alone.
+    await this.#give(service, merchantId === undefined ? "reload" : "restart");
+    return { is: "written", test: () => this.#testThroughService(place.line) };
   }
 
   /** A line that keeps its device keeps its services: one that is silent now may only be switched off. */
@@ -328,34 +343,21 @@ class Setup {
     return states;
   }
 
-  async #test(
-    candidate: Candidate,
-    { services }: SearchedTerminal,
-    {
-      line,
-      hasNewSecret,
-      merchantId,
-    }: { readonly line: string; readonly hasNewSecret: boolean; readonly merchantId: string | undefined },
-  ): Promise<SetupEnd> {
-    const { say } = this.#person;
-    const { service } = await this.#units();
-    if (service === undefined) {
-      const tested = await this.#testOnLine(candidate, services, merchantId);
-      say(`Next: posline serve${this.#file.flag}`);
-      return tested;
-    }
-    // Secrets are read at the start alone.
-    const verb = hasNewSecret ? "restart" : "reload";
-    const args = isRunning(service) ? [verb, "posline.service"] : ["enable", "--now", "posline.socket", "posline.service"];
+  /** Has the service take the file; one that doesn't run begins, and does so at each start of the box from then on. */
+  async #give(state: string, verb: "reload" | "restart"): Promise<void> {
+    const args = isRunning(state) ? [verb, "posline.service"] : ["enable", "--now", "posline.socket", "posline.service"];
     const command = ["systemctl", ...args].join(" ");
     const act: RunCommand = this.#options.places?.act ?? ((program, words) => runCommand(program, words, actMs));
     const result = await act("systemctl", args);
     if (!result.ran || result.code !== 0) {
       throw new SetupError(`${this.#file.path} is written, and ${command} failed: sudo journalctl -u posline -n 50 shows why`);
     }
-    say(`posline has it (${command})`);
+    this.#person.say(`posline has it (${command})`);
+  }
+
+  async #testThroughService(line: string): Promise<boolean> {
     const { config } = await this.#file.reloaded();
-    return (await testThroughService(config, line, say)) ? "done" : "failed";
+    return testThroughService(config, line, this.#person.say);
   }
 
   /** The units that have this file. */
@@ -364,17 +366,13 @@ class Setup {
   }
 
   /** Where no service is installed, the terminal is asked itself. */
-  async #testOnLine(
-    candidate: Candidate,
-    services: readonly AnsweringService[],
-    merchantId: string | undefined,
-  ): Promise<SetupEnd> {
-    const line = lineToSearch(candidate, this.#servicesOf(candidate), merchantId ?? this.#knownMerchantId);
+  async #testOnLine(line: LineToProbe, services: readonly AnsweringService[]): Promise<boolean> {
     const names = services.map(({ name }) => name);
     const answers = await probeAgain(line, names, this.#host);
     for (const { fact } of answers) this.#person.say(`Test: ${fact}`);
     const silent = names.filter((name) => !answers.some((each) => each.name === name));
     for (const name of silent) this.#person.say(`Test: ${name} did not answer`);
-    return silent.length === 0 ? "done" : "failed";
+    this.#person.say(`Next: posline serve${this.#file.flag}`);
+    return silent.length === 0;
   }
 }

@@ -1,9 +1,8 @@
 import { createHttpClient } from "../client/client.ts";
-import { check, type Node } from "../config/check.ts";
+import type { Node } from "../config/check.ts";
+import { checkObject } from "../config/check-object.ts";
 import { reachableAddress } from "../core/address.ts";
 import { messageOf } from "../core/error-code.ts";
-import { isObject } from "../core/json-object.ts";
-import { JsonError, parseJson } from "../core/json-syntax.ts";
 import { printableJson } from "../core/shell-text.ts";
 import { urlHost } from "../core/url-host.ts";
 import type { AdminAnswer } from "../http/admin-listener.ts";
@@ -36,6 +35,11 @@ const requestNode = (services: readonly string[]): Node => ({
   },
 });
 
+interface TestRequest {
+  readonly service?: string;
+  readonly sale?: TestedMoney;
+}
+
 export class TerminalTests {
   readonly #served: () => readonly Served[];
   readonly #hasToken: () => boolean;
@@ -65,11 +69,8 @@ export class TerminalTests {
   async test(body: string): Promise<AdminAnswer> {
     const all = this.#served();
     const problems: string[] = [];
-    const { service, sale } = read(
-      body,
-      all.map((each) => each.service),
-      problems,
-    );
+    // Wrong fields are among the problems.
+    const { service, sale } = checkObject(requestNode(all.map((each) => each.service)), body, problems) as TestRequest;
     const served = all.find((each) => each.service === service);
     if (problems.length > 0 || served === undefined) return refusal(400, problems.join("; "));
     const { contract } = served.config;
@@ -105,19 +106,6 @@ function clientOf({ service, config: { contract, host, port, apiKey, replyBytesM
   const target = { contract, url, replyBytesMax, ...(contract === "bank" && apiKey !== undefined && { apiKey }) };
   // A service of a contract's own name is given so as well.
   return createHttpClient({ settle: "bridge", [service]: target } as Parameters<typeof createHttpClient>[0]);
-}
-
-function read(body: string, services: readonly string[], problems: string[]) {
-  try {
-    const json = parseJson(body);
-    // The result of `check` has the schema's shape, except for wrong fields, which are among the problems.
-    if (isObject(json)) return check(requestNode(services), json, "", problems) as { service?: string; sale?: TestedMoney };
-    problems.push("the body must be a JSON object");
-  } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
-    problems.push(error.message);
-  }
-  return {};
 }
 
 const answer = (status: number, body: object): AdminAnswer => ({

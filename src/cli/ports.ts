@@ -1,5 +1,6 @@
 import { printable, printableJson } from "../core/shell-text.ts";
 import type { Device } from "../device/devices.ts";
+import { usbWords } from "../device/usb-words.ts";
 import { defineCommand } from "./command.ts";
 import { exitCodes } from "./exit.ts";
 
@@ -42,7 +43,7 @@ const noDevices = `There is no serial device on this box
 
 function adapterOf({ usb }: Device): string {
   if (usb === undefined) return "built in";
-  const name = [usb.manufacturer, usb.product].filter((part) => part !== undefined).join(" ");
+  const name = usbWords(usb);
   const ids = [`${usb.vendorId}:${usb.productId}`, usb.serialNumber].filter((part) => part !== undefined).join(" ");
   return name === "" ? ids : `${name} (${ids})`;
 }

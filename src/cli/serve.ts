@@ -15,6 +15,7 @@ import { type LogFormat, logFlags, logStart, runUntilStopped } from "./run-servi
 
 export interface ServeArguments extends Flags, EmulationFlags {
   readonly logFormat?: LogFormat | undefined;
+  readonly setupSocket?: string | undefined;
 }
 
 /**
@@ -38,7 +39,14 @@ export async function runServe(flags: ServeArguments): Promise<number> {
     start: async (loaded, log, sockets, tap) => {
       const { startBridge } = await import("../app/bridge.ts");
       const emulated = loaded.emulated ? flags : undefined;
-      const bridge = await startBridge({ config: loaded.config, log, emulated, sockets, tap });
+      const bridge = await startBridge({
+        config: loaded.config,
+        log,
+        emulated,
+        sockets,
+        tap,
+        setupSocket: flags.setupSocket,
+      });
       logStart(log, "posline serves", loaded.warnings, bridge);
       if (play.error !== undefined) log.process("warn", "no journal is kept: its folder can't be made", play);
       if (loaded.emulated) await greet(loaded, bridge, flags.state !== undefined);
@@ -84,7 +92,16 @@ function emulatorOnlyFlag({ world, state, seed, fault, plainAmounts }: Emulation
 export const serveCommand = defineCommand({
   name: "serve",
   describe: "Run the bridge: tills reach the terminal on its serial line over HTTP",
-  flags: { ...sourceFlags, ...logFlags, ...emulatorFlags },
+  flags: {
+    ...sourceFlags,
+    ...logFlags,
+    "setup-socket": {
+      type: "string",
+      example: "/run/posline/setup.sock",
+      describe: "Let the status page set a terminal up: posline setup --json runs for each connection to this socket",
+    },
+    ...emulatorFlags,
+  },
   epilogue: "--world, --state, --seed, --fault and --plain-amounts need --emulated; posline emulate --help lists the faults.",
   run: (args: ServeArguments) => runServe(args),
 });

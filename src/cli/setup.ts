@@ -3,6 +3,7 @@ import { Writable } from "node:stream";
 import type { SetupEnd, SetupOptions, SetupPerson } from "../app/setup.ts";
 import { printable, printableLines } from "../core/shell-text.ts";
 import type { Device } from "../device/devices.ts";
+import { usbWords } from "../device/usb-words.ts";
 import { secretFrom } from "./call-target.ts";
 import { defineCommand } from "./command.ts";
 import { sourceFlags } from "./config.ts";
@@ -16,6 +17,7 @@ export interface SetupArguments {
   readonly line?: string | undefined;
   readonly merchantIdFile?: string | undefined;
   readonly yes?: boolean | undefined;
+  readonly json?: boolean | undefined;
 }
 
 /** Where the command writes to and is answered from. */
@@ -29,13 +31,6 @@ export interface SetupSurroundings {
 
 /** @param hidden What is typed isn't shown. @param signal Ends the question. */
 export type Ask = (question: string, options?: { readonly hidden?: true; readonly signal?: AbortSignal }) => Promise<string>;
-
-const codes = {
-  done: exitCodes.ok,
-  unchanged: exitCodes.ok,
-  declined: exitCodes.ok,
-  failed: exitCodes.unavailable,
-} as const satisfies Record<SetupEnd, number>;
 
 /** @returns the exit code: 0 when all is written, or nothing had to be or was to be; 69 when the test afterwards failed. */
 export async function runSetup(args: SetupArguments, { setUp, look, out, ask }: SetupSurroundings): Promise<number> {
@@ -61,21 +56,23 @@ export async function runSetup(args: SetupArguments, { setUp, look, out, ask }: 
       return yes || ask === undefined || /^y(?:es)?$/i.test((await ask("Write this? [yes/no] ")).trim());
     },
   };
-  return codes[await setUp({ config, line, merchantId: await secretFrom(merchantIdFile), person })];
+  const end = await setUp({ config, line, merchantId: await secretFrom(merchantIdFile), person });
+  return end.is !== "written" || (await end.test()) ? exitCodes.ok : exitCodes.unavailable;
 }
 
-/** Lets a device be named by its number in a list, while another one may still be plugged in. */
+/** Asks for the terminal, and lets a device be named by its number in a list, while another one may still be plugged in. */
 async function pick(
   devices: readonly Device[],
   ask: Ask | undefined,
   out: (text: string) => void,
   signal: AbortSignal,
 ): Promise<Device> {
+  out("Plug the terminal in and switch it on. If it is plugged in already, unplug it and plug it in again\n");
   if (ask === undefined || devices.length === 0) return new Promise(() => {});
   out("Or type the number of the device that the terminal is on:\n");
-  for (const [at, { path, usb }] of devices.entries()) {
-    const words = [usb?.manufacturer, usb?.product].filter((word) => word !== undefined).join(" ");
-    out(`  ${at + 1}  ${printable(path)}${words === "" ? "" : ` (${printable(words)})`}\n`);
+  for (const [at, device] of devices.entries()) {
+    const words = usbWords(device.usb);
+    out(`  ${at + 1}  ${printable(device.path)}${words === "" ? "" : ` (${printable(words)})`}\n`);
   }
   for (;;) {
     const device = devices[Number((await ask("", { signal })).trim()) - 1];
@@ -120,6 +117,7 @@ export const setupCommand = defineCommand({
       describe: "Sign fiscal's requests with the merchant's id in this file, and keep it for the service",
     },
     yes: { type: "boolean", describe: "Ask nothing, and write what was found: for images and scripts" },
+    json: { type: "boolean", describe: "Ask in lines of JSON on standard output, and read the answers from standard input" },
   },
   epilogue:
     "It sends only questions that change nothing, and only to that device. Exit codes: 0, 64 wrong usage, 69 no terminal found, or the test failed, 78 the file can't be used.",
@@ -130,6 +128,13 @@ export const setupCommand = defineCommand({
   run: async (args: SetupArguments) => {
     // Loaded when it is run, so that registering the command costs nothing.
     const { setUp } = await import("../app/setup.ts");
+    const { config, line, merchantIdFile, yes } = args;
+    if (args.json === true) {
+      if (yes === true) throw new UsageError("Cannot set up: --json asks, and --yes answers: use one of them");
+      const { runSetupJson } = await import("./setup-json.ts");
+      const options = { config, line, merchantId: await secretFrom(merchantIdFile) };
+      return runSetupJson(options, setUp, { input: process.stdin, output: process.stdout });
+    }
     return runSetup(args, { setUp, look: lookOf(process), out: (text) => process.stdout.write(text), ask: askAtTerminal() });
   },
 });

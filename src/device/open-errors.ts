@@ -59,10 +59,7 @@ const placeholder = "NAME-THE-DEVICE";
 /** The device isn't there. `seen` are names of others that may be meant. */
 export function noDevice(path: string, seen: readonly string[] = []): Cause {
   if (path.includes(placeholder)) {
-    const cure =
-      `run "posline ports", write the name that it recommends as the line's path, and take out services that the terminal ` +
-      "doesn't have";
-    return said(`the configuration names no device yet: its path is ${path}`, cure);
+    return said(`the configuration names no device yet: its path is ${path}`, "sudo posline setup finds the terminal");
   }
   const others = seen.length === 0 ? "" : `; plugged in from the same vendor: ${listed(seen)}`;
   return said(`there is no device ${path}`, `check the cable and the power${others}`);

@@ -14,6 +14,7 @@ import {
 } from "../device/open-errors.ts";
 import { classOf, isPty } from "../device/sysfs.ts";
 import { OpenError } from "../device/transport.ts";
+import { usbWords } from "../device/usb-words.ts";
 import { mayUse, type ServiceAccount } from "./accounts.ts";
 import { causeFinding, type Finding, type FindingDetails, finding } from "./finding.ts";
 import { type Host, readTextAt } from "./host.ts";
@@ -58,7 +59,7 @@ export function openErrorFinding(check: string, { message, why }: OpenError, mor
 export function deviceFinding(line: string, path: string, node: string, device: Device | undefined): Finding {
   const led = path === node ? "" : `${path} is `;
   const { usb, driver } = device ?? {};
-  const words = [usb?.manufacturer, usb?.product].filter((word) => word !== undefined).join(" ");
+  const words = usbWords(usb);
   const ids = usb === undefined ? undefined : [`${usb.vendorId}:${usb.productId}`, usb.serialNumber].filter(Boolean).join(" ");
   const what = [words === "" ? undefined : words, ids, driver === undefined ? undefined : `driver ${driver}`];
   const text = what.filter((word) => word !== undefined).join(", ");

@@ -1,9 +1,9 @@
-import { check, type Node } from "../config/check.ts";
+import type { Node } from "../config/check.ts";
+import { checkObject } from "../config/check-object.ts";
 import { contracts } from "../contract/contracts.ts";
 import { settlingRules } from "../contract/settling.ts";
-import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
-import { isObject, type JsonObject } from "../core/json-object.ts";
-import { JsonError, parseJson } from "../core/json-syntax.ts";
+import type { ContractName, ServiceName } from "../core/call.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import type { Emulator } from "./emulator.ts";
 import { writeExact } from "./exact-json.ts";
 import { type FaultChance, type ForcedEffect, forcedEffectsMax } from "./faults/fault-plan.ts";
@@ -79,11 +79,13 @@ export class ControlApi {
   }
 
   #read(body: string, problems: string[]): ParsedControlRequest {
-    const json = readControlObject(body, problems);
     const { reachable = () => Object.keys(this.#emulator.contracts) } = this.#options;
-    // The result of `check` has the schema's shape, except for wrong fields, which are among the problems.
-    const request = (json === undefined ? {} : check(requestNode(reachable()), json, "", problems)) as ControlRequest;
-    if (json !== undefined && Object.keys(json).length === 0) problems.push(`the request is empty: use one of ${keys}`);
+    const node = requestNode(reachable());
+    // Wrong fields are among the problems.
+    const request = checkObject(node, body, problems) as ControlRequest;
+    if (problems.length === 0 && Object.keys(request).length === 0) {
+      problems.push(`the request is empty: use one of ${Object.keys(node.properties ?? {}).join(", ")}`);
+    }
     const { reset = false, advanceMs = 0, next = [], chances } = request;
     if ((reset ? 0 : this.#emulator.aheadMs) + advanceMs > aheadMsMax)
       problems.push("advanceMs: the emulator's time would leave the calendar");
@@ -161,20 +163,6 @@ const requestNode = (services: readonly ServiceName[]): Node => ({
     chances: { type: "object", additionalProperties: { minimum: 0, maximum: 1 } },
   },
 });
-
-const keys = Object.keys(requestNode(contractNames).properties ?? {}).join(", ");
-
-function readControlObject(body: string, problems: string[]): JsonObject | undefined {
-  try {
-    const json = parseJson(body);
-    if (isObject(json)) return json;
-    problems.push(`the body must be a JSON object: its keys are ${keys}`);
-  } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
-    problems.push(error.message);
-  }
-  return undefined;
-}
 
 /** The place in the request that is read, and the list of its problems. */
 interface ReadingPlace {

@@ -152,6 +152,12 @@ export class Guard {
   }
 }
 
+/** True of a Host header by which only this box reaches itself. */
+export function isLoopbackHost(host: string | undefined): boolean {
+  const name = hostName(host ?? "");
+  return name !== undefined && isLoopback(name);
+}
+
 /** True of HTTP/1.0 from this box, without the headers that a browser sends: a health check. */
 function isPlainProbe({ httpVersion, headers, socket }: IncomingMessage): boolean {
   return httpVersion === "1.0" && headers.origin === undefined && isLoopback(socket.remoteAddress ?? "");

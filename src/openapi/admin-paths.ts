@@ -106,6 +106,14 @@ const service = object(
   ["line", "counters"],
 );
 
+const setupView = object(
+  {
+    isRunning: { type: "boolean" },
+    messages: { type: "array", items: { type: "object", description: "As `posline setup --json` writes them" } },
+  },
+  ["isRunning", "messages"],
+);
+
 const testSales = object(
   {
     sales: {
@@ -299,6 +307,30 @@ export const adminPaths: Readonly<Record<string, AdminOperation>> = {
       }),
       400: json("There is no such service, or no such test", object({ error: text }, ["error"])),
       409: json("A test sale of the service is under way", object({ error: text }, ["error"])),
+    },
+  },
+  "GET /setup": {
+    summary: "The setup that is under way, or the last one, as far as it has come",
+    responses: { 200: json("What it said, in order", setupView) },
+  },
+  "POST /setup": {
+    summary: "Begin a setup, answer its question, or stop it",
+    description:
+      "`{}` begins `posline setup --json` as root. Its question is the last message that is no `say`. Only a `yes` to the question for " +
+      "`write` changes the configuration. Without a token, only who asks by a loopback name may.",
+    requestBody: bodyOf({
+      type: "object",
+      properties: {
+        ask: { type: "integer", description: "The number of the question" },
+        answer: { ...text, description: "A device's path; the merchant's id, or nothing; `yes` to write" },
+        stop: { enum: [true], description: "If `yes` was not answered yet, nothing is written" },
+      },
+    }),
+    responses: {
+      200: json("How far it has come", setupView),
+      400: json("There is no such request", object({ error: text }, ["error"])),
+      403: json("Only this box may, or who has the token", object({ error: text }, ["error"])),
+      409: json("Another setup is under way, or the question is over", object({ error: text }, ["error"])),
     },
   },
   "POST /journal/settle": {

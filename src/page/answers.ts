@@ -127,6 +127,24 @@ export interface SaleTest {
   readonly message?: string;
 }
 
+/** `GET /setup`, where posline has a way to write its configuration. */
+export interface SetupView {
+  readonly isRunning: boolean;
+  readonly messages: readonly SetupMessage[];
+}
+
+/** What a setup says, one of these at a time. */
+export interface SetupMessage {
+  readonly say?: string;
+  /** A question, and what it is for. */
+  readonly ask?: number;
+  readonly for?: "device" | "merchant-id" | "write";
+  readonly devices?: readonly { readonly path: string; readonly words: string }[];
+  readonly diff?: string;
+  readonly end?: "written" | "unchanged" | "declined";
+  readonly error?: string;
+}
+
 /** `GET /emulator`, if an emulator runs. */
 export interface EmulatorView {
   readonly now: string;

@@ -1,10 +1,11 @@
 import { AdminPort, answerMs, type StreamEvent } from "./admin-port.ts";
-import type { EmulatorView, ExchangeEvent, OperationEvent, Status, TestView } from "./answers.ts";
+import type { EmulatorView, ExchangeEvent, OperationEvent, SetupView, Status, TestView } from "./answers.ts";
 import { Curve } from "./curve.ts";
 import { byId, make, setText } from "./dom.ts";
 import { doubtsOf, findingsOf } from "./doubts.ts";
 import { EmulatorControls } from "./emulator-controls.ts";
 import { Exchanges } from "./exchanges.ts";
+import { Setup } from "./setup.ts";
 import { TerminalTests } from "./terminal-tests.ts";
 import { Terminals } from "./terminals.ts";
 import { type Language, languages, preferredLanguage, rememberLanguage, text, timeOfDay, useLanguage } from "./texts.ts";
@@ -41,6 +42,11 @@ class Page {
   readonly #port = new AdminPort(askToken);
   readonly #exchanges = new Exchanges(byId("exchanges"), () => this.#draw());
   readonly #tests = new TerminalTests(this.#port, () => this.#askIn(0));
+  readonly #setup = new Setup(
+    this.#port,
+    () => this.#askIn(0),
+    () => void this.#tests.askAll(),
+  );
   readonly #terminals = new Terminals(byId("terminals"), (service) => this.#tests.of(service));
   readonly #curve = new Curve();
   readonly #emulator = new EmulatorControls(this.#port);
@@ -53,8 +59,9 @@ class Page {
   #status: Status | undefined;
   #emulatorView: EmulatorView | undefined;
   #testView: TestView | undefined;
-  /** True while a test sale is under way. */
-  #isTesting = false;
+  #setupView: SetupView | undefined;
+  /** True while a test sale or a setup is under way. */
+  #isBusy = false;
   #statusMs = 0;
   readonly #repliedMs = new Map<string, number>();
   #lastNews: Date | undefined;
@@ -189,14 +196,16 @@ class Page {
     this.#isAsking = true;
     try {
       if (this.#arePathsOld) await this.#learnPaths();
-      const [status, emulator, tests] = await Promise.all([
+      const [status, emulator, tests, setup] = await Promise.all([
         this.#jsonOf<Status>("/status"),
         this.#jsonOf<EmulatorView>("/emulator"),
         this.#jsonOf<TestView>("/test"),
+        this.#jsonOf<SetupView>("/setup"),
       ]);
       this.#status = status;
       this.#emulatorView = emulator;
       this.#testView = tests;
+      this.#setupView = setup;
       this.#statusMs = performance.now();
       this.#lastNews = new Date();
       this.#isUnanswered = false;
@@ -206,7 +215,7 @@ class Page {
       this.#arePathsOld = true;
     }
     this.#isAsking = false;
-    if (this.#isTesting) this.#askIn(1_000);
+    if (this.#isBusy) this.#askIn(1_000);
     this.#askIn(this.#isAskedAgain ? 0 : this.#isUnanswered || this.#isStreamFull ? askLaterMs : askIdleMs);
     this.#isAskedAgain = false;
     this.#draw();
@@ -225,7 +234,9 @@ class Page {
     }
     if (status === undefined) return;
     setText(byId("version"), status.version);
-    this.#isTesting = this.#tests.show(this.#testView, status.services);
+    const isTesting = this.#tests.show(this.#testView, status.services);
+    const isAway = Object.values(status.lines).some(({ state }) => state === "down");
+    this.#isBusy = this.#setup.show(this.#setupView, isAway) || isTesting;
     showList("doubts", doubtsOf(status));
     showList("findings", findingsOf(status));
     showList("counters", countersOf(status));

@@ -8,6 +8,9 @@ import { durationOf, moneyOf, optionalText, text, timeOfDay } from "./texts.ts";
 /** Milliseconds for a question: it may wait for its line, and then for its terminal. */
 const askMs = 6 * answerMs;
 
+/** Milliseconds for which every terminal is asked until it answers: posline may be starting, and a start by silence takes 30 s. */
+const askAllMs = 60_000;
+
 interface Panel {
   readonly item: HTMLElement;
   readonly sell: HTMLButtonElement;
@@ -69,6 +72,21 @@ export class TerminalTests {
       showIn(panel, this.#sales[name]);
     }
     return Object.values(this.#sales).some(({ end }) => end === undefined);
+  }
+
+  /** Asks every terminal, until it answers. */
+  async askAll(): Promise<void> {
+    const dueMs = performance.now() + askAllMs;
+    const answered = new Set<Panel>();
+    while (performance.now() < dueMs) {
+      // A new configuration may have other services.
+      for (const [service, panel] of this.#panels) {
+        if (answered.has(panel) || !panel.item.isConnected) continue;
+        await this.#ask(service, panel);
+        if (typeof panel.asked === "object" && panel.asked.error === undefined) answered.add(panel);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+    }
   }
 
   async #ask(service: string, panel: Panel): Promise<void> {

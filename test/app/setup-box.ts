@@ -1,9 +1,12 @@
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
 import { type SetupEnd, type SetupPlaces, setUp } from "../../src/app/setup.ts";
 import { runSetup, type SetupArguments } from "../../src/cli/setup.ts";
+import { type JsonStreams, runSetupJson } from "../../src/cli/setup-json.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { serialPort } from "../../src/device/serial-port.ts";
@@ -14,7 +17,7 @@ import { createDecoder } from "../../src/wire/decoder.ts";
 import { frameOf } from "../../src/wire/framing.ts";
 import { type Adapter, Box } from "../support/box.ts";
 import { Pty } from "../support/pty.ts";
-import { probeReplies } from "../support/terminal.ts";
+import { type Asked, probeReply } from "../support/terminal.ts";
 import { sampledAt } from "../support/wrong-speed.ts";
 
 /** A box on which `posline setup` runs: sysfs and device nodes in a folder, a terminal on a pty, and a person who answers. */
@@ -33,17 +36,42 @@ export interface TerminalSetting {
   readonly babbles?: boolean;
 }
 
-const signed = textOf(toLine(contracts.fiscal, "/supported_operations", [], merchantId));
+/** The end of each request of that merchant's: all have the same empty data. */
+const [, sign = ""] = textOf(toLine(contracts.fiscal, "/supported_operations", [], merchantId)).split("&sign=");
 
-/** The answer of such a terminal to a question of setup; undefined if it has none. */
-export function replyTo(text: string, { services }: Pick<TerminalSetting, "services">): string | undefined {
-  const has = (service: ContractName) => services.includes(service);
-  if (text.startsWith("command=")) {
-    if (!has("fiscal")) return undefined;
-    return text === signed ? probeReplies.supported : '{"status":"error","code":1,"message":"signature"}';
-  }
-  if (text === "/supported_operations") return has("bank") ? probeReplies.bankSupported : undefined;
-  return text === ":8887/check_connection" && has("qr") ? probeReplies.connection : undefined;
+/** The answer of such a terminal to a question of posline's; undefined if it has none. */
+export function replyTo(
+  asked: Pick<Asked, "framing" | "text">,
+  { services }: Pick<TerminalSetting, "services">,
+): string | undefined {
+  const { framing, text } = asked;
+  const service = framing === "stx" ? "fiscal" : text.startsWith(":8887/") ? "qr" : "bank";
+  if (!services.includes(service)) return undefined;
+  if (service === "fiscal" && !text.endsWith(`&sign=${sign}`)) return '{"status":"error","code":1,"message":"signature"}';
+  return probeReply({ ...asked, number: 1 });
+}
+
+/** A terminal on the network. */
+export function networkTerminal(services: readonly ContractName[]): { path(): Promise<string>; close(): void } {
+  const server = createServer((socket) => {
+    const decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: 1 << 20 });
+    socket.on("error", () => {});
+    socket.on("data", (bytes) => {
+      for (const item of decoder.push(bytes)) {
+        if (item.kind !== "frame") continue;
+        const reply = replyTo({ framing: item.framing, text: Buffer.concat(item.payload).toString() }, { services });
+        if (reply !== undefined) socket.write(Buffer.concat(frameOf(item.framing, [Buffer.from(reply)], "arc")));
+      }
+    });
+  }).listen(0, "127.0.0.1");
+  return {
+    path: async () => {
+      if (!server.listening) await once(server, "listening");
+      // A server that listens on TCP has an address of that kind.
+      return `tcp:127.0.0.1:${(server.address() as AddressInfo).port}`;
+    },
+    close: () => server.close(),
+  };
 }
 
 export const adapter: Adapter = { socket: "1-1.2", serialNumber: "A50285BI", ttys: [] };
@@ -62,11 +90,13 @@ export class SetupBox {
   /** What a running posline says of itself; undefined: none answers. */
   status: object | undefined;
   readonly #setting: TerminalSetting;
+  readonly #decoder: ReturnType<typeof createDecoder>;
   readonly #places: SetupPlaces;
   #baudRate = 0;
 
   constructor(setting: TerminalSetting, more: SetupPlaces = {}) {
     this.#setting = setting;
+    this.#decoder = createDecoder({ stx: true, length: true, crc16: setting.crc16, payloadBytesMax: 1 << 20 });
     const etc = join(this.box.root, "etc");
     mkdirSync(join(etc, "posline"), { recursive: true });
     this.file = join(etc, "posline", "posline.json");
@@ -96,15 +126,13 @@ export class SetupBox {
     };
   }
 
-  /** A write is one request, and a broken one says nothing of the next. */
   #hear(bytes: Buffer): void {
     const { baudRate, crc16, babbles = false } = this.#setting;
-    const decoder = createDecoder({ stx: true, length: true, crc16, payloadBytesMax: 1 << 20 });
-    for (const item of decoder.push(bytes)) {
+    for (const item of this.#decoder.push(bytes)) {
       if (item.kind !== "frame") continue;
       const text = Buffer.concat(item.payload).toString();
       this.heard.push(text);
-      const reply = replyTo(text, this.#setting);
+      const reply = replyTo({ framing: item.framing, text }, this.#setting);
       if (reply === undefined) continue;
       const frame = Buffer.concat(frameOf(item.framing, [Buffer.from(reply)], crc16));
       if (this.#baudRate === baudRate) void this.#pty.write(frame);
@@ -160,6 +188,11 @@ export class SetupBox {
       out: (text) => this.said.push(text),
       ask: answers === undefined ? undefined : ask,
     });
+  }
+
+  /** The same, with the person in another process. */
+  async runJson(streams: JsonStreams): Promise<number> {
+    return runSetupJson({}, (options) => setUp({ ...options, places: this.#places }), streams);
   }
 
   /** Waits until it was said. */

@@ -853,13 +853,11 @@ test("examine() tells of services unheard for one reason once", async () => {
   );
 });
 
-test("examine() says posline ports where the configuration names no device yet", async () => {
-  const { host } = soundBox({ lines: { till: { path: "/dev/serial/by-id/NAME-THE-DEVICE-see-posline-ports" } } });
+test("examine() says posline setup where the configuration names no device yet", async () => {
+  const { host } = soundBox({ lines: { till: { path: "/dev/serial/by-id/NAME-THE-DEVICE-by-posline-setup" } } });
   const device = one(await examined({}, { ...host.places, resolve: (path) => resolveDevice(path) }), "device", "bad");
   assert.match(device.what, /^the configuration names no device yet: its path is .*NAME-THE-DEVICE/);
-  const cure =
-    "run \"posline ports\", write the name that it recommends as the line's path, and take out services that the terminal doesn't have";
-  assert.equal(device.cure, cure);
+  assert.equal(device.cure, "sudo posline setup finds the terminal");
 });
 
 test("examine() gives each finding away as it is made, in the report's order, the line's name before it", async () => {

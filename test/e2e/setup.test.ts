@@ -1,43 +1,25 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import pty from "@lydell/node-pty";
-import { createDecoder } from "../../src/wire/decoder.ts";
-import { frameOf } from "../../src/wire/framing.ts";
-import { merchantId, replyTo } from "../app/setup-box.ts";
+import { merchantId, networkTerminal } from "../app/setup-box.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { bundle } from "../support/posline-process.ts";
 
 const folder = scratchFolder();
 after(() => folder.remove());
 
-/** A terminal on the network that has all three services. */
-const terminal = createServer((socket) => {
-  const decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: 1 << 20 });
-  socket.on("error", () => {});
-  socket.on("data", (bytes) => {
-    for (const item of decoder.push(bytes)) {
-      if (item.kind !== "frame") continue;
-      const reply = replyTo(Buffer.concat(item.payload).toString(), { services: ["fiscal", "bank", "qr"] });
-      if (reply !== undefined) socket.write(Buffer.concat(frameOf(item.framing, [Buffer.from(reply)], "arc")));
-    }
-  });
-}).listen(0, "127.0.0.1");
+const terminal = networkTerminal(["fiscal", "bank", "qr"]);
 after(() => terminal.close());
 
 test("posline setup at a terminal asks for the merchant's id without showing it, shows the file, and writes it on yes", async () => {
-  if (!terminal.listening) await once(terminal, "listening");
-  // A server that listens on TCP has an address of that kind.
-  const { port } = terminal.address() as AddressInfo;
   const file = join(folder.path, "posline.json");
   const answers = [
     { to: /merchant's id of fiscal[^\n]*: $/, type: merchantId },
     { to: /Write this\? \[yes\/no\] /, type: "yes" },
   ];
-  const child = pty.spawn(process.execPath, [bundle, "setup", "--line", `tcp:127.0.0.1:${port}`, "--config", file], {
+  const child = pty.spawn(process.execPath, [bundle, "setup", "--line", await terminal.path(), "--config", file], {
     cols: 200,
   });
   let shown = "";

@@ -20,11 +20,13 @@ test("adminDocument() is OpenAPI 3.1, and has each path with its own id", async 
     "getOpenapiDocument",
     "getReadyz",
     "getRecording",
+    "getSetup",
     "getStatus",
     "getTap",
     "getTest",
     "postEmulator",
     "postJournalSettle",
+    "postSetup",
     "postTest",
   ]);
 });

@@ -67,6 +67,8 @@ test("a package holds what belongs to it, and nothing else", { skip: noDpkg }, (
     "/usr/lib/posline/posline.cjs",
     "/usr/lib/posline/prebuilds/linux-x64/@serialport+bindings-cpp.glibc.node",
     "/usr/lib/systemd/system/posline-gateway.service",
+    "/usr/lib/systemd/system/posline-setup.socket",
+    "/usr/lib/systemd/system/posline-setup@.service",
     "/usr/lib/systemd/system/posline-tap.socket",
     "/usr/lib/systemd/system/posline.service",
     "/usr/lib/systemd/system/posline.socket",

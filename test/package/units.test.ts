@@ -29,6 +29,7 @@ function settings(name: string): ReadonlyMap<string, readonly string[]> {
 for (const [name, tenths] of [
   ["posline.service", 7],
   ["posline-gateway.service", 15],
+  ["posline-setup@.service", 30],
 ] as const) {
   test(`${name} is exposed to ${tenths / 10} at most`, { skip: noSystemd }, () => {
     const { status, stdout } = spawnSync(
@@ -41,7 +42,8 @@ for (const [name, tenths] of [
 }
 
 test("systemd takes the units as they are meant", { skip: noSystemd }, () => {
-  const units = ["posline.service", "posline.socket", "posline-tap.socket", "posline-gateway.service"].map(unit);
+  const names = ["posline.service", "posline.socket", "posline-tap.socket", "posline-gateway.service"];
+  const units = [...names, "posline-setup.socket", "posline-setup@.service"].map(unit);
   const { stderr, error } = spawnSync("systemd-analyze", ["verify", "--man=no", ...units], { encoding: "utf8" });
   assert.equal(error, undefined);
   const complaints = stderr.split("\n").filter((line) => line.includes("posline"));
@@ -70,6 +72,19 @@ test("posline-tap.socket is for root and posline's group, on a Unix socket that 
   assert.deepEqual(given, ["root", "posline", "0660", "tap", "posline.service"]);
 });
 
+test("posline-setup.socket is for posline alone, runs one setup at a time as root, and is where posline.service looks for it", () => {
+  const socket = settings("posline-setup.socket");
+  const path = socket.get("ListenStream")?.join() ?? "";
+  assert.match(settings("posline.service").get("ExecStart")?.join() ?? "", new RegExp(` --setup-socket ${path}$`));
+  assert.deepEqual(settings("posline.service").get("Wants"), ["posline-setup.socket"]);
+  const given = ["SocketUser", "SocketMode", "Accept", "MaxConnections"].map((name) => socket.get(name)?.join());
+  assert.deepEqual(given, ["posline", "0600", "yes", "1"]);
+  const helper = settings("posline-setup@.service");
+  assert.equal(helper.get("User"), undefined);
+  assert.deepEqual(helper.get("ReadWritePaths"), ["/etc/posline", "-/run/lock"]);
+  assert.deepEqual(helper.get("DeviceAllow"), settings("posline.service").get("DeviceAllow"));
+});
+
 test("a unit isn't started again after the exit codes that a person must mend", () => {
   for (const name of ["posline.service", "posline-gateway.service"]) {
     assert.deepEqual(settings(name).get("RestartPreventExitStatus"), [`${exitCodes.usage} ${exitCodes.config}`]);
@@ -90,7 +105,7 @@ test("a secret that isn't there has something in its place, or the service would
 });
 
 test("Node is given no variable that was left over by which it prints or writes by itself", () => {
-  for (const name of ["posline.service", "posline-gateway.service"]) {
+  for (const name of ["posline.service", "posline-gateway.service", "posline-setup@.service"]) {
     const unset = settings(name).get("UnsetEnvironment")?.join(" ").split(" ") ?? [];
     assert.deepEqual(debuggingOf(Object.fromEntries(unset.map((variable) => [variable, "x"])), []), unset);
     for (const variable of ["NODE_DEBUG", "NODE_DEBUG_NATIVE"]) assert.ok(unset.includes(variable), variable);
@@ -121,7 +136,7 @@ test("the default configuration can be used, and names no device until somebody 
   assert.equal(config.journal.onFailure, "refuse");
   assert.deepEqual(
     Object.values(config.lines).map(({ path }) => path),
-    ["/dev/serial/by-id/NAME-THE-DEVICE-see-posline-ports"],
+    ["/dev/serial/by-id/NAME-THE-DEVICE-by-posline-setup"],
   );
   // The one thing that a technician still has to bring, beside the device.
   assert.deepEqual(

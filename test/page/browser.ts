@@ -1,5 +1,6 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createServer, request, type Server } from "node:http";
+import { createRequire } from "node:module";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { freePorts } from "../support/free-port.ts";
 
@@ -105,4 +106,13 @@ export async function proxyBelow(
         server.closeAllConnections();
       }),
   };
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe-core finds, by its rule and the first place. */
+export async function findingsOf(page: Page): Promise<readonly string[]> {
+  // By the debugger's protocol, which the page's policy doesn't bind.
+  await page.evaluate(axe);
+  return page.evaluate("axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))");
 }

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -10,7 +9,7 @@ import { junitOf } from "../../src/judge/junit.ts";
 import { reportOf } from "../../src/judge/report.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
-import { closeBrowser, noChromium, open, textOf, untilText } from "./browser.ts";
+import { closeBrowser, findingsOf, noChromium, open, textOf, untilText } from "./browser.ts";
 
 /**
  * Tests src/judge/report.ts, src/judge/junit.ts, src/rehearse/port.ts, src/rehearse/screen-page.ts.
@@ -24,16 +23,11 @@ after(async () => {
   folder.remove();
 });
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
 /** What axe-core finds, and by how many pixels the page is wider than the screen. */
-async function flawsOf(page: Page): Promise<unknown> {
-  await page.evaluate(axe);
-  const found = await page.evaluate(
-    "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))",
-  );
-  return [found, await page.evaluate("document.documentElement.scrollWidth - innerWidth")];
-}
+const flawsOf = async (page: Page): Promise<unknown> => [
+  await findingsOf(page),
+  await page.evaluate("document.documentElement.scrollWidth - innerWidth"),
+];
 
 /** Would be a tag, an entity or the end of an attribute; and what XML has no place for. */
 const evilText = `<script>alert(1)</script> & "quoted" 'too' ]]> \u0000\u001b\ud800 茶`;

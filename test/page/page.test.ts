@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import type { BrowserContextOptions, Page } from "playwright-core";
+import type { BrowserContextOptions } from "playwright-core";
 import { endAll, posline, post, resultOf, saleOf } from "../e2e/emulating.ts";
 import { BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { answering, Terminal } from "../support/terminal.ts";
-import { closeBrowser, noChromium, open, proxyBelow, textOf, untilText } from "./browser.ts";
+import { closeBrowser, findingsOf, noChromium, open, proxyBelow, textOf, untilText } from "./browser.ts";
 import { StreamDouble, wellStatus } from "./stream-double.ts";
 
 /**
@@ -21,15 +20,6 @@ after(async () => {
   await closeBrowser();
   await endAll();
 });
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-/** What axe-core finds, by its rule and the first place. */
-async function findingsOf(page: Page): Promise<readonly string[]> {
-  // By the debugger's protocol, which the page's policy doesn't bind.
-  await page.evaluate(axe);
-  return page.evaluate("axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))");
-}
 
 const looks: Readonly<Record<string, BrowserContextOptions>> = {
   light: {},
