@@ -79,7 +79,8 @@ async function putDocuments(tree, root, release, runtimeLicence) {
   await put(tree, `${doc}/changelog.gz`, gzip(changelog(release, news)));
   const found = (await readdir(join(root, "docs"), { recursive: true })).filter((name) => !forMaintainers.includes(name));
   const pages = ["README.md", ...found.filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)];
-  for (const page of pages) await put(tree, `${doc}/${page}.gz`, gzip(await readFile(join(root, page))));
+  // Not compressed each, since they link to each other, and the package as a whole is compressed better.
+  for (const page of pages) await put(tree, `${doc}/${page}`, await readFile(join(root, page)));
   // Not below the package's own name: README and man page name one place for both packages.
   for (const [name, text] of await examples(root)) {
     // A shell's script may be run as it is; for Python's, lintian would have the package depend on Python.

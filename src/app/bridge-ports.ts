@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import type { Config, ServiceConfig } from "../config/config.ts";
 import { exposedSocket, needsToken } from "../config/exposure.ts";
 import { adminDefaults } from "../config/limits.ts";
@@ -70,6 +71,16 @@ export class BridgePorts {
 
   get listening(): readonly Listening[] {
     return [...this.#ports.values()].map(({ listening }) => listening);
+  }
+
+  /**
+   * A connection to a service from within this process.
+   * @throws Error if it doesn't listen.
+   */
+  connect(service: ServiceName): Duplex {
+    const port = [...this.#ports.values()].find(({ listening }) => listening.service === service);
+    if (port === undefined) throw new Error(`there is no ${service} any more`);
+    return port.listener.connect();
   }
 
   /**

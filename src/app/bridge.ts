@@ -219,7 +219,8 @@ export class RunningBridge implements Bridge {
     this.#tests ??= import("./terminal-tests.ts").then(
       (loaded) =>
         new loaded.TerminalTests(
-          () => (this.#config === undefined ? [] : listeningServices(this.#config, this.listening)),
+          () => (this.#config === undefined ? [] : servedBy(this.#config)),
+          (service) => this.#ports.connect(service),
           this.#hasToken,
         ),
     );

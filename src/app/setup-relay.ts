@@ -95,7 +95,11 @@ export class SetupRelay {
 
   /** A setup that has not been answered `yes` leaves everything as it was. */
   stop(): void {
-    this.#helper?.destroy();
+    const helper = this.#helper;
+    // How it ends, nobody is told here any more.
+    this.#helper = undefined;
+    this.#limit.dispose();
+    helper?.destroy();
   }
 
   /** The question that waits for its answer. */
@@ -133,7 +137,7 @@ export class SetupRelay {
     if (end === undefined && error === undefined) return;
     if (typeof error === "string") this.#options.log.process("warn", error);
     else this.#options.log.process("info", `setup from the status page ended: ${end}`);
-    this.#limit.clear();
+    this.#limit.dispose();
     this.#helper?.destroy();
     this.#helper = undefined;
   }

@@ -1,11 +1,12 @@
+import type { Duplex } from "node:stream";
 import { createHttpClient } from "../client/client.ts";
 import type { Node } from "../config/check.ts";
 import { checkObject } from "../config/check-object.ts";
-import { reachableAddress } from "../core/address.ts";
+import type { ServiceName } from "../core/call.ts";
 import { messageOf } from "../core/error-code.ts";
 import { printableJson } from "../core/shell-text.ts";
-import { urlHost } from "../core/url-host.ts";
 import type { AdminAnswer } from "../http/admin-listener.ts";
+import { fetchWithin } from "../http/fetch-within.ts";
 import { SaleTest, type TestedMoney } from "./sale-test.ts";
 import type { Served } from "./served.ts";
 import { testedTerminal } from "./terminal-test.ts";
@@ -42,17 +43,20 @@ interface TestRequest {
 
 export class TerminalTests {
   readonly #served: () => readonly Served[];
+  readonly #connect: (service: ServiceName) => Duplex;
   readonly #hasToken: () => boolean;
   /** The last test sale of each service. */
   readonly #sales = new Map<string, SaleTest>();
   readonly #stop = new AbortController();
 
   /**
-   * @param served The services with the ports at which they listen now.
+   * @param served The services.
+   * @param connect A connection to a service's own port.
    * @param hasToken Whether the admin port asks for a token.
    */
-  constructor(served: () => readonly Served[], hasToken: () => boolean) {
+  constructor(served: () => readonly Served[], connect: (service: ServiceName) => Duplex, hasToken: () => boolean) {
     this.#served = served;
+    this.#connect = connect;
     this.#hasToken = hasToken;
   }
 
@@ -75,7 +79,7 @@ export class TerminalTests {
     if (problems.length > 0 || served === undefined) return refusal(400, problems.join("; "));
     const { contract } = served.config;
     try {
-      const client = clientOf(served);
+      const client = this.#clientOf(served);
       if (sale === undefined) {
         return answer(200, await testedTerminal(client, { name: served.service, contract }).finally(() => client.close()));
       }
@@ -93,19 +97,21 @@ export class TerminalTests {
       void test.run().finally(() => client.close());
       return this.view();
     } catch (error) {
-      // An address that no client can be made for.
+      // A key that no client can be made with.
       if (!(error instanceof TypeError)) throw error;
       return refusal(400, messageOf(error));
     }
   }
-}
 
-/** A client of the service alone, at its own port. */
-function clientOf({ service, config: { contract, host, port, apiKey, replyBytesMax } }: Served) {
-  const url = `http://${urlHost(reachableAddress(host) ?? host)}:${port}`;
-  const target = { contract, url, replyBytesMax, ...(contract === "bank" && apiKey !== undefined && { apiKey }) };
-  // A service of a contract's own name is given so as well.
-  return createHttpClient({ settle: "bridge", [service]: target } as Parameters<typeof createHttpClient>[0]);
+  /** A client of the service alone, at its own port. */
+  #clientOf({ service, config: { contract, apiKey, replyBytesMax } }: Served) {
+    // The host that any service takes.
+    const url = "http://localhost";
+    const target = { contract, url, replyBytesMax, ...(contract === "bank" && apiKey !== undefined && { apiKey }) };
+    const within = fetchWithin(() => this.#connect(service));
+    // A service of a contract's own name is given so as well.
+    return createHttpClient({ settle: "bridge", fetch: within, [service]: target } as Parameters<typeof createHttpClient>[0]);
+  }
 }
 
 const answer = (status: number, body: object): AdminAnswer => ({

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { noSuchRoute, routeOf } from "../contract/contracts.ts";
 import { settlingRulesOf } from "../contract/settling.ts";
 import type { Call } from "../core/call.ts";
@@ -55,6 +56,14 @@ export class HttpListener {
    */
   listen(on: ListenOn = this.#settings.config): Promise<ListeningAt> {
     return this.#server.listen(on);
+  }
+
+  /**
+   * A connection from within this process, by which it is asked as by any other; the Host must be a loopback name.
+   * @throws Error if it is closed.
+   */
+  connect(): Duplex {
+    return this.#server.connect();
   }
 
   /**

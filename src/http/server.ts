@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, Socket } from "node:net";
+import { type Duplex, duplexPair } from "node:stream";
 import { addressesOf, hostOfAddresses } from "../core/address.ts";
 import { codeOf } from "../core/error-code.ts";
 import { Connections, type PendingRequest } from "./connections.ts";
@@ -72,6 +73,24 @@ export class BoundedServer<R extends PendingRequest> {
       await this.end();
       throw error;
     }
+  }
+
+  /**
+   * A connection from within this process, which needs no network, and has no address.
+   * @throws Error if nothing listens any more.
+   */
+  connect(): Duplex {
+    const [server] = this.#servers;
+    if (server === undefined) throw new Error("nothing listens any more");
+    const [near, far] = duplexPair();
+    near.once("close", () => far.destroy());
+    far.once("close", () => {
+      if (!far.writableFinished) near.destroy(new Error("the connection was closed"));
+    });
+    // A socket's: who is at the near end takes what comes.
+    Object.assign(far, { setTimeout: () => far });
+    server.emit("connection", far);
+    return near;
   }
 
   /**

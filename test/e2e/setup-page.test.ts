@@ -110,7 +110,7 @@ class Box {
 
   /** Ends posline, and waits until the setup has ended, too. */
   async end(): Promise<void> {
-    await this.#bridge?.ended("SIGTERM");
+    assert.equal((await this.#bridge?.ended("SIGTERM")) ?? 0, 0);
     await until(() => this.running === 0, "the setup to end with posline");
   }
 
@@ -182,6 +182,7 @@ test("POST /setup that is declined, stopped, or left by a posline that ends, wri
   await toWrite();
   await box.end();
   assert.equal(readFileSync(box.file, "utf8"), before);
+  assert.doesNotMatch(box.log, /it ended by itself/);
 });
 
 test("POST /setup is refused from another origin, by another host, twice at once, and if it makes no sense", async () => {

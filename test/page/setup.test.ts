@@ -65,7 +65,7 @@ class SetUpBox {
 
   /** As systemd does for a secret, which posline reads at its start. */
   async restart(): Promise<void> {
-    await this.#bridge?.ended("SIGTERM");
+    assert.equal(await this.#bridge?.ended("SIGTERM"), 0);
     await this.#serve();
   }
 

@@ -1,0 +1,28 @@
+import { request } from "node:http";
+import { type Duplex, Readable } from "node:stream";
+
+/**
+ * `fetch` by connections within this process, as `HttpListener.connect` makes them: the package's service has no network, by which it could
+ * reach its own ports.
+ * @param connect Called for each request.
+ */
+export function fetchWithin(connect: () => Duplex): typeof fetch {
+  return async (input, init) => {
+    const { url, method, headers, signal, body } = new Request(input, init);
+    const sent = body === null ? undefined : Buffer.from(await new Response(body).arrayBuffer());
+    return new Promise((resolve, reject) => {
+      const given = { method, headers: Object.fromEntries(headers), signal, createConnection: connect };
+      const asking = request(url, given, (answer) => {
+        const { statusCode = 0, rawHeaders } = answer;
+        const pairs = rawHeaders.flatMap((name, at) =>
+          at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? ""] as [string, string]] : [],
+        );
+        // Node's type of a web stream is another one than fetch's.
+        const stream = Readable.toWeb(answer) as ReadableStream<Uint8Array>;
+        resolve(new Response(stream, { status: statusCode, headers: pairs }));
+      });
+      asking.on("error", reject);
+      asking.end(sent);
+    });
+  };
+}
