@@ -84,7 +84,7 @@ async function fromPage(box: Box, figure: (text: string) => void): Promise<void>
   await guest.until("systemctl list-units 'posline-setup@*' --no-legend", /^$/);
   await guest.sh("systemctl mask --now posline-setup.socket");
   await post({});
-  await guest.until(`curl -s ${setup}`, /setup.sock can't be used \(ENOENT\)/);
+  await guest.until(`curl -s ${setup}`, /setup.sock can't be used \((?:ENOENT|ECONNREFUSED)\)/);
   await guest.sh("systemctl unmask posline-setup.socket && systemctl start posline-setup.socket");
   assert.doesNotMatch(await guest.sh("journalctl -u posline -u 'posline-setup@*' -o cat"), new RegExp(merchantId));
 }
