@@ -90,13 +90,11 @@ export class SetupBox {
   /** What a running posline says of itself; undefined: none answers. */
   status: object | undefined;
   readonly #setting: TerminalSetting;
-  readonly #decoder: ReturnType<typeof createDecoder>;
   readonly #places: SetupPlaces;
   #baudRate = 0;
 
   constructor(setting: TerminalSetting, more: SetupPlaces = {}) {
     this.#setting = setting;
-    this.#decoder = createDecoder({ stx: true, length: true, crc16: setting.crc16, payloadBytesMax: 1 << 20 });
     const etc = join(this.box.root, "etc");
     mkdirSync(join(etc, "posline"), { recursive: true });
     this.file = join(etc, "posline", "posline.json");
@@ -126,9 +124,11 @@ export class SetupBox {
     };
   }
 
+  /** A write is one request, and a broken one says nothing of the next. */
   #hear(bytes: Buffer): void {
     const { baudRate, crc16, babbles = false } = this.#setting;
-    for (const item of this.#decoder.push(bytes)) {
+    const decoder = createDecoder({ stx: true, length: true, crc16, payloadBytesMax: 1 << 20 });
+    for (const item of decoder.push(bytes)) {
       if (item.kind !== "frame") continue;
       const text = Buffer.concat(item.payload).toString();
       this.heard.push(text);
