@@ -59,7 +59,8 @@ const placeholder = "NAME-THE-DEVICE";
 /** The device isn't there. `seen` are names of others that may be meant. */
 export function noDevice(path: string, seen: readonly string[] = []): Cause {
   if (path.includes(placeholder)) {
-    return said(`the configuration names no device yet: its path is ${path}`, "sudo posline setup finds the terminal");
+    const cure = "sudo posline setup finds a terminal, and posline ports lists the devices";
+    return said(`the configuration names no device yet: its path is ${path}`, cure);
   }
   const others = seen.length === 0 ? "" : `; plugged in from the same vendor: ${listed(seen)}`;
   return said(`there is no device ${path}`, `check the cable and the power${others}`);

@@ -106,10 +106,28 @@ const service = object(
   ["line", "counters"],
 );
 
+const setupMessages = [
+  object({ say: text }, ["say"], "For people, in English"),
+  object(
+    {
+      ask: { type: "integer", description: "The question's number" },
+      for: { enum: ["device", "merchant-id", "write"] },
+      devices: { type: "array", items: object({ path: text, words: text }, ["path", "words"]) },
+      refused: { ...text, description: "Why the last merchant's id was refused" },
+      diff: { ...text, description: "What would change; secrets are masked" },
+    },
+    ["ask", "for"],
+    "A question: plug the terminal in or name one of the devices; the merchant's id; whether to write",
+  ),
+  object({ answered: { type: "integer" } }, ["answered"], "The question of this number is answered"),
+  object({ end: { enum: ["written", "unchanged", "declined"] } }, ["end"]),
+  object({ error: text }, ["error"], "Why it can't go on, and whether anything was written"),
+];
+
 const setupView = object(
   {
     isRunning: { type: "boolean" },
-    messages: { type: "array", items: { type: "object", description: "As `posline setup --json` writes them" } },
+    messages: { type: "array", items: { anyOf: setupMessages, description: "As `posline setup --json` writes them" } },
   },
   ["isRunning", "messages"],
 );

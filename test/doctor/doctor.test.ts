@@ -857,7 +857,7 @@ test("examine() says posline setup where the configuration names no device yet",
   const { host } = soundBox({ lines: { till: { path: "/dev/serial/by-id/NAME-THE-DEVICE-by-posline-setup" } } });
   const device = one(await examined({}, { ...host.places, resolve: (path) => resolveDevice(path) }), "device", "bad");
   assert.match(device.what, /^the configuration names no device yet: its path is .*NAME-THE-DEVICE/);
-  assert.equal(device.cure, "sudo posline setup finds the terminal");
+  assert.equal(device.cure, "sudo posline setup finds a terminal, and posline ports lists the devices");
 });
 
 test("examine() gives each finding away as it is made, in the report's order, the line's name before it", async () => {
