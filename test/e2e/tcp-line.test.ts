@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
-import { createServer, type Server, Socket } from "node:net";
+import { connect, createServer, type Server, Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { runDoctor } from "../../src/cli/doctor.ts";
@@ -9,7 +10,7 @@ import { ask, BridgeProcess, scratchFolder, startedBridge } from "../support/bri
 import { frame } from "../support/fake-device.ts";
 import { freePorts } from "../support/free-port.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
-import { until } from "../support/until.ts";
+import { patienceMs, until } from "../support/until.ts";
 
 /** A line over TCP, over the real processes: src/device/tcp-port.ts, src/doctor/tcp-line.ts. */
 
@@ -110,6 +111,33 @@ test(`bridge over TCP loses no call and sends none twice through ${cuts} cut con
     await bridge.stop();
     cable.cut();
     cable.server.close();
+    await terminal.ended("SIGTERM");
+  }
+});
+
+/** Asks once over a connection of its own, and closes it with the answer. @returns milliseconds to the answer. */
+async function askedOnce(port: number): Promise<number> {
+  const begunMs = performance.now();
+  const socket = connect(port, "127.0.0.1");
+  socket.write(frame("length", "/terminals\n{}"));
+  const [answer] = await once(socket, "data", { signal: AbortSignal.timeout(patienceMs) });
+  assert.match(String(answer), /"terminals"/);
+  socket.end();
+  return performance.now() - begunMs;
+}
+
+test("posline emulate --line tcp:... answers each of 20 connections in a row, and a second doctor, as soon as the first", async () => {
+  const [port = 0] = await freePorts(1);
+  const terminal = emulator(port);
+  try {
+    await terminal.logged(({ msg }) => msg === "posline emulates", "the emulator to listen");
+    const took: number[] = [];
+    for (let n = 0; n < 20; n++) took.push(await askedOnce(port));
+    assert.ok(Math.max(...took) < 500, `milliseconds to an answer: ${took.map(Math.round).join(" ")}`);
+    for (const which of ["first", "second"]) {
+      assert.match(await doctor({ ...configFor(port), admin: undefined }), /bank answered /, which);
+    }
+  } finally {
     await terminal.ended("SIGTERM");
   }
 });
