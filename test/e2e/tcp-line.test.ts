@@ -99,7 +99,8 @@ test(`bridge over TCP loses no call and sends none twice through ${cuts} cut con
     await Promise.all(tills);
     assert.ok((ends["answered"] ?? 0) > 0, JSON.stringify(ends));
     assert.ok(longestMs < 20_000, `the longest call took ${longestMs} ms`);
-    assert.ok(longestOpenMs < 2_000, `the longest way back took ${longestOpenMs} ms`);
+    // A second, and what a busy machine takes beside it.
+    assert.ok(longestOpenMs < 1_500, `the longest way back took ${longestOpenMs} ms`);
     const text = Buffer.concat(cable.sent).toString("latin1");
     const sent = [...text.matchAll(/"pay_id":"(T-\d+)"/g)].map(([, id]) => id);
     assert.equal(new Set(sent).size, sent.length, "none twice");
