@@ -10,6 +10,8 @@ import { ask, BridgeProcess, scratchFolder, startedBridge } from "../support/bri
 import { frame } from "../support/fake-device.ts";
 import { freePorts } from "../support/free-port.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
+import { absent, startRelay } from "../support/relay.ts";
+import { answering, Terminal } from "../support/terminal.ts";
 import { patienceMs, until } from "../support/until.ts";
 
 /** A line over TCP, over the real processes: src/device/tcp-port.ts, src/doctor/tcp-line.ts. */
@@ -202,3 +204,65 @@ for (const [name, behave, words] of farEnds) {
     }
   });
 }
+
+/** Runs a body beside ser2net, with a terminal on its tty and a user whose connection still stands, as that of a box without power. */
+async function withOldUser(kicksOldUser: boolean, body: (path: string, oldUser: Socket) => Promise<void>): Promise<void> {
+  const folder = scratchFolder();
+  const terminal = new Terminal(
+    join(folder.path, "tty"),
+    answering(() => undefined),
+  );
+  const relay = await startRelay("ser2net", terminal.link, { kicksOldUser });
+  let oldUser = new Socket();
+  try {
+    await until(async () => {
+      oldUser = connect(relay.port, "::1");
+      oldUser.on("error", () => {});
+      return once(oldUser, "connect").then(
+        () => true,
+        () => false,
+      );
+    }, "ser2net to listen");
+    await body(relay.path, oldUser.resume());
+  } finally {
+    oldUser.destroy();
+    relay.end();
+    terminal.unplug();
+    folder.remove();
+  }
+}
+
+const configOver = (path: string) => ({ ...configFor(0), lines: { till: { path } } });
+const skip = absent("ser2net");
+
+test("posline gets in at once at a ser2net with kickolduser whose old connection still stands", { skip }, () =>
+  withOldUser(true, async (path, oldUser) => {
+    const isKicked = once(oldUser, "close");
+    const bridge = await startedBridge(configOver(path), { env });
+    try {
+      await isKicked;
+      assert.deepEqual(
+        bridge.log.filter(({ msg }) => msg === "line").map(({ state }) => state),
+        ["recovering", "idle"],
+      );
+    } finally {
+      await bridge.stop();
+    }
+  }),
+);
+
+test("posline's log and /readyz say in ser2net's words that its port is in use, where it has no kickolduser", { skip }, () =>
+  withOldUser(false, async (path, oldUser) => {
+    const bridge = new BridgeProcess(configOver(path), { env });
+    const said = /the far end closed the connection, and said \\?"Port already in use/;
+    try {
+      await bridge.logged(({ state, reason }) => state === "down" && said.test(String(reason)), "the loss to be logged");
+      const admin = await bridge.port("admin");
+      await until(async () => said.test((await ask(admin, "GET", "/readyz", "")).text), "/readyz to say it");
+      oldUser.destroy();
+      await bridge.state("till", "idle");
+    } finally {
+      await bridge.stop();
+    }
+  }),
+);
