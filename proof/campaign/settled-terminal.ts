@@ -12,8 +12,8 @@ import { LineListener } from "../../src/line/listener.ts";
 import { bodyOf, merchantId } from "./request-body.ts";
 
 /**
- * The terminal at the other end of a line: posline's emulator, whose ledger can be looked at at every moment, and which notes each
- * operation that arrives with what it knew of it before.
+ * The terminal at the other end of a line: posline's emulator, whose ledger can be looked at at every moment, and which notes each operation
+ * that arrives with what it knew of it before.
  */
 
 const baudRate = 115_200;

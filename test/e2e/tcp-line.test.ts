@@ -205,6 +205,40 @@ for (const [name, behave, words] of farEnds) {
   });
 }
 
+test("bridge gives no call another call's answer over the emulator's TCP line, whatever came late, torn or corrupt before", async () => {
+  const [port = 0] = await freePorts(1);
+  const terminal = new PoslineProcess(["emulate", "--line", `tcp:127.0.0.1:${port}`, "--service", "bank", "--no-http"]);
+  const lines = { till: { path: `tcp:127.0.0.1:${port}`, lateReplyMs: 4_000 } };
+  const services = { bank: { line: "till", port: 8888, replyTimeoutMs: 3_100 } };
+  const bridge = await startedBridge({ lines, services, journal: false });
+  try {
+    const control = await terminal.port("admin");
+    const bank = await bridge.port("bank");
+    const check = (n: number) => ask(bank, "POST", "/check", JSON.stringify({ pay_id: `T-${n}` }));
+    const rrns: string[] = [];
+    for (const n of [0, 1, 2]) {
+      await ask(bank, "POST", "/sale", sale(`T-${n}`));
+      await until(async () => /"rrn":"[^"]+"/.test((await check(n)).text), "the sale to be approved");
+      rrns.push(/"rrn":"([^"]+)"/.exec((await check(n)).text)?.[1] ?? "");
+    }
+    assert.equal(new Set(rrns).size, 3);
+    let unknown = 0;
+    for (const [n, fault] of ["late:3300", "truncated", "after-next", "corrupt", "twice", "no-answer"].entries()) {
+      const next = { service: "bank", route: "/check", fault };
+      assert.equal((await ask(control, "POST", "/emulator", JSON.stringify({ next }))).status, 200);
+      for (const each of [n % 3, (n + 1) % 3, (n + 2) % 3]) {
+        const { headers, text } = await check(each);
+        if (headers["x-posline-outcome"] === "answered") assert.ok(text.includes(rrns[each] ?? "-"), `${fault}: ${text}`);
+        else unknown++;
+      }
+    }
+    assert.ok(unknown >= 3, `${unknown} without an answer`);
+  } finally {
+    await bridge.stop();
+    await terminal.ended("SIGTERM");
+  }
+});
+
 /** Runs a body beside ser2net, with a terminal on its tty and a user whose connection still stands, as that of a box without power. */
 async function withOldUser(kicksOldUser: boolean, body: (path: string, oldUser: Socket) => Promise<void>): Promise<void> {
   const folder = scratchFolder();
