@@ -13,7 +13,8 @@ import { cutsOf, killGapsOf, type Script, type Sending, scriptsOf, sendingOf } f
 
 /**
  * One world of followed operations: posline as a process, two lines of ptys or over TCP, a terminal at the end of each, tills that crash
- * and try again, and reloads, kill -9 and cut connections in between. What a word says is compared with the terminal's ledger at the moment when it comes.
+ * and try again, and reloads, kill -9 and cut connections in between. What a word says is compared with the terminal's ledger at the moment
+ * when it comes.
  */
 
 export interface WorldOptions {
