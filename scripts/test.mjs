@@ -31,6 +31,7 @@ const longest = [
   "test/slow/line/exchange-tcp.test.ts",
   "test/page/page.test.ts",
   "test/e2e/receipts.test.ts",
+  "test/e2e/recovery.test.ts",
   "test/e2e/settled-campaign.test.ts",
 ];
 const isLong = (file) => Number(longest.includes(file));

@@ -46,17 +46,18 @@ export class SettledBox {
   #filed = usualSetup;
   #isUp = false;
 
-  private constructor(ports: readonly number[]) {
-    this.#places = { link: (line) => this.link(line), ports };
+  private constructor(ports: readonly number[], paths: readonly string[]) {
+    this.#places = { path: (line) => paths[line - 1] ?? this.tty(line), ports };
     mkdirSync(this.#journal);
   }
 
-  static async create(): Promise<SettledBox> {
-    return new SettledBox(await freePorts(2 * Object.keys(usualSetup.services).length));
+  /** @param paths Of its lines, where they are no ttys. */
+  static async create(paths: readonly string[]): Promise<SettledBox> {
+    return new SettledBox(await freePorts(2 * Object.keys(usualSetup.services).length), paths);
   }
 
-  /** Where a terminal's device is looked for. */
-  link(line: number): string {
+  /** Where a terminal's tty is looked for. */
+  tty(line: number): string {
     return join(this.#folder, `tty-${line}`);
   }
 

@@ -149,8 +149,8 @@ export function changed(setup: Setup, change: Exclude<Change, { what: "mistake" 
 }
 
 export interface Places {
-  /** Of a terminal's device. */
-  readonly link: (line: LineNumber) => string;
+  /** Of the line to a terminal. */
+  readonly path: (line: LineNumber) => string;
   /** Two for each service. */
   readonly ports: readonly number[];
 }
@@ -161,7 +161,7 @@ export interface ConfigFile {
 }
 
 /** The file that says it. */
-export function configOf(setup: Setup, { link, ports }: Places): ConfigFile {
+export function configOf(setup: Setup, { path, ports }: Places): ConfigFile {
   const other = (line: LineNumber): LineNumber => (line === 1 ? 2 : 1);
   const nameOf = (line: LineNumber) => `line-${setup.isRenamed ? other(line) : line}`;
   const services = allServices.flatMap(({ name, contract, home }, index) => {
@@ -174,7 +174,7 @@ export function configOf(setup: Setup, { link, ports }: Places): ConfigFile {
   });
   return {
     lines: Object.fromEntries(
-      lines.map((line) => [nameOf(line), { path: link(line), baudRate: 115_200, ...setup.lines[line] }]),
+      lines.map((line) => [nameOf(line), { path: path(line), baudRate: 115_200, ...setup.lines[line] }]),
     ),
     services: Object.fromEntries(services),
     ...{ journal: { bytes: journalBytes }, admin: { host: "127.0.0.1" }, log: { level: setup.logLevel } },

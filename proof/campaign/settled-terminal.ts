@@ -3,18 +3,17 @@ import { contracts } from "../../src/contract/contracts.ts";
 import { type Call, type ContractName, contractNames, type ServiceName } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
 import { Presence } from "../../src/core/presence.ts";
-import { msPerByte } from "../../src/device/transport.ts";
+import { msPerByte, type OpenTransport } from "../../src/device/transport.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
 import type { FaultChance } from "../../src/emulator/faults/fault-plan.ts";
 import { faultyTransport } from "../../src/emulator/faults/faulty-transport.ts";
 import { lineEndpoint } from "../../src/emulator/line-endpoint.ts";
 import { LineListener } from "../../src/line/listener.ts";
-import { UnpluggableTty } from "../../test/support/unpluggable-tty.ts";
 import { bodyOf, merchantId } from "./request-body.ts";
 
 /**
- * The terminal at the other end of a line's pty: posline's emulator, whose ledger can be looked at at every moment, and which notes each
- * operation that arrives with what it knew of it before.
+ * The terminal at the other end of a line: posline's emulator, whose ledger can be looked at at every moment, and which notes each operation
+ * that arrives with what it knew of it before.
  */
 
 const baudRate = 115_200;
@@ -34,9 +33,17 @@ export interface Arrival extends Named {
   readonly before: Standing;
 }
 
+/** The terminal's end of a line, which can be unplugged. */
+export interface SettledDevice {
+  readonly open: OpenTransport;
+  unplug(ms: number): void;
+  close(): Promise<void> | void;
+}
+
 export interface SettledTerminalOptions {
-  /** Where posline finds its device. */
-  readonly link: string;
+  /** Where posline finds it. */
+  readonly path: string;
+  readonly device: SettledDevice;
   /** Its services by name. */
   readonly services: Readonly<Record<ServiceName, ContractName>>;
   readonly seed: number;
@@ -48,13 +55,15 @@ export interface SettledTerminalOptions {
 export class SettledTerminal {
   /** The operations that were sent to it, in order. */
   readonly arrivals: Arrival[] = [];
+  /** Called when the next one comes, before it is carried out. */
+  onArrival = () => {};
   readonly #services: SettledTerminalOptions["services"];
   readonly #standing: SettledTerminalOptions["standing"];
   readonly #emulator: Emulator;
-  readonly #device: UnpluggableTty;
+  readonly #device: SettledDevice;
   readonly #listener: LineListener;
 
-  constructor({ link, services, seed, chances, standing }: SettledTerminalOptions) {
+  constructor({ path, device, services, seed, chances, standing }: SettledTerminalOptions) {
     this.#services = services;
     this.#standing = standing;
     this.#emulator = new Emulator({ merchantId, seed, chances });
@@ -62,13 +71,13 @@ export class SettledTerminal {
       this.#emulator.play(service, { contract, merchantId });
       if (contract === "fiscal") this.#ask(service, "/open_shift", {});
     }
-    const config = { ...lineDefaults, path: link, baudRate };
+    const config = { ...lineDefaults, path, baudRate };
     const { handler, stepsFor } = lineEndpoint({ answer: (call) => this.#answer(call) }, config.crc16);
-    this.#device = new UnpluggableTty(link);
-    const unplug = (ms: number) => this.#device.unplug(ms);
+    this.#device = device;
+    const unplug = (ms: number) => device.unplug(ms);
     this.#listener = new LineListener({
       config,
-      open: faultyTransport({ open: this.#device.open, stepsFor, msPerByte: msPerByte(config), unplug }),
+      open: faultyTransport({ open: device.open, stepsFor, msPerByte: msPerByte(config), unplug }),
       services: Object.entries(services).map(([service, contract]) => ({ contract: contracts[contract], service, handler })),
       report: { discard: () => {}, state: () => {} },
     });
@@ -113,7 +122,7 @@ export class SettledTerminal {
 
   async end(): Promise<void> {
     await this.#listener.stop();
-    this.#device.close();
+    await this.#device.close();
   }
 
   #recordOf({ contract, route, key }: Named): JsonObject | undefined {
@@ -135,6 +144,7 @@ export class SettledTerminal {
     if (contract !== undefined && typeof key === "string") {
       const named = { contract, route: call.route, key };
       this.arrivals.push({ ...named, before: this.#standing(named) });
+      this.onArrival();
     }
     return this.#emulator.answer(call);
   }

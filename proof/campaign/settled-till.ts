@@ -64,6 +64,27 @@ export function killGapsOf(seed: number): readonly number[] {
   return fc.sample(fc.integer({ min: 3_000, max: 15_000 }), { seed, numRuns: 1_000 });
 }
 
+/** A connection that is cut, at a moment when an operation is on it. */
+export interface Cut {
+  /** Milliseconds since the one before. */
+  readonly gapMs: number;
+  readonly line: number;
+  /** Milliseconds from the arrival of the next operation to the cut: its answer may be out by then. */
+  readonly afterMs: number;
+  /** Milliseconds for which its terminal is away, as if it started again; 0: it can be dialled at once. */
+  readonly awayMs: number;
+}
+
+export function cutsOf(lines: number, seed: number): readonly Cut[] {
+  const cut = fc.record({
+    gapMs: fc.integer({ min: 100, max: 4_000 }),
+    line: fc.integer({ min: 1, max: lines }),
+    afterMs: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 20 }), fc.integer({ min: 20, max: 4_000 })),
+    awayMs: fc.oneof(fc.constant(0), fc.integer({ min: 100, max: 3_000 })),
+  });
+  return fc.sample(cut, { seed, numRuns: 2_000 });
+}
+
 /** An operation as it goes out. */
 export interface Sending extends Named {
   readonly service: ServiceName;

@@ -3,15 +3,18 @@ import { settlingRulesOf } from "../../src/contract/settling.ts";
 import { isOperationEnd } from "../../src/core/followed.ts";
 import type { JsonObject } from "../../src/core/json-object.ts";
 import { parseFaultChance } from "../../src/emulator/faults/wire-fault.ts";
+import { TerminalLine } from "../../src/rehearse/terminal-line.ts";
 import type { HttpAnswer } from "../../test/support/bridge-process.ts";
+import { UnpluggableTty } from "../../test/support/unpluggable-tty.ts";
 import { SettledBox } from "./settled-box.ts";
 import { type Change, lines, reloadsOf } from "./settled-setup.ts";
 import { type Named, SettledTerminal, type Standing, servicesOf } from "./settled-terminal.ts";
-import { killGapsOf, type Script, type Sending, scriptsOf, sendingOf } from "./settled-till.ts";
+import { cutsOf, killGapsOf, type Script, type Sending, scriptsOf, sendingOf } from "./settled-till.ts";
 
 /**
- * One world of followed operations: posline as a process, two lines of ptys, a terminal at the end of each, tills that crash and try
- * again, and reloads and kill -9 in between. What a word says is compared with the terminal's ledger at the moment when it comes.
+ * One world of followed operations: posline as a process, two lines of ptys or over TCP, a terminal at the end of each, tills that crash
+ * and try again, and reloads, kill -9 and cut connections in between. What a word says is compared with the terminal's ledger at the moment
+ * when it comes.
  */
 
 export interface WorldOptions {
@@ -21,6 +24,8 @@ export interface WorldOptions {
   readonly tills: number;
   /** Whether posline is killed now and then; else each reload is waited for until the box is ready again. */
   readonly isKilled: boolean;
+  /** Whether its lines are connections over TCP, which are cut now and then; else they are ptys. */
+  readonly isOverTcp: boolean;
   /** No operation is begun after so many milliseconds. */
   readonly beginMs: number;
   /** Milliseconds for which a till tries, and for which it tries once more when nothing is killed any more. */
@@ -37,6 +42,7 @@ export interface WorldResult {
   /** Operations that arrived at a terminal, each time. */
   arrivals: number;
   kills: number;
+  cuts: number;
   /** Milliseconds for which a call took longer than it waits, and for which the box wasn't ready after a reload, at most. */
   longestMs: number;
   notReadyMs: number;
@@ -66,6 +72,9 @@ const chances = [
   "unplug:500=0.005",
   "reserved-crc=0.01",
 ];
+
+/** So much rarer are they over TCP: each cut is followed by a dozen questions that must all go well before the next operation. */
+const rarer = 8;
 
 /**
  * Milliseconds beside what a call waits for, in which it is answered. A follow-up takes the longest: the turn of the question before it (30 s),
@@ -103,25 +112,31 @@ export class World {
 
   constructor(options: WorldOptions) {
     this.#options = options;
-    const counts = { operations: 0, calls: 0, arrivals: 0, kills: 0, longestMs: 0, notReadyMs: 0 };
+    const counts = { operations: 0, calls: 0, arrivals: 0, kills: 0, cuts: 0, longestMs: 0, notReadyMs: 0 };
     const maps = { reloads: new Map(), words: new Map(), unknown: new Map(), open: new Map() };
     this.#result = { seed: options.seed, ...counts, ...maps, broken: [] };
   }
 
   async run(): Promise<WorldResult> {
-    const { seed } = this.#options;
-    const box = await SettledBox.create();
+    const { seed, isOverTcp } = this.#options;
+    const wires = isOverTcp ? await Promise.all(lines.map(() => TerminalLine.open())) : [];
+    const box = await SettledBox.create(wires.map(({ path }) => path));
     try {
-      const all = chances.map(parseFaultChance);
+      const faults = chances.map(parseFaultChance);
+      const all = isOverTcp ? faults.map((each) => ({ ...each, share: each.share / rarer })) : faults;
       for (const line of lines) {
         const standing = (named: Named) => this.#standing(named);
-        const options = { link: box.link(line), services: servicesOf(line), seed: seed + line, chances: all, standing };
+        const wire = wires[line - 1];
+        const path = wire?.path ?? box.tty(line);
+        const device = wire ?? new UnpluggableTty(path);
+        const options = { path, device, services: servicesOf(line), seed: seed + line, chances: all, standing };
         this.#terminals.push(new SettledTerminal(options));
       }
       await box.start();
       const over = new AbortController();
       const mishaps = [this.#reloadAgainAndAgain(box, over.signal)];
       if (this.#options.isKilled) mishaps.push(this.#killAgainAndAgain(box, over.signal));
+      if (isOverTcp) mishaps.push(this.#cutAgainAndAgain(wires, over.signal));
       await this.#tillsDo(box);
       over.abort();
       await Promise.all(mishaps);
@@ -144,6 +159,29 @@ export class World {
       this.#result.kills++;
       await box.start();
     }
+  }
+
+  async #cutAgainAndAgain(wires: readonly TerminalLine[], signal: AbortSignal): Promise<void> {
+    for (const { gapMs, line, afterMs, awayMs } of cutsOf(wires.length, this.#options.seed)) {
+      await sleep(gapMs, undefined, { signal }).catch(() => {});
+      await this.#arrival(line, signal);
+      if (afterMs > 0) await sleep(afterMs);
+      if (signal.aborted) return;
+      const wire = wires[line - 1];
+      if (awayMs === 0) wire?.cut();
+      else wire?.unplug(awayMs);
+      this.#result.cuts++;
+    }
+  }
+
+  /** Waits for the next operation that arrives at a line's terminal. */
+  async #arrival(line: number, signal: AbortSignal): Promise<void> {
+    const terminal = this.#terminals[line - 1];
+    if (terminal === undefined || signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      signal.onabort = () => resolve();
+      terminal.onArrival = resolve;
+    });
   }
 
   async #reloadAgainAndAgain(box: SettledBox, signal: AbortSignal): Promise<void> {

@@ -4,7 +4,7 @@ import { addressesOf, canonicalAddress, isLoopback } from "../core/address.ts";
 import { type Config, ConfigError, emulatedPath, type LineConfig } from "./config.ts";
 import { readTcpAddress, readUsbName, writeUsbName } from "./device-name.ts";
 import { exposedAdmin, exposedServices, needsToken } from "./exposure.ts";
-import { idleProbeMsMin, queueBytesMax } from "./limits.ts";
+import { idleProbeMsMin, lineDefaults, queueBytesMax } from "./limits.ts";
 import { refuseUpstreams } from "./upstreams.ts";
 
 /**
@@ -73,7 +73,15 @@ export function lineWarnings({ lines }: Config): string[] {
   return Object.entries(lines).flatMap(([name, line]) => (line.path === emulatedPath ? [] : warningsOfLine(name, line)));
 }
 
+/** Settings of a serial device. Of a line over TCP they count at most for the time that its bytes are given. */
+const deviceSettings = ["dataBits", "parity", "stopBits", "flowControl", "hupcl"] as const;
+
 function warningsOfLine(name: string, line: LineConfig): string[] {
+  if (readTcpAddress(line.path) !== undefined) {
+    const idle = deviceSettings.filter((setting) => line[setting] !== lineDefaults[setting]);
+    const cure = "has no effect on a line over TCP: set it at the far end, and take it out here";
+    return idle.map((setting) => `lines.${name}.${setting}: ${JSON.stringify(line[setting])} ${cure}`);
+  }
   const warnings: string[] = [];
   if (line.dataBits !== 8) {
     warnings.push(

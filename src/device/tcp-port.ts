@@ -36,7 +36,7 @@ export interface TcpPortOptions {
   readonly takenMs?: number;
 }
 
-/** Connections that may wait to be taken by an emulator: each new one replaces the one before. */
+/** Connections that the system may hold until they are accepted: each new one replaces the one before. */
 const backlog = 4;
 
 /** The address as a line's path has it. */
@@ -47,7 +47,7 @@ export function tcpPath({ host, port }: TcpAddress): string {
 /** Dials the far end. */
 export function tcpPort(address: TcpAddress, options: TcpPortOptions = {}): OpenTransport {
   const path = tcpPath(address);
-  return async (handler) => new TcpConnection(await dialled(address, path), path, handler, options);
+  return async (handler) => new TcpConnection(await dialled(address, path), { path, isAccepted: false }, handler, options);
 }
 
 function dialled(address: TcpAddress, path: string): Promise<Socket> {
@@ -79,7 +79,7 @@ export interface TcpListener {
 
 /**
  * Listens for the far end of a line, which is one connection at a time: the newest. A box that lost its power comes again while its old
- * connection still looks alive for half a minute.
+ * connection still looks alive for half a minute. While nobody awaits a connection, one that comes is cut.
  * @throws Error of the system if the port can't be had.
  */
 export async function listenTcp(address: TcpAddress): Promise<TcpListener> {
@@ -95,7 +95,7 @@ export async function listenTcp(address: TcpAddress): Promise<TcpListener> {
 class ListeningTcp implements TcpListener {
   readonly path: string;
   readonly #server: Server;
-  /** The connection that was not taken yet. */
+  /** The connection that takes the place of the one before, once that one is given up. */
   #waiting: Socket | undefined;
   #taken: TcpConnection | undefined;
   #take: ((socket: Socket) => void) | undefined;
@@ -114,7 +114,7 @@ class ListeningTcp implements TcpListener {
 
   readonly open: OpenTransport = async (handler) => {
     const socket = await this.#next();
-    this.#taken = new TcpConnection(socket, this.path, handler);
+    this.#taken = new TcpConnection(socket, { path: this.path, isAccepted: true }, handler);
     return this.#taken;
   };
 
@@ -139,16 +139,20 @@ class ListeningTcp implements TcpListener {
     this.#take = undefined;
     if (take !== undefined) {
       take(socket);
-      return;
+    } else if (this.#taken?.isOpen === true) {
+      this.#waiting?.destroy();
+      this.#waiting = socket;
+      this.#taken.replaced();
+    } else {
+      // Nobody awaits one, as while an emulated terminal is unplugged: what it sent would be carried out when its sender has given up.
+      socket.destroy();
     }
-    this.#waiting?.destroy();
-    this.#waiting = socket;
-    this.#taken?.replaced();
   }
 }
 
 class TcpConnection implements Connection {
   readonly device: string;
+  readonly isAccepted: boolean;
   readonly #socket: Socket;
   readonly #handler: ConnectionHandler;
   /** Begins the reading, once the opener knows of the connection and has memory for its bytes. */
@@ -167,10 +171,16 @@ class TcpConnection implements Connection {
   /** Until when the far end is to have taken what was written, or answered. */
   readonly #taken = new Deadline(() => void this.#lookTaken());
 
-  constructor(socket: Socket, path: string, handler: ConnectionHandler, options: TcpPortOptions = {}) {
+  constructor(
+    socket: Socket,
+    { path, isAccepted }: { readonly path: string; readonly isAccepted: boolean },
+    handler: ConnectionHandler,
+    options: TcpPortOptions = {},
+  ) {
     this.#takenMs = options.takenMs ?? takenMs;
     this.#socket = socket;
     this.device = path;
+    this.isAccepted = isAccepted;
     this.#handler = handler;
     socket.pause();
     socket.on("data", (bytes) => this.#heard(bytes));
@@ -199,6 +209,11 @@ class TcpConnection implements Connection {
       else socket.write(piece, (error) => (error === undefined || error === null ? this.#wrote() : undefined));
     }
     socket.uncork();
+  }
+
+  /** False once it is closed, or its opener knows that it is lost. */
+  get isOpen(): boolean {
+    return this.#open;
   }
 
   /** Another connection takes the place of this one. */

@@ -31,6 +31,8 @@ export interface Connection {
   readonly wroteBytes: number;
   /** The device that the path led to, as a real path (`/dev/ttyUSB0`): the path may lead to another one next time. */
   readonly device?: string;
+  /** True if the far end opened it: no byte of it is older than the opening, and the next one can be awaited at once. */
+  readonly isAccepted?: boolean;
   /** Sets the device again if its settings are not those of the opening; returns at once. Absent if nothing is set. */
   lookAtSettings?(): void;
   /**

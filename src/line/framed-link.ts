@@ -10,16 +10,16 @@ import { silenceMsMax, writeMsMin } from "./limits.ts";
 import { Reconnector } from "./reconnect.ts";
 
 /**
- * A transport that is opened again for ever, with frames in place of bytes: the bytes of the present opening, the silence that each opening
- * begins with, and one write at a time. The link owns every clock that hangs on bytes, so its user, the line that asks or the listener that
- * answers, has none of them. The meaning of the frames is its user's affair.
+ * A transport that is opened again for ever, with frames in place of bytes: the bytes of the present opening, the silence that an opening of
+ * ours begins with, and one write at a time. The link owns every clock that hangs on bytes, so its user, the line that asks or the listener
+ * that answers, has none of them. The meaning of the frames is its user's affair.
  */
 
 /** The user of a framed link. Nothing is called before `start`, nor after `stop`. */
 export interface FramedLinkUser {
   /** The device opened. Bytes received before `drained` may be older than the opening. */
   opened(): void;
-  /** The silence came that an opening begins with: from now on the device may be written. */
+  /** The silence came that an opening of ours begins with: from now on the device may be written. At once, if the far end opened it. */
   drained(): void;
   /** Bytes came, or pending ones have had their time. `items` are the frames and discards they became, often none yet. */
   received(items: readonly Decoded[], receiving: Receiving): void;
@@ -142,9 +142,11 @@ export class FramedLink {
     const now = nowMs();
     this.#connection = connection;
     this.#reader = this.#newReader();
-    this.#drainUntilMs = now + silenceMs;
+    const isFresh = connection.isAccepted === true;
+    this.#drainUntilMs = isFresh ? undefined : now + silenceMs;
     this.#drainGiveUpMs = now + silenceMsMax;
     this.#user.opened();
+    if (isFresh) this.#user.drained();
     this.#schedule(now);
   }
 

@@ -34,8 +34,11 @@ export const writeMsMin = 5_000;
 /** Milliseconds after which an opening that doesn't return is reported: an unplug can fall into it. */
 export const openMs = 5_000;
 
-/** Milliseconds before a lost device is tried again, doubling up to `longest`, so that a replug is served within three seconds. */
-export const reopenMs = { first: 100, longest: 1_000 } as const;
+/**
+ * Milliseconds before a lost device is tried again, doubling up to `longest`: what is back is open within a second, with half of it for the
+ * opening itself.
+ */
+export const reopenMs = { first: 100, longest: 500 } as const;
 
 /** Milliseconds waited at most for more of a burst: four times a USB adapter's 16 ms. */
 export const burstMsMax = 64;

@@ -20,6 +20,8 @@ export class Reconnector {
   readonly #events: ReconnectEvents;
   #pauseMs: number = reopenMs.first;
   #openedMs = 0;
+  /** Whether the far end opened the last one. */
+  #wasAccepted = false;
   #timer: NodeJS.Timeout | undefined;
   /** When the next attempt begins; Infinity if none is awaited. */
   #dueMs = Number.POSITIVE_INFINITY;
@@ -35,12 +37,15 @@ export class Reconnector {
     void this.#attempt();
   }
 
-  /** Opens again after a loss, once the lost opening has let go of its descriptor. */
+  /**
+   * Opens again after a loss, once the lost opening has let go of its descriptor. A connection that the far end makes is awaited without a
+   * pause: it may be there by now, with a request.
+   */
   again(closed: Promise<void>): void {
     // A device that is lost as soon as it opens has failed too: each opening raises its DTR, so the pauses go on growing.
     if (nowMs() - this.#openedMs >= reopenMs.longest) this.#pauseMs = reopenMs.first;
     this.#dueMs = nowMs() + closeMs;
-    void closed.then(() => this.#wait());
+    void closed.then(() => (this.#wasAccepted ? this.#attempt() : this.#wait()));
   }
 
   /** Milliseconds by which the next attempt is late to begin. An attempt that has begun is the system's affair, however long it takes. */
@@ -65,6 +70,7 @@ export class Reconnector {
       await opening.close();
     } else {
       this.#openedMs = nowMs();
+      this.#wasAccepted = opening.isAccepted === true;
       this.#events.opened(opening);
     }
   }

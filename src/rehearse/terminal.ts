@@ -3,7 +3,6 @@ import { lineDefaults } from "../config/limits.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { type Call, type ContractName, contractNames } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import { listenTcp, type TcpListener } from "../device/tcp-port.ts";
 import { msPerByte } from "../device/transport.ts";
 import { readOutcome } from "../emulator/control.ts";
 import { type EmulatedReply, Emulator } from "../emulator/emulator.ts";
@@ -13,8 +12,8 @@ import type { LedgerEntry } from "../emulator/ledger.ts";
 import { lineEndpoint } from "../emulator/line-endpoint.ts";
 import type { World } from "../emulator/world.ts";
 import { LineListener } from "../line/listener.ts";
-import { Cable } from "./cable.ts";
 import { type Ask, deeds, type Trouble } from "./scenario.ts";
+import { TerminalLine } from "./terminal-line.ts";
 import { amountText, type Began } from "./verdict.ts";
 
 /** The terminal of a rehearsal: the emulator at the end of a cable, with its ledger, and what goes wrong with it. */
@@ -34,9 +33,8 @@ const endingMs = 3_600_000;
 export class Terminal {
   readonly emulator: Emulator;
   readonly #saw: (text: string) => void;
-  readonly #listening: TcpListener;
+  readonly #line: TerminalLine;
   readonly #listener: LineListener;
-  readonly #cable: Cable;
   readonly #begunMs = new Map<string, number>();
   readonly #routes = new Set<string>();
   #silentUntilMs = 0;
@@ -44,22 +42,19 @@ export class Terminal {
   #next: { readonly contract: ContractName; readonly routes: readonly string[]; readonly came: () => boolean } | undefined;
 
   static async open(options: TerminalOptions): Promise<Terminal> {
-    const listening = await listenTcp({ host: "127.0.0.1", port: 0 });
-    const cable = new Cable(Number(listening.path.split(":").at(-1)));
-    await cable.plugIn();
-    return new Terminal(options, listening, cable);
+    return new Terminal(options, await TerminalLine.open());
   }
 
-  private constructor({ world, saw }: TerminalOptions, listening: TcpListener, cable: Cable) {
+  private constructor({ world, saw }: TerminalOptions, line: TerminalLine) {
     this.emulator = new Emulator({ plainAmounts: true, world });
-    const line: LineConfig = { ...lineDefaults, path: listening.path };
+    const config: LineConfig = { ...lineDefaults, path: line.path };
     this.#saw = saw;
-    this.#listening = listening;
-    this.#cable = cable;
-    const { handler, stepsFor } = lineEndpoint({ answer: (call) => this.#answer(call) }, line.crc16);
+    this.#line = line;
+    const { handler, stepsFor } = lineEndpoint({ answer: (call) => this.#answer(call) }, config.crc16);
+    const unplug = (ms: number) => line.unplug(ms);
     this.#listener = new LineListener({
-      config: line,
-      open: faultyTransport({ open: listening.open, stepsFor, msPerByte: msPerByte(line), unplug: (ms) => cable.pull(ms) }),
+      config,
+      open: faultyTransport({ open: line.open, stepsFor, msPerByte: msPerByte(config), unplug }),
       services: contractNames.map((service) => ({ contract: contracts[service], service, handler })),
       report: { discard: () => {}, state: () => {} },
     });
@@ -68,7 +63,7 @@ export class Terminal {
 
   /** The path of the line that leads to it. */
   get path(): string {
-    return `tcp:127.0.0.1:${this.#cable.port}`;
+    return this.#line.path;
   }
 
   /**
@@ -115,12 +110,12 @@ export class Terminal {
       case "connection-cut":
         return onNext(false, hurt);
       case "cable":
-        this.#cable.pull(trouble.ms);
+        this.#line.unplug(trouble.ms);
         this.#saw(`the cable is out for ${trouble.ms / 1_000} s`);
         return () => true;
       case "silence":
         this.#silentUntilMs = nowMs() + trouble.ms;
-        this.#cable.pull(100);
+        this.#line.unplug(100);
         this.#saw(`the terminal is silent for ${trouble.ms / 1_000} s`);
         return () => true;
     }
@@ -158,9 +153,8 @@ export class Terminal {
   }
 
   async stop(): Promise<void> {
-    this.#cable.close();
     await this.#listener.stop();
-    await this.#listening.close();
+    await this.#line.close();
   }
 
   #entries(): readonly (readonly [id: string, entry: LedgerEntry, service: ContractName])[] {

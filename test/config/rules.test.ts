@@ -153,6 +153,20 @@ test("warningsOf() warns of line settings that the frames don't survive, on real
   assert.deepEqual(of({ flowControl: "xonxoff", path: emulatedPath }), []);
 });
 
+test("warningsOf() warns of each setting that a line over TCP can't have here, and says where it is set instead", () => {
+  const of = (settings: Partial<LineConfig>) =>
+    warningsOf(configOf({ lines: { till: lineOf({ path: "tcp:[::1]:4001", ...settings }) } }));
+  assert.deepEqual(of({ baudRate: 9600, crc16: "umts", parity: "none" }), []);
+  const settings = { dataBits: 7, parity: "even", stopBits: 2, flowControl: "xonxoff", hupcl: false } as const;
+  assert.deepEqual(
+    of(settings),
+    Object.entries(settings).map(
+      ([name, value]) =>
+        `lines.till.${name}: ${JSON.stringify(value)} has no effect on a line over TCP: set it at the far end, and take it out here`,
+    ),
+  );
+});
+
 test("refuseUnrecorded() refuses to serve where nothing goes without a record and there is no folder for it", () => {
   const refuse = { ...journalDefaults, onFailure: "refuse" } as const;
   const config = configOf({ journal: { ...refuse, folder: undefined } });

@@ -185,3 +185,21 @@ test("listenTcp() serves one connection at a time, the newest", async () => {
   for (const connection of [one, two, next]) await connection.close();
   await listener.close();
 });
+
+test("listenTcp() cuts a connection that nobody awaits, and gives the next one that somebody does from its first byte on", async () => {
+  const listener = await listenTcp(end);
+  const port = Number(listener.path.split(":").at(-1));
+  const near = tcpPort({ host: "::1", port });
+  const [early, first, far] = [new Heard(), new Heard(), new Heard()];
+  const tooEarly = await near(early);
+  tooEarly.write([Buffer.from("lost")]);
+  await until(() => early.lost.length > 0, "the cut");
+  const awaited = listener.open(far);
+  const one = await near(first);
+  one.write([Buffer.from("hello")]);
+  const taken = await awaited;
+  assert.deepEqual([one.isAccepted, taken.isAccepted], [false, true]);
+  await until(() => far.text === "hello", "the first bytes");
+  for (const connection of [tooEarly, one, taken]) await connection.close();
+  await listener.close();
+});

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import fc from "fast-check";
 import { ask, BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
+import { absent, type RelayProgram } from "../support/relay.ts";
 import { answering, type Behaviour, probeReply, Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 import { withBridge } from "../support/with-bridge.ts";
@@ -14,7 +15,8 @@ type FaultOf = (typeof faults)[number];
 
 const idIn = (text: string) => /ID-\d+-\d+/.exec(text)?.[0] ?? "none";
 
-test("bridge never gives a call another call's answer, whatever came late, torn or corrupt before", async () => {
+/** @param relay What offers the terminal's tty over TCP; undefined: the bridge opens the tty itself. */
+async function neverAnothers(relay?: RelayProgram): Promise<void> {
   let schedule: FaultOf[] = [];
   const faulty: Behaviour = async (asked, self) => {
     const probe = probeReply(asked);
@@ -40,7 +42,8 @@ test("bridge never gives a call another call's answer, whatever came late, torn 
     }
     if (fault === "twice") await self.send(frame);
   };
-  const impatient = { line: { lateReplyMs: 4_000 }, services: { bank: { replyTimeoutMs: 3_100 } } };
+  const way = relay === undefined ? {} : { relay };
+  const impatient = { line: { lateReplyMs: 4_000 }, services: { bank: { replyTimeoutMs: 3_100 } }, ...way };
   let run = 0;
   await withBridge(impatient, faulty, async ({ bridge, terminal }) => {
     await fc.assert(
@@ -58,14 +61,26 @@ test("bridge never gives a call another call's answer, whatever came late, torn 
             assert.match(answer.text, /Outcome unknown, it may have been carried out: call \/check with the same pay_id/);
         }
       }),
-      { numRuns: 4, seed: 20_261_120, endOnFailure: true },
+      { numRuns: relay === undefined ? 4 : 2, seed: 20_261_120, endOnFailure: true },
     );
     // Usable again as soon as the probe is answered: no till has to wait for a silence.
     const last = await bridge.post("bank", "/check", '{"pay_id":"ID-0-0"}');
     assert.equal(last.headers["x-posline-outcome"], "answered");
     assert.equal(terminal.inFlightMax <= 2, true, "a probe may follow a call that timed out, and nothing else may");
   });
-});
+}
+
+test("bridge never gives a call another call's answer, whatever came late, torn or corrupt before", () => neverAnothers());
+
+for (const relay of ["ser2net", "socat"] as const) {
+  test(
+    `bridge never gives a call another call's answer over ${relay}, whatever came late, torn or corrupt before`,
+    {
+      skip: absent(relay),
+    },
+    () => neverAnothers(relay),
+  );
+}
 
 test("bridge sends nothing for a caller while a late answer is expected, and goes on once the probe is answered", async () => {
   let release: (() => void) | undefined;

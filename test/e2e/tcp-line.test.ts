@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
-import { createServer, type Server, Socket } from "node:net";
+import { connect, createServer, type Server, Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { runDoctor } from "../../src/cli/doctor.ts";
@@ -9,7 +10,9 @@ import { ask, BridgeProcess, scratchFolder, startedBridge } from "../support/bri
 import { frame } from "../support/fake-device.ts";
 import { freePorts } from "../support/free-port.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
-import { until } from "../support/until.ts";
+import { absent, startRelay } from "../support/relay.ts";
+import { answering, Terminal } from "../support/terminal.ts";
+import { patienceMs, until } from "../support/until.ts";
 
 /** A line over TCP, over the real processes: src/device/tcp-port.ts, src/doctor/tcp-line.ts. */
 
@@ -98,7 +101,8 @@ test(`bridge over TCP loses no call and sends none twice through ${cuts} cut con
     await Promise.all(tills);
     assert.ok((ends["answered"] ?? 0) > 0, JSON.stringify(ends));
     assert.ok(longestMs < 20_000, `the longest call took ${longestMs} ms`);
-    assert.ok(longestOpenMs < 2_000, `the longest way back took ${longestOpenMs} ms`);
+    // A second, and what a busy machine takes beside it.
+    assert.ok(longestOpenMs < 1_500, `the longest way back took ${longestOpenMs} ms`);
     const text = Buffer.concat(cable.sent).toString("latin1");
     const sent = [...text.matchAll(/"pay_id":"(T-\d+)"/g)].map(([, id]) => id);
     assert.equal(new Set(sent).size, sent.length, "none twice");
@@ -110,6 +114,33 @@ test(`bridge over TCP loses no call and sends none twice through ${cuts} cut con
     await bridge.stop();
     cable.cut();
     cable.server.close();
+    await terminal.ended("SIGTERM");
+  }
+});
+
+/** Asks once over a connection of its own, and closes it with the answer. @returns milliseconds to the answer. */
+async function askedOnce(port: number): Promise<number> {
+  const begunMs = performance.now();
+  const socket = connect(port, "127.0.0.1");
+  socket.write(frame("length", "/terminals\n{}"));
+  const [answer] = await once(socket, "data", { signal: AbortSignal.timeout(patienceMs) });
+  assert.match(String(answer), /"terminals"/);
+  socket.end();
+  return performance.now() - begunMs;
+}
+
+test("posline emulate --line tcp:... answers each of 20 connections in a row, and a second doctor, as soon as the first", async () => {
+  const [port = 0] = await freePorts(1);
+  const terminal = emulator(port);
+  try {
+    await terminal.logged(({ msg }) => msg === "posline emulates", "the emulator to listen");
+    const took: number[] = [];
+    for (let n = 0; n < 20; n++) took.push(await askedOnce(port));
+    assert.ok(Math.max(...took) < 500, `milliseconds to an answer: ${took.map(Math.round).join(" ")}`);
+    for (const which of ["first", "second"]) {
+      assert.match(await doctor({ ...configFor(port), admin: undefined }), /bank answered /, which);
+    }
+  } finally {
     await terminal.ended("SIGTERM");
   }
 });
@@ -173,3 +204,99 @@ for (const [name, behave, words] of farEnds) {
     }
   });
 }
+
+test("bridge gives no call another call's answer over the emulator's TCP line, whatever came late, torn or corrupt before", async () => {
+  const [port = 0] = await freePorts(1);
+  const terminal = new PoslineProcess(["emulate", "--line", `tcp:127.0.0.1:${port}`, "--service", "bank", "--no-http"]);
+  const lines = { till: { path: `tcp:127.0.0.1:${port}`, lateReplyMs: 4_000 } };
+  const services = { bank: { line: "till", port: 8888, replyTimeoutMs: 3_100 } };
+  const bridge = await startedBridge({ lines, services, journal: false });
+  try {
+    const control = await terminal.port("admin");
+    const bank = await bridge.port("bank");
+    const check = (n: number) => ask(bank, "POST", "/check", JSON.stringify({ pay_id: `T-${n}` }));
+    const rrns: string[] = [];
+    for (const n of [0, 1, 2]) {
+      await ask(bank, "POST", "/sale", sale(`T-${n}`));
+      await until(async () => /"rrn":"[^"]+"/.test((await check(n)).text), "the sale to be approved");
+      rrns.push(/"rrn":"([^"]+)"/.exec((await check(n)).text)?.[1] ?? "");
+    }
+    assert.equal(new Set(rrns).size, 3);
+    let unknown = 0;
+    for (const [n, fault] of ["late:3300", "truncated", "after-next", "corrupt", "twice", "no-answer"].entries()) {
+      const next = { service: "bank", route: "/check", fault };
+      assert.equal((await ask(control, "POST", "/emulator", JSON.stringify({ next }))).status, 200);
+      for (const each of [n % 3, (n + 1) % 3, (n + 2) % 3]) {
+        const { headers, text } = await check(each);
+        if (headers["x-posline-outcome"] === "answered") assert.ok(text.includes(rrns[each] ?? "-"), `${fault}: ${text}`);
+        else unknown++;
+      }
+    }
+    assert.ok(unknown >= 3, `${unknown} without an answer`);
+  } finally {
+    await bridge.stop();
+    await terminal.ended("SIGTERM");
+  }
+});
+
+/** Runs a body beside ser2net, with a terminal on its tty and a user whose connection still stands, as that of a box without power. */
+async function withOldUser(kicksOldUser: boolean, body: (path: string, oldUser: Socket) => Promise<void>): Promise<void> {
+  const folder = scratchFolder();
+  const terminal = new Terminal(
+    join(folder.path, "tty"),
+    answering(() => undefined),
+  );
+  const relay = await startRelay("ser2net", terminal.link, { kicksOldUser });
+  let oldUser = new Socket();
+  try {
+    await until(async () => {
+      oldUser = connect(relay.port, "::1");
+      oldUser.on("error", () => {});
+      return once(oldUser, "connect").then(
+        () => true,
+        () => false,
+      );
+    }, "ser2net to listen");
+    await body(relay.path, oldUser.resume());
+  } finally {
+    oldUser.destroy();
+    relay.end();
+    terminal.unplug();
+    folder.remove();
+  }
+}
+
+const configOver = (path: string) => ({ ...configFor(0), lines: { till: { path } } });
+const skip = absent("ser2net");
+
+test("posline gets in at once at a ser2net with kickolduser whose old connection still stands", { skip }, () =>
+  withOldUser(true, async (path, oldUser) => {
+    const isKicked = once(oldUser, "close");
+    const bridge = await startedBridge(configOver(path), { env });
+    try {
+      await isKicked;
+      assert.deepEqual(
+        bridge.log.filter(({ msg }) => msg === "line").map(({ state }) => state),
+        ["recovering", "idle"],
+      );
+    } finally {
+      await bridge.stop();
+    }
+  }),
+);
+
+test("posline's log and /readyz say in ser2net's words that its port is in use, where it has no kickolduser", { skip }, () =>
+  withOldUser(false, async (path, oldUser) => {
+    const bridge = new BridgeProcess(configOver(path), { env });
+    const said = /the far end closed the connection, and said \\?"Port already in use/;
+    try {
+      await bridge.logged(({ state, reason }) => state === "down" && said.test(String(reason)), "the loss to be logged");
+      const admin = await bridge.port("admin");
+      await until(async () => said.test((await ask(admin, "GET", "/readyz", "")).text), "/readyz to say it");
+      oldUser.destroy();
+      await bridge.state("till", "idle");
+    } finally {
+      await bridge.stop();
+    }
+  }),
+);

@@ -1,4 +1,3 @@
-import { spawn, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import type { LineConfig } from "../../src/config/config.ts";
 import { memoryTransport } from "../../src/device/memory-transport.ts";
@@ -10,8 +9,7 @@ import type { Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { frame } from "../support/fake-device.ts";
-import { freePorts } from "../support/free-port.ts";
-import { closeAndRun } from "../support/posline-process.ts";
+import { type RelayProgram, startRelay } from "../support/relay.ts";
 import { type Asked, probeReply, Terminal } from "../support/terminal.ts";
 import { configOf } from "./lines.ts";
 
@@ -156,34 +154,13 @@ function benchOnPty(wayTo: (link: string, folder: string) => Way): Bench {
   };
 }
 
-/** Programs of Debian's that offer a serial device over TCP, each with the arguments for a tty and a port. */
-const relays = {
-  ser2net: (tty: string, port: number) => [
-    "-n",
-    "-u",
-    "-Y",
-    `connection: &c#  accepter: tcp,::1,${port}#  connector: serialdev,${tty},115200n81,local`,
-  ],
-  socat: (tty: string, port: number) => [`TCP6-LISTEN:${port},bind=[::1],reuseaddr,fork,max-children=1`, `FILE:${tty},rawer`],
-} as const;
-
-export type Relay = keyof typeof relays;
-
-/** Why tests with a program are skipped; false if it is there. */
-export function absent(program: Relay): string | false {
-  return spawnSync("which", [program]).status === 0 ? false : `${program} isn't installed`;
-}
-
 /** A real tty, offered over TCP by another program, which the line dials. */
-export function relayBench(program: Relay): Bench {
+export function relayBench(program: RelayProgram): Bench {
   return benchOnPty((tty) => {
-    const started = freePorts(1).then(([port = 0]) => {
-      const args = ["-c", closeAndRun, "bash", program, ...relays[program](tty, port)];
-      return { child: spawn("bash", args, { stdio: "ignore" }), near: openerOf(configOf({ path: `tcp:[::1]:${port}` })) };
-    });
+    const started = startRelay(program, tty);
     return {
-      open: async (handler) => (await started).near(handler),
-      end: () => void started.then(({ child }) => child.kill("SIGKILL")),
+      open: async (handler) => openerOf(configOf({ path: (await started).path }))(handler),
+      end: () => void started.then((relay) => relay.end()),
     };
   });
 }

@@ -5,7 +5,7 @@ import type { Contract } from "../../src/contract/contract.ts";
 import { contractOnLine, contracts } from "../../src/contract/contracts.ts";
 import type { Call, ContractName, Handler } from "../../src/core/call.ts";
 import { checkFirst, Fault } from "../../src/core/fault.ts";
-import type { OpenTransport } from "../../src/device/transport.ts";
+import type { ConnectionHandler, OpenTransport } from "../../src/device/transport.ts";
 import { unreadQuietMs, writeMsMin } from "../../src/line/limits.ts";
 import { LineListener } from "../../src/line/listener.ts";
 import type { Decoded, Framing } from "../../src/wire/decoded.ts";
@@ -510,4 +510,41 @@ test("LineListener makes nothing of a broken request that still waited when the 
   assert.equal(till.told.at(-1), "the device was unplugged or hung up");
   assert.deepEqual(till.errors, []);
   await till.listener.stop();
+});
+
+test("LineListener answers what comes first on a connection that the far end opened, and on the next one right behind it", async () => {
+  const [asked, answer] = [frame("length", "/check\n{}"), frame("length", '{"status":"success"}')];
+  const ends: ConnectionHandler[] = [];
+  const written: Buffer[][] = [];
+  const accepting: OpenTransport = async (handler) => {
+    const own: Buffer[] = [];
+    ends.push(handler);
+    written.push(own);
+    const write = (pieces: readonly Buffer[]) => {
+      own.push(...pieces);
+      handler.onWritten();
+    };
+    return { isAccepted: true, wroteBytes: 0, write, close: async () => {} };
+  };
+  const services = [{ contract: contracts.bank, handler: async () => replyOf('{"status":"success"}') }];
+  const listener = new LineListener({
+    config: configOf(),
+    open: accepting,
+    services,
+    report: { discard: () => {}, state: () => {} },
+  });
+  listener.start();
+  await time.settle();
+  for (const n of [0, 1]) {
+    const end = ends[n];
+    assert.ok(end !== undefined, `connection ${n} is awaited`);
+    asked.copy(end.space());
+    end.onBytes(asked.length);
+    await time.settle();
+    assert.deepEqual(Buffer.concat(written[n] ?? []), answer);
+    end.onClosed("the far end closed the connection");
+    await time.settle();
+  }
+  assert.equal(ends.length, 3);
+  await listener.stop();
 });

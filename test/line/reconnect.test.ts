@@ -12,8 +12,14 @@ after(() => time.restore());
 const handler: ConnectionHandler = { space: () => Buffer.alloc(1), onBytes: () => {}, onWritten: () => {}, onClosed: () => {} };
 
 class TestOpening implements Connection {
+  readonly isAccepted: boolean;
   wroteBytes = 0;
   closed = 0;
+
+  constructor(isAccepted = false) {
+    this.isAccepted = isAccepted;
+  }
+
   write(): void {}
   async close(): Promise<void> {
     this.closed++;
@@ -29,7 +35,7 @@ function openerOf(open: OpenTransport): { opener: Reconnector; told: string[] } 
   return { opener, told };
 }
 
-test("Reconnector tries for ever, with pauses that double up to the longest", async () => {
+test("Reconnector tries for ever, with pauses that double up to the longest, which leaves time to open within a second", async () => {
   const attempts: number[] = [];
   const { opener, told } = openerOf(async () => {
     attempts.push(time.nowMs);
@@ -39,7 +45,7 @@ test("Reconnector tries for ever, with pauses that double up to the longest", as
   await time.advance(20_000);
   opener.stop();
   const pauses = attempts.slice(1).map((at, index) => at - (attempts[index] ?? 0));
-  assert.deepEqual(pauses.slice(0, 7), [100, 200, 400, 800, 1_000, 1_000, 1_000]);
+  assert.deepEqual(pauses.slice(0, 7), [100, 200, 400, 500, 500, 500, 500]);
   assert.equal(told.length, attempts.length);
   assert.ok(told.every((reason) => reason === "there is no device"));
 });
@@ -78,8 +84,29 @@ test("Reconnector slows down for a device that is lost as soon as it opens", asy
   opener.start();
   await time.advance(20_000);
   opener.stop();
-  // Five while it slows down, then one each `reopenMs.longest`.
-  assert.ok(attempts > 16 && attempts < 26, `${attempts} attempts in 20 s`);
+  // Four while it slows down, then one each `reopenMs.longest`.
+  assert.ok(attempts > 34 && attempts < 44, `${attempts} attempts in 20 s`);
+});
+
+test("Reconnector awaits the next connection at once after one that the far end opened, and pauses if it can't be awaited", async () => {
+  const attempts: number[] = [];
+  const { opener } = openerOf(async () => {
+    attempts.push(time.nowMs);
+    if (attempts.length > 3) throw new OpenError("it is unplugged");
+    return new TestOpening(true);
+  });
+  opener.start();
+  const startMs = time.nowMs;
+  for (let n = 0; n < 3; n++) {
+    await time.advance(10);
+    opener.again(Promise.resolve());
+  }
+  await time.advance(1_000);
+  opener.stop();
+  assert.deepEqual(
+    attempts.slice(0, 6).map((at) => at - startMs),
+    [0, 10, 20, 30, 130, 330],
+  );
 });
 
 test("Reconnector reports an attempt that doesn't return, makes no second one, and takes it when it does", async () => {

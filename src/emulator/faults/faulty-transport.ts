@@ -102,6 +102,10 @@ class FaultyConnection implements Connection {
     });
   }
 
+  get isAccepted(): boolean {
+    return this.#below?.isAccepted === true;
+  }
+
   get wroteBytes(): number {
     return this.#direct ? (this.#below?.wroteBytes ?? 0) : this.#wroteBytes;
   }

@@ -1,6 +1,7 @@
 import { test } from "node:test";
-import { absent, relayBench, tcpBench } from "../../line/benches.ts";
+import { relayBench, tcpBench } from "../../line/benches.ts";
 import { testExchange } from "../../line/exchange.ts";
+import { absent } from "../../support/relay.ts";
 
 /**
  * Tests src/line/line.ts, src/device/tcp-port.ts. At the other end is a terminal, or a program of Debian's with a tty.
