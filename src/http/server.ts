@@ -104,10 +104,12 @@ export class BoundedServer<R extends PendingRequest> {
       servers.map((server) => new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))),
     );
     this.connections.close();
-    const idle = setTimeout(() => {
+    const closeIdle = () => {
       for (const server of servers) server.closeIdleConnections();
       this.connections.destroyUnused();
-    }, limits.idleMs);
+    };
+    // A process that stood still meanwhile first reads what has come.
+    const idle = setTimeout(() => setImmediate(closeIdle), limits.idleMs);
     const { answerMs, checkConnectionsMs } = this.#timeouts;
     const answered = setInterval(() => this.connections.limitAnswers(answerMs), checkConnectionsMs);
     await closed;

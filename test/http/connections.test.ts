@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { afterEach, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { Fault } from "../../src/core/fault.ts";
+import { idleMs } from "../../src/http/limits.ts";
 import { ask, assertFault, Client, closeAll, held, listenerOf, replyOf, serve } from "./served.ts";
 
 afterEach(closeAll);
@@ -361,6 +362,23 @@ test("HttpListener.close() ends connections that wait for their next request or 
   await listener.close();
   assert.equal(await idle.rest(), "");
   assert.equal(await silent.rest(), "");
+});
+
+test("HttpListener.close() answers requests that came while the process stood still, on new and on kept connections", async () => {
+  const { port, listener } = await serve("bank");
+  const kept = new Client(port).ask("POST", "/sale", sale);
+  await kept.answer();
+  const silent = new Client(port);
+  await once(silent.socket, "connect");
+  await ask(port, "POST", "/sale", sale);
+  const closing = listener.close();
+  kept.ask("POST", "/sale", sale);
+  silent.ask("POST", "/sale", sale);
+  // A busy box: the time that idle connections are kept is over before the process may read again.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, idleMs + 100);
+  assert.equal((await kept.answer())?.status, 200);
+  assert.equal((await silent.answer())?.status, 200);
+  await closing;
 });
 
 test("HttpListener.listen() rejects with the system's code when the port is taken", async () => {
