@@ -51,13 +51,7 @@ export async function soldMore(box: Box, prefix: string, sales: number): Promise
 
 /** No connection was refused or lost, and what each till was told of each sale is what the terminal saw of it. */
 export function assertNothingLost(box: Box, { calls, outcomes, errors, sales }: Load): void {
-  assert.deepEqual(errors, {}, `of ${calls} calls, ${JSON.stringify(outcomes)}`);
-  const allowed = ["200 answered", "503 not-sent"];
-  assert.deepEqual(
-    Object.keys(outcomes).filter((outcome) => !allowed.includes(outcome)),
-    [],
-    `outcomes that a restart must not make: ${JSON.stringify(outcomes)}`,
-  );
+  // Money first: what fails here is what is told.
   for (const [key, ended] of sales) {
     const seen = box.terminal.count("/sale", `"${key}"`);
     assert.equal(
@@ -66,4 +60,11 @@ export function assertNothingLost(box: Box, { calls, outcomes, errors, sales }: 
       `the till was told ${ended} of sale ${key}, which the terminal saw ${seen} times`,
     );
   }
+  assert.deepEqual(errors, {}, `of ${calls} calls, ${JSON.stringify(outcomes)}`);
+  const allowed = ["200 answered", "503 not-sent"];
+  assert.deepEqual(
+    Object.keys(outcomes).filter((outcome) => !allowed.includes(outcome)),
+    [],
+    `outcomes that a restart must not make: ${JSON.stringify(outcomes)}`,
+  );
 }
