@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { readTcpAddress } from "../config/device-name.ts";
 import { printable, quoted } from "../core/shell-text.ts";
 
@@ -191,15 +192,25 @@ export function noConnection(path: string, code: string | undefined, text: strin
     case "EAFNOSUPPORT":
     case "EPERM":
     case "EACCES":
-      return said(
-        `${path} cannot be reached: the service may open no connection`,
-        "give posline.service a network: sudo systemctl edit posline, as docs/remote-tills.md has it, then sudo systemctl restart posline",
-      );
+      return noNetwork(path);
     case "ETIMEDOUT":
       return said(`${path} does not answer`, `check that ${host} is on, and that no firewall is between: ping ${host}`);
     default:
       return said(`${path} cannot be reached: ${text}`, "check the network of this box, and the far end");
   }
+}
+
+/** The service's unit keeps the far end from it. The cure is the drop-in of docs/network-lines.md, since a box has no documentation. */
+export function noNetwork(path: string): Cause {
+  const { host = "" } = readTcpAddress(path) ?? {};
+  // The unit's filter knows no names.
+  const address = isIP(host) === 0 ? `the address of ${host}` : host;
+  const lines = ["[Service]", "PrivateNetwork=no", `IPAddressAllow=${address}`];
+  return said(
+    `${path} cannot be reached: the service may open no connection there`,
+    `sudo systemctl edit posline with the lines ${lines.join(", ")}, RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6, ` +
+      "then sudo systemctl restart posline",
+  );
 }
 
 /** What answers at the far end of a line over TCP is a web server. */

@@ -14,7 +14,7 @@ import { scanLine } from "./scan.ts";
 import { findService, lineStateFindings, type RunningPosline, saysItHas, saysItWrites, serviceFindings } from "./service.ts";
 import { type ConfigToCheck, type DoctorTarget, loadConfigToCheck } from "./setup.ts";
 import { clockFindings, nodeFinding, stateFindings } from "./system.ts";
-import { tcpFinding, tcpHolderFinding } from "./tcp-line.ts";
+import { reachFindings, tcpFinding, tcpHolderFinding } from "./tcp-line.ts";
 import { isRunning, noUnits, readUnits, type SystemdUnits } from "./units.ts";
 import { usbSettingsFindings } from "./usb-settings.ts";
 
@@ -220,10 +220,11 @@ async function* lineFindings({ name, line, config, service }: LineFacts, facts: 
 async function* tcpLineFindings(
   { name, line, config, service }: LineFacts,
   address: TcpAddress,
-  { host, processes, scan, progress }: HostFacts,
+  { host, processes, units, scan, progress }: HostFacts,
 ): AsyncGenerator<readonly Finding[]> {
   const holder = await tcpHolderFinding(name, address, { host, processes });
-  yield [tcpFinding(name, line.path), holder.finding, ...lineStateFindings({ ...line, name }, service)];
+  yield [tcpFinding(name, line.path), holder.finding, ...(await reachFindings(name, line.path, address, units))];
+  yield lineStateFindings({ ...line, name }, service);
   if (isForTills(name, config)) yield [notProbedTill(name, line.path)];
   else if (!holder.isFree) {
     const cure = "stop what is connected (posline: sudo systemctl stop posline.socket posline), then this command again";

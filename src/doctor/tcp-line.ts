@@ -2,10 +2,12 @@ import { lookup } from "node:dns/promises";
 import { join } from "node:path";
 import type { TcpAddress } from "../config/device-name.ts";
 import { canonicalAddress } from "../core/address.ts";
-import { type Finding, finding } from "./finding.ts";
+import { noNetwork } from "../device/open-errors.ts";
+import { causeFinding, type Finding, finding } from "./finding.ts";
 import { type Host, readTextAt } from "./host.ts";
 import { addressIn } from "./ports.ts";
 import { type Processes, poslineNameOf } from "./processes.ts";
+import type { SystemdUnits } from "./units.ts";
 
 /**
  * A line over TCP as the doctor looks at it: a device's node, lock, owner and settings are the far end's own. What this box knows is who of
@@ -39,10 +41,23 @@ export async function tcpHolderFinding(
   return { finding: finding("holder", "ok", what, { line }), isFree: false };
 }
 
+/** Whether the service's unit lets it connect to the far end; nothing where there is no such unit. */
+export async function reachFindings(line: string, path: string, { host }: TcpAddress, units: SystemdUnits): Promise<Finding[]> {
+  const addresses = await lookedUp(host);
+  if (units.service === undefined || addresses.length === 0) return [];
+  if (!addresses.some(units.mayReach)) return [causeFinding("permission", "bad", noNetwork(path), { line })];
+  return [finding("permission", "ok", "posline.service may connect to it", { line })];
+}
+
+/** The addresses of a host, without the zones that IPv6 has for its links. */
+async function lookedUp(host: string): Promise<readonly string[]> {
+  const found = await lookup(host, { all: true }).catch(() => []);
+  return found.map(({ address }) => canonicalAddress(address.replace(/%.*/, "")));
+}
+
 /** The sockets of this box that are connected to an address, by inode. */
 async function connectedTo({ host: name, port }: TcpAddress, { proc }: Host): Promise<readonly string[]> {
-  const own = await lookup(name, { all: true }).catch(() => []);
-  const addresses = new Set(own.map(({ address }) => canonicalAddress(address)));
+  const addresses = new Set(await lookedUp(name));
   const inodes: string[] = [];
   for (const table of ["tcp", "tcp6"]) {
     const text = (await readTextAt(join(proc, "net", table))) ?? "";

@@ -1,3 +1,4 @@
+import { BlockList, isIP } from "node:net";
 import type { Host } from "./host.ts";
 
 /** The state of posline's units, as systemd tells it. */
@@ -15,12 +16,16 @@ export interface SystemdUnits {
   readonly groups: readonly string[];
   /** Devices that the service may open: all, or the kinds listed, as majors or names of drivers. */
   readonly devices: readonly string[] | "all";
+  /** True of an address to which the service may open a connection. */
+  readonly mayReach: (address: string) => boolean;
 }
 
 /** True of the state of a unit that serves. */
 export const isRunning = (state: string) => state === "active" || state === "reloading";
 
-const properties = "LoadState,ActiveState,Listen,SupplementaryGroups,DevicePolicy,DeviceAllow";
+const properties =
+  "LoadState,ActiveState,Listen,SupplementaryGroups,DevicePolicy,DeviceAllow," +
+  "PrivateNetwork,RestrictAddressFamilies,IPAddressAllow,IPAddressDeny";
 
 export async function readUnits({ command }: Host): Promise<SystemdUnits> {
   const show = async (unit: string) => {
@@ -43,7 +48,33 @@ export async function readUnits({ command }: Host): Promise<SystemdUnits> {
     devices: closed
       ? [...(service.get("DeviceAllow") ?? "").matchAll(/(\S+) r?w?m?(?:\s|$)/g)].map(([, device = ""]) => device)
       : "all",
+    mayReach: reachIn(service),
   };
+}
+
+/** What the unit lets its service reach: it has the box's network, the address's family, and no filter against the address. */
+function reachIn(found: ReadonlyMap<string, string>): SystemdUnits["mayReach"] {
+  const families = found.get("RestrictAddressFamilies") ?? "";
+  const [allowed, denied] = [subnetsIn(found.get("IPAddressAllow")), subnetsIn(found.get("IPAddressDeny"))];
+  return (address) => {
+    const family = isIP(address) === 6 ? "ipv6" : "ipv4";
+    const isListed = families
+      .replace("~", "")
+      .split(" ")
+      .includes(family === "ipv6" ? "AF_INET6" : "AF_INET");
+    if (found.get("PrivateNetwork") === "yes") return false;
+    if (families !== "" && isListed === families.startsWith("~")) return false;
+    return allowed.check(address, family) || !denied.check(address, family);
+  };
+}
+
+/** `192.168.1.0/24 fd00::/8`. */
+function subnetsIn(text = ""): BlockList {
+  const list = new BlockList();
+  for (const [, address = "", bits] of text.matchAll(/(\S+)\/(\d+)/g)) {
+    list.addSubnet(address, Number(bits), isIP(address) === 6 ? "ipv6" : "ipv4");
+  }
+  return list;
 }
 
 /** The units of a host of which nothing is known. */
@@ -55,6 +86,7 @@ export const noUnits: SystemdUnits = {
   listens: [],
   groups: [],
   devices: "all",
+  mayReach: () => true,
 };
 
 /** `Listen` and `DeviceAllow` appear once for each of their values. */

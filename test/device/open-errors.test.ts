@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import * as causes from "../../src/device/open-errors.ts";
 
@@ -76,6 +77,21 @@ test("ambiguous() tells each candidate with its names ready to paste as JSON, an
 test("noDriver() names the driver of the vendor", () => {
   assert.match(causes.noDriver("usb:0403:6001", "0403").cure, /modprobe ftdi_sio;/);
   assert.match(causes.noDriver("usb:2fb8:2205", "2fb8").cure, /modprobe cdc_acm;/);
+});
+
+test("noConnection() tells a service without a network the drop-in of the documentation, line for line", () => {
+  const dropIn = /```ini\n([^`]*)```/.exec(readFileSync("docs/network-lines.md", "utf8"))?.[1] ?? "";
+  const lines = dropIn.trim().split("\n").join(", ");
+  for (const code of ["EAFNOSUPPORT", "EPERM", "EACCES"]) {
+    assert.equal(
+      wordsOf(causes.noConnection("tcp:192.168.1.40:4001", code, "x")),
+      "tcp:192.168.1.40:4001 cannot be reached: the service may open no connection there: " +
+        `sudo systemctl edit posline with the lines ${lines}, then sudo systemctl restart posline`,
+    );
+  }
+  const allowed = (path: string) => /IPAddressAllow=([^,]*),/.exec(causes.noNetwork(path).cure)?.[1];
+  assert.equal(allowed("tcp:[fd00::3]:4001"), "fd00::3");
+  assert.equal(allowed("tcp:till-3.shop:4001"), "the address of till-3.shop");
 });
 
 test("No cause lets a control character of a process, an adapter or a path reach a terminal", () => {

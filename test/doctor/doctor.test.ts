@@ -204,6 +204,42 @@ test("examine() asks the service that holds the line how it stands, and says how
   assert.equal(line.openings, 0);
 });
 
+for (const [unit, host, expected] of [
+  ["PrivateNetwork=yes\nRestrictAddressFamilies=AF_UNIX\nIPAddressDeny=0.0.0.0/0 ::/0\n", "192.168.1.40", "bad"],
+  ["PrivateNetwork=yes\n", "127.0.0.1", "bad"],
+  ["RestrictAddressFamilies=AF_UNIX AF_INET6\n", "192.168.1.40", "bad"],
+  ["RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6\n", "192.168.1.40", "ok"],
+  ["RestrictAddressFamilies=~AF_PACKET AF_NETLINK\n", "192.168.1.40", "ok"],
+  ["RestrictAddressFamilies=~AF_INET6\n", "[fd00::3]", "bad"],
+  ["IPAddressAllow=192.168.1.40/32\nIPAddressDeny=0.0.0.0/0 ::/0\n", "192.168.1.40", "ok"],
+  ["IPAddressAllow=192.168.1.40/32\nIPAddressDeny=0.0.0.0/0 ::/0\n", "192.168.1.41", "bad"],
+  ["IPAddressAllow=192.168.1.0/24 fd00::/8\nIPAddressDeny=0.0.0.0/0 ::/0\n", "192.168.1.41", "ok"],
+  ["IPAddressAllow=192.168.1.0/24 fd00::/8\nIPAddressDeny=0.0.0.0/0 ::/0\n", "[fd00::3]", "ok"],
+  ["IPAddressAllow=\nIPAddressDeny=192.168.0.0/16\n", "10.0.0.1", "ok"],
+] as const) {
+  test(`examine() says whether the unit lets the service connect to ${host}: ${unit.trim().replaceAll("\n", ", ")}`, async () => {
+    const { host: box } = soundBox();
+    box.config({ lines: { till: { path: `tcp:${host}:4001` } }, services: { bank: { line: "till" } }, journal: false });
+    const found = one(await look(box.installed({ more: unit })), "permission");
+    assert.equal(found.level, expected);
+    assert.equal(found.line, "till");
+    if (expected === "ok") return;
+    assert.equal(found.what, `tcp:${host}:4001 cannot be reached: the service may open no connection there`);
+    const address = host.replaceAll(/[[\]]/g, "");
+    assert.ok(
+      found.cure?.includes(
+        `sudo systemctl edit posline with the lines [Service], PrivateNetwork=no, IPAddressAllow=${address}`,
+      ),
+    );
+  });
+}
+
+test("examine() says nothing of a unit for a line over TCP where posline runs by hand", async () => {
+  const { host } = soundBox();
+  host.config({ lines: { till: { path: "tcp:192.168.1.40:4001" } }, services: { bank: { line: "till" } }, journal: false });
+  assert.deepEqual(levels(await look(host), "permission"), []);
+});
+
 test("examine() stops nobody for a line whose device isn't there, and says of no service that it didn't answer", async () => {
   const { host, node } = soundBox({ admin: { port: 8880 } });
   host.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });

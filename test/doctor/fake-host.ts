@@ -154,7 +154,9 @@ export class FakeHost {
   installed({ active = "active", socket = "active", more = "" } = {}): this {
     this.write("etc/passwd", "root:x:0:0:root:/root:/bin/bash\nposline:x:990:990::/var/lib/posline:/usr/sbin/nologin\n");
     this.write("etc/group", `root:x:0:\ndialout:x:${serialGid}:posline\nposline:x:990:\n`);
-    const properties = "LoadState,ActiveState,Listen,SupplementaryGroups,DevicePolicy,DeviceAllow";
+    const properties =
+      "LoadState,ActiveState,Listen,SupplementaryGroups,DevicePolicy,DeviceAllow," +
+      "PrivateNetwork,RestrictAddressFamilies,IPAddressAllow,IPAddressDeny";
     this.commands.set(
       `systemctl show posline.service --property=${properties}`,
       `LoadState=loaded\nActiveState=${active}\nSupplementaryGroups=\nDevicePolicy=closed\nDeviceAllow=char-188 rw\nDeviceAllow=char-4 rw\n${more}`,
