@@ -2,8 +2,8 @@
 # image.sh SUITE FOLDER MIRROR: makes vmlinuz, initrd.gz and disk.img of a clean Debian guest in FOLDER.
 #
 # The guest has systemd, udev, a guest agent and Debian's full kernel with what a USB serial adapter needs (the cloud kernel has no
-# USB); trixie also has Debian's own nodejs, apt and unattended-upgrades. There is no network, and nothing of posline. As root it is
-# made as root, else in a user namespace.
+# USB); trixie also has Debian's own nodejs, apt, unattended-upgrades and ser2net. There is no network, and nothing of posline. As root
+# it is made as root, else in a user namespace.
 set -eu
 
 case "$1" in
@@ -15,8 +15,9 @@ case "$1" in
     POSLINE_VM_FOLDER=$(realpath "$2")
     export POSLINE_VM_FOLDER
     mirror=$3
-    # What Depends of the package asks for; on bookworm posline-standalone brings its own Node. Upgrades are shown on trixie alone.
-    case "$suite" in bookworm) more= ;; *) more=,nodejs,apt,unattended-upgrades ;; esac
+    # What Depends of the package asks for; on bookworm posline-standalone brings its own Node, and what else needs a package of
+    # Debian's is shown on trixie alone.
+    case "$suite" in bookworm) more= ;; *) more=,nodejs,apt,unattended-upgrades,ser2net ;; esac
     exec mmdebstrap --variant=essential --format=null --architectures=amd64 \
       --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
       --include="systemd,systemd-sysv,udev,dbus,kmod,procps,iproute2,e2fsprogs,qemu-guest-agent,curl,libstdc++6$more" \
@@ -48,7 +49,7 @@ unpacked() {
 }
 modules="$root/lib/modules/$version"
 mkdir -p "$modules/kernel"
-for name in xhci_pci virtio_console virtio_rng usbserial ftdi_sio cdc_acm cp210x ch341 pl2303 tcp_diag loop overlay; do
+for name in xhci_pci virtio_console virtio_rng usbserial ftdi_sio cdc_acm cp210x ch341 pl2303 tcp_diag veth loop overlay; do
   for file in $(files "$name"); do
     plain=$(basename "$file" | sed 's/\.ko.*/.ko/')
     unpacked "$file" "$modules/kernel/$plain"
@@ -90,7 +91,7 @@ printf '127.0.0.1 localhost pos\n::1 localhost\n' >"$root/etc/hosts"
 echo '/dev/vda / ext4 rw,noatime 0 1' >"$root/etc/fstab"
 for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service fstrim.timer \
   systemd-timesyncd.service getty@tty1.service systemd-pstore.service systemd-hwdb-update.service ldconfig.service \
-  systemd-tmpfiles-clean.timer unattended-upgrades.service; do
+  systemd-tmpfiles-clean.timer unattended-upgrades.service ser2net.service; do
   ln -sf /dev/null "$root/etc/systemd/system/$unit"
 done
 # The agent writes each command that it is given into the journal, several a second.

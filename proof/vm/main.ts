@@ -12,6 +12,7 @@ import { drain } from "./proofs/drain.ts";
 import { gateway } from "./proofs/gateway.ts";
 import { install } from "./proofs/install.ts";
 import { killed, watchdog } from "./proofs/killed.ts";
+import { network, ser2net } from "./proofs/network.ts";
 import { absent, power } from "./proofs/power.ts";
 import { reload } from "./proofs/reload.ts";
 import { remove } from "./proofs/remove.ts";
@@ -26,8 +27,8 @@ import { unplug } from "./proofs/unplug.ts";
  */
 
 const proofs: readonly Proof[] = [
-  ...[install, setup, unplug, reload, clock, restart, upgrade, watchdog, killed, disk, gateway, drain, absent, power, remove],
-  ...[bookworm, arm],
+  ...[install, setup, unplug, reload, clock, restart, upgrade, watchdog, killed, disk, gateway, drain, network, ser2net],
+  ...[absent, power, remove, bookworm, arm],
 ];
 
 const usage = `npm run test:vm -- [--short] [--only NAME ...]
