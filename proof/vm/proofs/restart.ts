@@ -55,7 +55,7 @@ export const restart: BoxProof = {
 };
 
 /** How often the package is changed under load, every other time back: a change takes a minute and more where all is emulated. */
-const changes = 6;
+const changes = Number(process.env["POSLINE_VM_CHANGES"] ?? 6);
 const changeMsMax = 300_000;
 
 /** The folder of the repository in the box: no web server is needed for what apt does with it. */
@@ -71,7 +71,7 @@ const files = {
 
 export const upgrade: BoxProof = {
   name: "upgrade",
-  shows: `${changes} upgrades and ways back from a repository under load: no connection refused or lost, nothing twice, the configuration stays`,
+  shows: `${changes} upgrades and ways back from a repository under load: no connection refused or lost, nothing twice, the box's own file stays`,
   async run({ box, figure }) {
     need(packages.repository);
     const { guest } = box;
@@ -82,8 +82,9 @@ export const upgrade: BoxProof = {
     try {
       await offer(box, steps.suite);
       await guest.write(files.source, steps.source);
-      await guest.write(files.upgrades, steps.upgrades);
       await guest.sh("apt-get -q update", changeMsMax);
+      await heldBack(box, steps.origins, figure);
+      await guest.write(files.upgrades, steps.upgrades);
       const load = await underLoad(box, "G", async () => {
         for (let n = 0; n < changes; n++) {
           const way = n % 2 === 0 ? "forth" : "back";
@@ -99,6 +100,11 @@ export const upgrade: BoxProof = {
         }
       });
       assert.equal(await guest.sh("cat /etc/posline/posline.json"), config, "the configuration stays");
+      assert.notEqual(
+        await guest.sh("cat /etc/posline/posline.json.dpkg-dist"),
+        config,
+        "another one was shipped, and put beside it",
+      );
       figure(`${changes} changes of ${old}: an upgrade ${spread(tookMs.forth)}; a way back ${spread(tookMs.back)}`);
       figure(told(load));
       assertNothingLost(box, load);
@@ -108,6 +114,20 @@ export const upgrade: BoxProof = {
     }
   },
 };
+
+/** Without dpkg's options nothing is changed: the box's own posline.json isn't as shipped, and the newer version ships another. */
+async function heldBack(box: Box, origins: string, figure: (text: string) => void): Promise<void> {
+  const { guest } = box;
+  const conffiles = await guest.sh("dpkg-query --control-show posline conffiles");
+  assert.equal(conffiles, "/etc/posline/posline.json", "dpkg looks after the configuration");
+  const old = await versionIn(box);
+  await guest.write(files.upgrades, origins);
+  await guest.sh("unattended-upgrade", changeMsMax);
+  assert.equal(await versionIn(box), old, "a version with another configuration waits for somebody to answer");
+  const said = await guest.sh("grep conffile /var/log/unattended-upgrades/unattended-upgrades.log | tail -1");
+  assert.match(said, /posline/);
+  figure(`without Dpkg::Options, unattended-upgrade leaves ${old}, and its log says: ${said}`);
+}
 
 /** What docs/fleet.md tells an operator to write and to run, for a repository in the box and this older version. */
 function fleetSteps(old: string) {
@@ -119,10 +139,13 @@ function fleetSteps(old: string) {
   };
   const [, source, suite] = /`(deb \[signed-by=.*) https:\S+ (\S+) main`/.exec(fleet) ?? [];
   if (source === undefined || suite === undefined) throw new Error("Cannot go on: docs/fleet.md has no source of apt's");
+  const upgrades = find("text", "Origins-Pattern");
   return {
     suite,
     source: `${source} file:${shelf} ${suite} main\n`,
-    upgrades: find("text", "Origins-Pattern"),
+    upgrades,
+    /** Its first line alone. */
+    origins: upgrades.replace(/^Dpkg::Options .*\n/m, ""),
     pin: find("text", "Pin-Priority"),
     // The guest's agent is root, and nobody answers there.
     back: find("sh", "--allow-downgrades").replaceAll("sudo apt ", "apt-get -qy ").trim().replaceAll("\n", " && "),
