@@ -126,6 +126,8 @@ test("decoder takes the next good frame, and nothing else, after any bytes and a
 const answer = fc
   .tuple(fc.constantFrom('{"a":', "{}", "{ ", "{\n", '{"'), text)
   .map(([begin, rest]) => Buffer.concat([Buffer.from(begin), rest.subarray(0, 200)]));
+/** An STX frame without a payload, whose CRC-32 is 0: zeros between a stray 02 and 03 are one. */
+const emptyStx = Buffer.concat(encodeStx([]));
 /** Whether an answer begins in it, or could with what follows: a length and a brace. */
 const beginsAnswer = (bytes: Buffer) =>
   bytes.some((byte, i) => byte === 0x7b && i >= 1 && bytes.subarray(Math.max(0, i - 4), i).includes(0));
@@ -144,10 +146,9 @@ test("decoder takes a whole answer among any bytes that begin no other, once the
           name === "stx" ? (["stx", encodeStx([payload])] as const) : (["length", encodeLength("arc", [payload])] as const);
         const stray = Buffer.concat([before, Buffer.alloc(zeros)]);
         fc.pre(!beginsAnswer(stray) && (name !== "stx" || !stray.includes(2)));
-        // With a stray 02 and zeros before it, the length of a payload of 3 bytes ends an empty STX frame, whose CRC-32 is 0
-        fc.pre(name !== "dual" || payload.length !== 3);
-        const feed = new Feed(decoderOf(name, { answers: true }));
-        feed.feed(Buffer.concat([stray, ...encoded, behind ?? Buffer.alloc(0)]), cut).find();
+        const all = Buffer.concat([stray, ...encoded, behind ?? Buffer.alloc(0)]);
+        fc.pre(name !== "dual" || !all.includes(emptyStx));
+        const feed = new Feed(decoderOf(name, { answers: true })).feed(all, cut).find();
         const frames = feed.events.filter((event) => event.kind === "frame" && event.payloadBytes > 0);
         assert.deepEqual(
           frames.map((frame) => [
