@@ -110,8 +110,13 @@ const later = [
   "src/admin/metrics-text.ts",
   "src/app/emulation.ts",
   "src/app/emulated-line.ts",
+  "src/app/setup-relay.ts",
   "src/app/terminal-tests.ts",
   "src/contract/schema.ts",
+  "src/device/tcp-port.ts",
+  "src/logs/event.ts",
+  "src/logs/render.ts",
+  "src/logs/terminal-text.ts",
   "src/openapi/service.ts",
   "src/openapi/admin.ts",
 ];
