@@ -300,7 +300,6 @@ export class RunningBridge implements Bridge {
   async stop(): Promise<void> {
     this.#status.stopping();
     void this.#tests?.then((tests) => tests.stop());
-    void this.#setup?.then((setup) => setup.stop());
     this.#settling.stop();
     const answered = this.#ports.close();
     // Only then are waiting calls refused: their answers end their connections, and nobody can connect any more.
@@ -310,6 +309,8 @@ export class RunningBridge implements Bridge {
     this.#events.close();
     this.#taps.close();
     await this.admin?.close();
+    // Only now nobody can begin another one, which would keep the process alive.
+    (await this.#setup)?.stop();
     await this.#operations.close();
   }
 

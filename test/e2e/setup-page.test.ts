@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:net";
+import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { merchantId, networkTerminal } from "../app/setup-box.ts";
@@ -96,6 +96,16 @@ class Box {
     return JSON.parse(readFileSync(this.file, "utf8"));
   }
 
+  async port(service: string): Promise<number> {
+    return (await this.#bridge?.port(service)) ?? 0;
+  }
+
+  /** Has posline begin to stop. */
+  async stopping(): Promise<void> {
+    this.#bridge?.child.kill("SIGTERM");
+    await this.#bridge?.logged(({ msg }) => String(msg).startsWith("stopping"), "posline to stop");
+  }
+
   get running(): number {
     return this.#children.size;
   }
@@ -183,6 +193,19 @@ test("POST /setup that is declined, stopped, or left by a posline that ends, wri
   await box.end();
   assert.equal(readFileSync(box.file, "utf8"), before);
   assert.doesNotMatch(box.log, /it ended by itself/);
+});
+
+test("POST /setup that comes while posline stops keeps no posline alive", async () => {
+  const box = await boxWith(["--line", await terminal.path()]);
+  const till = connect(await box.port("bank"), "127.0.0.1");
+  // What a till has begun to send, a stop waits for.
+  till.write("POST /sale HTTP/1.1\r\n");
+  await once(till, "ready");
+  await until(async () => (await box.view()).messages.length === 0, "posline to have read it");
+  await box.stopping();
+  assert.equal((await box.post({})).view.isRunning, true);
+  till.destroy();
+  await box.end();
 });
 
 test("POST /setup is refused from another origin, by another host, twice at once, and if it makes no sense", async () => {
