@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
 import type { SetupEnd, SetupOptions, SetupPerson } from "../app/setup.ts";
 import { SetupError } from "../app/setup-file.ts";
@@ -48,7 +49,8 @@ interface Asking {
 class FarPerson {
   readonly #streams: JsonStreams;
   readonly #lines = new LineSplitter();
-  #asked = 0;
+  /** Begins anywhere, so that the answer to a question of another setup is none to this one's. */
+  #asked = randomInt(2 ** 32);
   #asking: Asking | undefined;
   #isGone = false;
   #hasAgreed = false;

@@ -195,6 +195,18 @@ test("POST /setup that is declined, stopped, or left by a posline that ends, wri
   assert.doesNotMatch(box.log, /it ended by itself/);
 });
 
+test("POST /setup takes no answer to the same question of the setup before", async () => {
+  const box = await boxWith(["--line", await terminal.path()]);
+  await box.post({});
+  const before = await box.question("merchant-id");
+  await box.post({ stop: true });
+  await until(() => box.running === 0, "the helper to end");
+  await box.post({});
+  const now = await box.question("merchant-id");
+  assert.equal((await box.post({ ask: before.ask, answer: merchantId })).status, 409);
+  assert.deepEqual((await box.view()).messages.at(-1), now);
+});
+
 test("POST /setup that comes while posline stops keeps no posline alive", async () => {
   const box = await boxWith(["--line", await terminal.path()]);
   const till = connect(await box.port("bank"), "127.0.0.1");
