@@ -115,6 +115,10 @@ export class SetupFile {
     return {
       diff: secret === undefined ? diff : `${diff}+ ${secret.path} (the merchant's id)\n`,
       write: () => {
+        // Who agreed has seen the change of that text, and of no other.
+        if (textAt(this.path) !== this.#text) {
+          throw new SetupError(`${this.path} was changed by somebody else meanwhile: nothing was written: set it up again`);
+        }
         if (secret !== undefined) writeSecret(secret.path, `${merchantId}\n`);
         if (text !== this.#text) this.#replace(this.path, text, this.#readers);
       },

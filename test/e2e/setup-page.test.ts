@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -205,6 +205,21 @@ test("POST /setup takes no answer to the same question of the setup before", asy
   const now = await box.question("merchant-id");
   assert.equal((await box.post({ ask: before.ask, answer: merchantId })).status, 409);
   assert.deepEqual((await box.view()).messages.at(-1), now);
+});
+
+test("POST /setup writes nothing if the file was changed since its question", async () => {
+  const box = await boxWith(["--line", await terminal.path()]);
+  await box.post({});
+  await box.post({ ask: (await box.question("merchant-id")).ask, answer: merchantId });
+  const write = await box.question("write");
+  const changed = JSON.stringify({ ...box.config, log: { level: "debug" } });
+  writeFileSync(box.file, changed);
+  await box.post({ ask: write.ask, answer: "yes" });
+  assert.deepEqual(await box.last(({ error }) => error !== undefined), {
+    error: `Cannot set up: ${box.file} was changed by somebody else meanwhile: nothing was written: set it up again`,
+  });
+  assert.equal(readFileSync(box.file, "utf8"), changed);
+  assert.equal(existsSync(join(box.file, "../credentials")), false);
 });
 
 test("POST /setup that comes while posline stops keeps no posline alive", async () => {
