@@ -238,7 +238,9 @@ export class RunningBridge implements Bridge {
       return this.#setup;
     };
     return {
-      "GET /setup": async () => (await this.#setup)?.view() ?? { status: 200, text: '{"isRunning":false,"messages":[]}\n' },
+      "GET /setup": async (_body, request) => {
+        return (await this.#setup)?.view(request) ?? { status: 200, text: '{"isRunning":false,"messages":[]}\n' };
+      },
       "POST /setup": async (body, request) => (await loaded()).change(body, request),
     };
   }

@@ -119,8 +119,8 @@ export class SetupFile {
         if (textAt(this.path) !== this.#text) {
           throw new SetupError(`${this.path} was changed by somebody else meanwhile: nothing was written: set it up again`);
         }
-        if (secret !== undefined) writeSecret(secret.path, `${merchantId}\n`);
         if (text !== this.#text) this.#replace(this.path, text, this.#readers);
+        if (secret !== undefined) this.#writeSecret(secret.path, `${merchantId}\n`);
       },
     };
   }
@@ -150,6 +150,15 @@ export class SetupFile {
     }
   }
 
+  #writeSecret(path: string, text: string): void {
+    try {
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      replaceFile(path, text, statsAt(path) ?? ownReaders(0o640));
+    } catch (error) {
+      throw new SetupError(`${path} can't be written, and ${this.path} is: ${messageOf(error)}`);
+    }
+  }
+
   /** Whoever may read the file now may read it then; a new one belongs to the service's group. */
   get #readers(): FileReaders {
     const there = statsAt(this.path);
@@ -163,15 +172,6 @@ export class SetupFile {
 const groupsAt = ({ etc }: Host) => textAt(join(etc, "group")) ?? "";
 
 const ownReaders = (mode: number): FileReaders => ({ uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0, mode });
-
-function writeSecret(path: string, text: string): void {
-  try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    replaceFile(path, text, statsAt(path) ?? ownReaders(0o640));
-  } catch (error) {
-    throw new SetupError(`${path} can't be written: ${messageOf(error)}`);
-  }
-}
 
 function statsAt(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });

@@ -6,11 +6,13 @@ import type { SetupEnd } from "./setup.ts";
 export type SetupMessage =
   | { readonly say: string }
   | SetupQuestion
+  /** The question of this number is over: it was answered, or nobody needs to know any more. */
+  | { readonly over: number }
   | { readonly end: SetupEnd["is"] }
   /** Why it can't go on, and whether anything was written. */
   | { readonly error: string };
 
-/** A question, with its number; a later message but `say` takes it back. */
+/** A question, with its number. */
 export type SetupQuestion = { readonly ask: number } & AskedOf;
 
 export type AskedOf =

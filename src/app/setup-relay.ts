@@ -9,7 +9,7 @@ import { printableJson } from "../core/shell-text.ts";
 import { parseObject } from "../envelope/json.ts";
 import type { AdminAnswer, AdminRequest } from "../http/admin-listener.ts";
 import { isLoopbackHost } from "../http/guard.ts";
-import { LineSplitter } from "../logs/line-splitter.ts";
+import { LineSplitter, type RawLine } from "../logs/line-splitter.ts";
 import type { SetupAnswer } from "./setup-messages.ts";
 
 /**
@@ -21,8 +21,11 @@ import type { SetupAnswer } from "./setup-messages.ts";
 /** Milliseconds that a setup may take: a technician fetches a cable, and the merchant's id. */
 const setupMsMax = 1_800_000;
 
-/** Messages of one setup: one that tries every speed on every plugged device has some hundred. */
-const messagesMax = 1_000;
+/** Milliseconds in which a setup that is stopped says how it ended. */
+const stopMsMax = 5_000;
+
+/** Bytes of one setup's messages: one that tries every speed on every plugged device says some 20 kB. */
+const messageBytesMax = 262_144;
 
 const requestNode: Node = {
   type: "object",
@@ -38,7 +41,7 @@ interface SetupRequest extends Partial<SetupAnswer> {
   readonly stop?: true;
 }
 
-/** What the setup said, in order, each message an object of `setup-messages.ts`. */
+/** What the setup said, in order: see `setup-messages.ts`. */
 interface SetupView {
   readonly isRunning: boolean;
   readonly messages: readonly JsonObject[];
@@ -54,43 +57,40 @@ export interface SetupRelayOptions {
 
 export class SetupRelay {
   readonly #options: SetupRelayOptions;
-  readonly #limit = new Deadline(() => this.#helper?.end());
+  readonly #limit = new Deadline(() => this.#fail("it did not end in time"));
+  /** There until its process has gone. */
   #helper: Socket | undefined;
   /** Of the present setup, or the last one. */
   #messages: JsonObject[] = [];
+  #messageBytes = 0;
 
   constructor(options: SetupRelayOptions) {
     this.#options = options;
   }
 
-  view(): AdminAnswer {
-    const view: SetupView = { isRunning: this.#helper !== undefined, messages: this.#messages };
-    return answer(200, view);
+  view(request: AdminRequest): AdminAnswer {
+    return this.#refusalOf(request) ?? this.#view();
   }
 
   /** Begins a setup, answers its question, or stops it. */
-  change(body: string, { headers }: AdminRequest): AdminAnswer {
-    // Whoever is at another machine has come through a proxy, which lets in whom it likes.
-    if (!this.#options.hasToken() && !isLoopbackHost(headers.host)) {
-      return refusal(403, "only this box may: open the page at http://localhost, or set admin.tokenFile");
-    }
+  change(body: string, request: AdminRequest): AdminAnswer {
+    const refused = this.#refusalOf(request);
+    if (refused !== undefined) return refused;
     const problems: string[] = [];
     // Wrong fields are among the problems.
     const { stop, ask, answer: given } = checkObject(requestNode, body, problems) as SetupRequest;
     if (problems.length > 0) return refusal(400, problems.join("; "));
-    // The setup has the last word: whether anything was written, only it knows.
-    if (stop === true) this.#helper?.end();
+    if (stop === true) this.#askToStop();
     else if (ask === undefined && given === undefined) {
       if (this.#helper !== undefined) return refusal(409, "another setup is under way: go on with that one, or stop it");
       this.#begin();
     } else {
-      if (this.#helper === undefined || ask === undefined || this.#asked !== ask) {
+      if (this.#helper?.writable !== true || ask === undefined || this.#asked !== ask) {
         return refusal(409, "that question is over: GET /setup has the present one");
       }
       this.#helper.write(`${JSON.stringify({ ask, answer: given ?? "" })}\n`);
-      this.#messages.push({ answered: ask });
     }
-    return this.view();
+    return this.#view();
   }
 
   /** A setup that has not been answered `yes` leaves everything as it was. */
@@ -102,6 +102,17 @@ export class SetupRelay {
     helper?.destroy();
   }
 
+  #view(): AdminAnswer {
+    const view: SetupView = { isRunning: this.#helper !== undefined, messages: this.#messages };
+    return answer(200, view);
+  }
+
+  /** Whoever is at another machine has come through a proxy, which lets in whom it likes. */
+  #refusalOf({ headers }: AdminRequest): AdminAnswer | undefined {
+    if (this.#options.hasToken() || isLoopbackHost(headers.host)) return undefined;
+    return refusal(403, "only this box may: open the page at http://localhost, or set admin.tokenFile");
+  }
+
   /** The question that waits for its answer. */
   get #asked(): unknown {
     return this.#messages.findLast(({ say }) => say === undefined)?.["ask"];
@@ -109,37 +120,65 @@ export class SetupRelay {
 
   #begin(): void {
     this.#messages = [];
+    this.#messageBytes = 0;
     this.#options.log.process("info", "setup was begun from the status page");
     const helper = connect(this.#options.socket);
     this.#helper = helper;
+    this.#endIn(setupMsMax);
     const lines = new LineSplitter();
-    const now = nowMs();
-    this.#limit.set(now + setupMsMax, now);
-    const heard = (message: JsonObject) => {
-      if (this.#helper === helper) this.#heard(message);
-    };
-    const failed = (why: string) => heard({ error: `Cannot set up: ${why}` });
     helper.on("data", (bytes) => {
-      lines.push(bytes, (line) => heard(parseObject(line.bytes.toString()) ?? {}));
+      lines.push(bytes, (line) => {
+        if (this.#helper === helper) this.#heard(line);
+      });
     });
     helper.on("error", (error) => {
       const start = "systemctl start posline-setup.socket, or run sudo posline setup";
-      failed(`${this.#options.socket} can't be used (${codeOf(error) ?? messageOf(error)}): ${start}`);
+      if (this.#helper === helper) {
+        this.#fail(`${this.#options.socket} can't be used (${codeOf(error) ?? messageOf(error)}): ${start}`);
+      }
     });
-    helper.on("close", () => failed("it ended by itself: sudo posline setup says more"));
+    helper.on("close", () => {
+      if (this.#helper !== helper) return;
+      if (this.#hasEnded) this.#ended();
+      else this.#fail("it ended before it said how: look at the file, then sudo posline setup");
+    });
   }
 
-  #heard(message: JsonObject): void {
-    const isFull = this.#messages.length >= messagesMax;
-    const taken = isFull ? { error: "Cannot set up: it says too much: sudo posline setup says more" } : message;
-    this.#messages.push(taken);
-    const { end, error } = taken;
-    if (end === undefined && error === undefined) return;
+  /** The setup has the last word: whether anything was written, only it knows. */
+  #askToStop(): void {
+    if (this.#helper === undefined) return;
+    this.#helper.end();
+    this.#endIn(stopMsMax);
+  }
+
+  #endIn(ms: number): void {
+    const now = nowMs();
+    this.#limit.set(now + ms, now);
+  }
+
+  #heard({ bytes, omittedBytes }: RawLine): void {
+    this.#messageBytes += bytes.length + omittedBytes;
+    const message = parseObject(bytes.toString());
+    if (message === undefined || omittedBytes > 0 || this.#messageBytes > messageBytesMax) {
+      this.#fail("it says what can't be shown here: run sudo posline setup");
+    } else this.#messages.push(message);
+  }
+
+  get #hasEnded(): boolean {
+    const last = this.#messages.at(-1);
+    return last?.["end"] !== undefined || last?.["error"] !== undefined;
+  }
+
+  #fail(why: string): void {
+    this.#messages.push({ error: `Cannot set up: ${why}` });
+    this.#ended();
+  }
+
+  #ended(): void {
+    const { end, error } = this.#messages.at(-1) ?? {};
     if (typeof error === "string") this.#options.log.process("warn", error);
     else this.#options.log.process("info", `setup from the status page ended: ${end}`);
-    this.#limit.dispose();
-    this.#helper?.destroy();
-    this.#helper = undefined;
+    this.stop();
   }
 }
 

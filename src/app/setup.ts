@@ -156,17 +156,20 @@ class Setup {
       return [await this.#named(line, configured, configured.path)];
     }
     const there: Candidate[] = [];
-    for (const [name, each] of Object.entries(config.lines)) {
+    const lines = Object.entries(config.lines);
+    for (const [name, each] of lines) {
       if (await this.#isThere(each.path)) there.push(await this.#named(name, each, each.path));
     }
-    if (there.length > 1) {
+    // A line whose device is away is what somebody sets up.
+    const isWhole = there.length === lines.length;
+    if (isWhole && there.length > 1) {
       const names = there.map(({ name }) => name).join(", ");
       throw new SetupError(
         `the lines ${names} of ${this.#file.path} have their devices: name one of them with --line`,
         "usage",
       );
     }
-    if (there.length === 1) return there;
+    if (isWhole && there.length === 1) return there;
     const { waitMs } = this.#options.places ?? {};
     const plugged = await waitForDevice(this.#host, this.#person, waitMs);
     return plugged.map((device) => {

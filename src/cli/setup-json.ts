@@ -87,7 +87,7 @@ class FarPerson {
       }
     },
     merchantId: async (refused) => {
-      const id = await this.#ask({ for: "merchant-id", ...(refused !== undefined && { refused }) });
+      const id = (await this.#ask({ for: "merchant-id", ...(refused !== undefined && { refused }) })).trim();
       return id === "" ? undefined : id;
     },
     agrees: async (diff) => {
@@ -111,8 +111,22 @@ class FarPerson {
   #ask(asked: AskedOf, signal?: AbortSignal): Promise<string> {
     const ask = ++this.#asked;
     return new Promise((answered, failed) => {
-      this.#asking = { ask, answered, failed };
-      signal?.addEventListener("abort", () => failed(new SetupError("the question is over")));
+      const over = () => {
+        this.#asking = undefined;
+        this.tell({ over: ask });
+      };
+      this.#asking = {
+        ask,
+        answered: (answer) => {
+          over();
+          answered(answer);
+        },
+        failed,
+      };
+      signal?.addEventListener("abort", () => {
+        if (this.#asking?.ask === ask) over();
+        failed(new SetupError("the question is over"));
+      });
       this.tell({ ask, ...asked });
       if (this.#isGone) this.#gone();
     });
@@ -123,7 +137,6 @@ class FarPerson {
     const asking = this.#asking;
     // An answer that comes after its question is over is no answer to the next one.
     if (asking === undefined || ask !== asking.ask || typeof answer !== "string") return;
-    this.#asking = undefined;
     asking.answered(answer);
   }
 

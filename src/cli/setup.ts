@@ -20,6 +20,9 @@ export interface SetupArguments {
   readonly json?: boolean | undefined;
 }
 
+/** Milliseconds in which what was told last is taken by whoever reads it. */
+const lastToldMs = 500;
+
 /** Where the command writes to and is answered from. */
 export interface SetupSurroundings {
   readonly setUp: (options: SetupOptions) => Promise<SetupEnd>;
@@ -48,7 +51,8 @@ export async function runSetup(args: SetupArguments, { setUp, look, out, ask }: 
     merchantId: async (refused) => {
       if (refused !== undefined) say(refused);
       if (yes || ask === undefined) return undefined;
-      const id = await ask("The merchant's id of fiscal (not shown; Enter if you don't know it): ", { hidden: true });
+      const question = "The merchant's id of fiscal (not shown; Enter if you don't know it): ";
+      const id = (await ask(question, { hidden: true })).trim();
       return id === "" ? undefined : id;
     },
     agrees: async (diff) => {
@@ -133,7 +137,9 @@ export const setupCommand = defineCommand({
       if (yes === true) throw new UsageError("Cannot set up: --json asks, and --yes answers: use one of them");
       const { runSetupJson } = await import("./setup-json.ts");
       const options = { config, line, merchantId: await secretFrom(merchantIdFile) };
-      return runSetupJson(options, setUp, { input: process.stdin, output: process.stdout });
+      const ended = runSetupJson(options, setUp, { input: process.stdin, output: process.stdout });
+      // Whoever has gone has ended a search, too, which would go on asking the terminal for a minute.
+      return ended.finally(() => setTimeout(() => process.exit(), lastToldMs).unref());
     }
     return runSetup(args, { setUp, look: lookOf(process), out: (text) => process.stdout.write(text), ask: askAtTerminal() });
   },

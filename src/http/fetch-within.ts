@@ -1,5 +1,8 @@
 import { request } from "node:http";
-import { type Duplex, Readable } from "node:stream";
+import { addAbortSignal, type Duplex, Readable } from "node:stream";
+
+/** Fetch standard, 2.2.3: a null body status. */
+const statusesWithoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /**
  * `fetch` by connections within this process, as `HttpListener.connect` makes them: the package's service has no network, by which it could
@@ -17,11 +20,12 @@ export function fetchWithin(connect: () => Duplex): typeof fetch {
         const pairs = rawHeaders.flatMap((name, at) =>
           at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? ""] as [string, string]] : [],
         );
+        addAbortSignal(signal, answer);
         // Node's type of a web stream is another one than fetch's.
         const stream = Readable.toWeb(answer) as ReadableStream<Uint8Array>;
-        resolve(new Response(stream, { status: statusCode, headers: pairs }));
+        resolve(new Response(statusesWithoutBody.has(statusCode) ? null : stream, { status: statusCode, headers: pairs }));
       });
-      asking.on("error", reject);
+      asking.on("error", (error) => reject(signal.aborted ? error : new TypeError("fetch failed", { cause: error })));
       asking.end(sent);
     });
   };

@@ -53,6 +53,8 @@ export class BoundedServer<R extends PendingRequest> {
   readonly #timeouts: RequestTimeouts;
   /** A server for each address. */
   readonly #servers: Server[] = [];
+  /** The ends of the connections from within this process, of which Node's servers know nothing. */
+  readonly #within = new Set<Promise<void>>();
 
   /** @param changed Timeouts other than those of `limits`, for a test, which can't wait that long. */
   constructor(callbacks: ServerCallbacks<R>, changed: Partial<RequestTimeouts> = {}) {
@@ -81,7 +83,7 @@ export class BoundedServer<R extends PendingRequest> {
    */
   connect(): Duplex {
     const [server] = this.#servers;
-    if (server === undefined) throw new Error("nothing listens any more");
+    if (server === undefined) throw Object.assign(new Error("nothing listens any more"), { code: "ECONNREFUSED" });
     const [near, far] = duplexPair();
     near.once("close", () => far.destroy());
     far.once("close", () => {
@@ -89,6 +91,10 @@ export class BoundedServer<R extends PendingRequest> {
     });
     // A socket's: who is at the near end takes what comes.
     Object.assign(far, { setTimeout: () => far });
+    const closed = new Promise<void>((resolve) => far.once("close", () => resolve())).then(() => {
+      this.#within.delete(closed);
+    });
+    this.#within.add(closed);
     server.emit("connection", far);
     return near;
   }
@@ -112,7 +118,7 @@ export class BoundedServer<R extends PendingRequest> {
     const idle = setTimeout(() => setImmediate(closeIdle), limits.idleMs);
     const { answerMs, checkConnectionsMs } = this.#timeouts;
     const answered = setInterval(() => this.connections.limitAnswers(answerMs), checkConnectionsMs);
-    await closed;
+    await Promise.all([closed, ...this.#within]);
     clearTimeout(idle);
     clearInterval(answered);
     // Nothing is left by now that the HTTP server's close could cut. Only it ends Node's own checks of connections, which go on for ever

@@ -119,7 +119,7 @@ const setupMessages = [
     ["ask", "for"],
     "A question: plug the terminal in or name one of the devices; the merchant's id; whether to write",
   ),
-  object({ answered: { type: "integer" } }, ["answered"], "The question of this number is answered"),
+  object({ over: { type: "integer" } }, ["over"], "The question of this number is over"),
   object({ end: { enum: ["written", "unchanged", "declined"] } }, ["end"]),
   object({ error: text }, ["error"], "Why it can't go on, and whether anything was written"),
 ];

@@ -139,6 +139,7 @@ export interface SetupMessage {
   /** A question, and what it is for. */
   readonly ask?: number;
   readonly for?: "device" | "merchant-id" | "write";
+  readonly refused?: string;
   readonly devices?: readonly { readonly path: string; readonly words: string }[];
   readonly diff?: string;
   readonly end?: "written" | "unchanged" | "declined";

@@ -200,7 +200,8 @@ class Page {
         this.#jsonOf<Status>("/status"),
         this.#jsonOf<EmulatorView>("/emulator"),
         this.#jsonOf<TestView>("/test"),
-        this.#jsonOf<SetupView>("/setup"),
+        // Who may not set up isn't shown how it goes.
+        this.#jsonOf<SetupView>("/setup").catch(() => undefined),
       ]);
       this.#status = status;
       this.#emulatorView = emulator;

@@ -21,8 +21,9 @@ export class Setup {
   #ask: number | undefined;
   /** Set from `yes` until it is written. */
   #hasAgreed = false;
-  /** Why the port took no request, or what follows the end. */
+  /** Why the port took no request, or what follows the end: until the setup goes on. */
   #note = "";
+  #seen = "";
 
   /** @param changed Called when the port knows more. @param test Called once a configuration is written. */
   constructor(port: AdminPort, changed: () => void, test: () => void) {
@@ -48,20 +49,24 @@ export class Setup {
   show(view: SetupView | undefined, isWanted: boolean): boolean {
     this.#view = view;
     const { isRunning = false, messages = [] } = view ?? {};
+    const seen = `${isRunning} ${messages.length}`;
+    if (seen !== this.#seen) this.#note = "";
+    this.#seen = seen;
     this.#section.hidden = view === undefined || !(isWanted || isRunning || messages.length > 0 || this.#note !== "");
     const last = messages.at(-1);
-    // A posline that was restarted for a new secret knows of no setup.
-    if (this.#hasAgreed && !isRunning) {
+    if (this.#hasAgreed && view !== undefined && !isRunning) {
       this.#hasAgreed = false;
+      // A posline that was restarted, as for a new secret, knows of no setup.
       if (last === undefined || last.end === "written") {
-        this.#note = text("setup.written");
+        this.#note = text(last === undefined ? "setup.restarted" : "setup.written");
         this.#test();
       }
     }
     byId("setup-begin").hidden = isRunning;
     byId("setup-stop").hidden = !isRunning;
     const question = questionIn(view);
-    setText(byId("setup-words"), this.#note || last?.error || text(wordsOf(view, question)));
+    const { refused = "" } = question ?? {};
+    setText(byId("setup-words"), this.#note || last?.error || `${refused} ${text(wordsOf(view, question))}`.trim());
     this.#showQuestion(question);
     const said = byId("setup-said");
     const lines = messages.flatMap(({ say }) => say ?? []);

@@ -64,6 +64,7 @@ export function networkTerminal(services: readonly ContractName[]): { path(): Pr
       }
     });
   }).listen(0, "127.0.0.1");
+  server.unref();
   return {
     path: async () => {
       if (!server.listening) await once(server, "listening");

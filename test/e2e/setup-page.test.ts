@@ -39,6 +39,7 @@ class Box {
   #server: Server | undefined;
   #bridge: PoslineProcess | undefined;
   #admin = 0;
+  #isStopping = false;
 
   /** @param helper The arguments of the command behind the socket. */
   async start(helper: readonly string[], admin: object = {}): Promise<void> {
@@ -103,6 +104,7 @@ class Box {
   /** Has posline begin to stop. */
   async stopping(): Promise<void> {
     this.#bridge?.child.kill("SIGTERM");
+    this.#isStopping = true;
     await this.#bridge?.logged(({ msg }) => String(msg).startsWith("stopping"), "posline to stop");
   }
 
@@ -120,14 +122,22 @@ class Box {
 
   /** Ends posline, and waits until the setup has ended, too. */
   async end(): Promise<void> {
-    assert.equal((await this.#bridge?.ended("SIGTERM")) ?? 0, 0);
+    // A second signal would end it at once, whatever holds it.
+    const signal = this.#isStopping ? undefined : "SIGTERM";
+    this.#isStopping = true;
+    if (this.#bridge !== undefined) assert.equal(await this.#bridge.ended(signal), 0);
     await until(() => this.running === 0, "the setup to end with posline");
   }
 
   async remove(): Promise<void> {
-    await this.end();
-    this.closeSocket();
-    this.#folder.remove();
+    try {
+      await this.end();
+    } finally {
+      // A socket that is listened on would keep this process.
+      this.closeSocket();
+      for (const child of this.#children) child.kill("SIGKILL");
+      this.#folder.remove();
+    }
   }
 }
 

@@ -114,7 +114,8 @@ test("page sets up a terminal that is plugged in while it waits, with the mercha
     await picture(page, "write");
     assert.deepEqual(await findingsOf(page), []);
     await page.click("#setup-yes");
-    await untilText(page, "#setup-words", /^Written/, 30_000);
+    // For the secret; the new posline knows of no setup.
+    await untilText(page, "#setup-words", /^posline was restarted/, 30_000);
     for (const nth of [0, 1, 2]) {
       await untilText(page, `.terminal:nth-child(${nth + 1}) .words`, /^Answered in/, 60_000);
     }
