@@ -181,6 +181,23 @@ started("posline setup gives a line whose device is away the new one, leaves eve
   }),
 );
 
+started("posline setup waits for a device if a line is away, though another line has its own", async () => {
+  const box = new SetupBox({ ...whole, services: ["bank"] });
+  box.write(
+    '{"lines":{"net":{"path":"tcp:127.0.0.1:9"},"till":{"path":"/dev/gone"}},"services":{"qr":{"line":"net"},"bank":{"line":"till"}}}',
+  );
+  try {
+    const running = box.run({}, ["yes"]);
+    await box.saying(/Plug the terminal in/);
+    box.plug();
+    assert.equal(await running, 0);
+    const { config } = await loadConfig({ env: {}, flags: { config: box.file } });
+    assert.deepEqual([config.lines["net"]?.path, config.lines["till"]?.path], ["tcp:127.0.0.1:9", box.byId]);
+  } finally {
+    box.remove();
+  }
+});
+
 started("posline setup of a file that can't be used says what is wrong with it, and sends nothing", () =>
   withBox(whole, async (box) => {
     box.write('{"lines":{"till":{"path":"/dev/x","boud":1}},"services":{"bank":{"line":"till"}}}');
