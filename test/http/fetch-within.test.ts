@@ -52,6 +52,22 @@ test("fetchWithin() that is aborted leaves, as a till does that closes its conne
   while (calls[0]?.caller.gone !== true) await new Promise((resolve) => setTimeout(resolve, 5));
 });
 
+test("fetchWithin() that is aborted within an answer gives no more of it", async () => {
+  const payload = Array.from({ length: 50 }, () => Buffer.alloc(100_000, "x"));
+  const { ask } = await within({ handler: async () => ({ ...replyOf(""), payload }) });
+  const abort = new AbortController();
+  const { body } = await ask("http://localhost/sale", { ...sale, signal: abort.signal });
+  const reader = body?.getReader();
+  assert.equal((await reader?.read())?.done, false);
+  abort.abort();
+  await assert.rejects(
+    async () => {
+      while ((await reader?.read())?.done === false);
+    },
+    { name: "AbortError" },
+  );
+});
+
 test("fetchWithin() fails once nothing listens, and a service that closes lets the answer on its way out", async () => {
   let answer = () => {};
   const held = new Promise<void>((resolve) => {
