@@ -313,7 +313,7 @@ test("the documentation's configurations load, in the bridge or the gateway", as
   writeFileSync(join(folder.path, "merchant-id"), "MERCHANT-1\n");
   const secrets = { CREDENTIALS_DIRECTORY: folder.path };
   const examples = blocks("json").filter((each) => /"lines": \{\s+"\w+": \{ "path"/.test(each));
-  assert.equal(examples.length, 4, "two of configuration.md, install.md's, gateway.md's");
+  assert.equal(examples.length, 3, "two of configuration.md, and gateway.md's");
   try {
     for (const example of examples) {
       writeFileSync(file, example);
