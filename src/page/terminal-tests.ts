@@ -25,7 +25,8 @@ export class TerminalTests {
   readonly #port: AdminPort;
   readonly #changed: () => void;
   readonly #panels = new Map<string, Panel>();
-  #sales: TestView["sales"] = {};
+  #view: TestView | undefined;
+  #services: Status["services"] = {};
   readonly #dialog = byId("sale-dialog", HTMLDialogElement);
   readonly #amount = byId("sale-amount", HTMLInputElement);
   readonly #currency = byId("sale-currency", HTMLInputElement);
@@ -60,18 +61,22 @@ export class TerminalTests {
       this.#dialog.showModal();
     });
     this.#panels.set(service, panel);
+    this.#showPanel(service, panel);
     return item;
   }
 
   /** @param view undefined if this posline has no tests. @returns true while a test sale is under way. */
   show(view: TestView | undefined, services: Status["services"]): boolean {
-    this.#sales = view?.sales ?? {};
-    for (const [name, panel] of this.#panels) {
-      panel.item.hidden = view === undefined;
-      panel.sell.hidden = services[name]?.contract !== "bank";
-      showIn(panel, this.#sales[name]);
-    }
-    return Object.values(this.#sales).some(({ end }) => end === undefined);
+    this.#view = view;
+    this.#services = services;
+    for (const [name, panel] of this.#panels) this.#showPanel(name, panel);
+    return Object.values(view?.sales ?? {}).some(({ end }) => end === undefined);
+  }
+
+  #showPanel(service: string, panel: Panel): void {
+    panel.item.hidden = this.#view === undefined;
+    panel.sell.hidden = this.#services[service]?.contract !== "bank";
+    showIn(panel, this.#view?.sales[service]);
   }
 
   /** Asks every terminal, until it answers. */
@@ -91,9 +96,9 @@ export class TerminalTests {
 
   async #ask(service: string, panel: Panel): Promise<void> {
     panel.asked = "asking";
-    showIn(panel, this.#sales[service]);
+    showIn(panel, this.#view?.sales[service]);
     panel.asked = await this.#port.json<TestAnswer>("test", { service }, askMs).catch(String);
-    showIn(panel, this.#sales[service]);
+    showIn(panel, this.#view?.sales[service]);
   }
 
   get #money() {
