@@ -227,7 +227,7 @@ export class RunningBridge implements Bridge {
     return this.#tests;
   }
 
-  /** Where nobody else could write the configuration, there is no setup. */
+  /** None without the socket of a helper that may write the configuration. */
   get #setupRoutes(): Readonly<Record<string, AdminRoute>> {
     const socket = this.#setupSocket;
     if (socket === undefined) return {};

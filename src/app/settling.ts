@@ -2,7 +2,6 @@ import type { LiveJournal } from "../admin/status-sources.ts";
 import type { Config, JournalConfig } from "../config/config.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { Handler, ServiceName } from "../core/call.ts";
-import { printableJson } from "../core/shell-text.ts";
 import type { AdminAnswer, AdminRoute } from "../http/admin-listener.ts";
 import { JournalError } from "../journal/errors.ts";
 import { type AskedLine, Asking } from "../operations/asking.ts";
@@ -11,6 +10,7 @@ import { Hearing } from "../operations/hearing.ts";
 import { InFlight, joined } from "../operations/joined.ts";
 import type { Operations } from "../operations/operations.ts";
 import { chosenBy, endBy, readOperatorSettle } from "../operations/operator-settle.ts";
+import { jsonAnswer } from "./json-answer.ts";
 import { type Served, servedBy } from "./served.ts";
 
 /**
@@ -149,7 +149,7 @@ export class Settling {
       });
       const recorded = await Promise.all(chosen.map((each) => each.recorded));
       if (!recorded.every((each) => each)) return refusal(503, notOnDisk(wanted.key, operations.state));
-      return { status: 200, text: `${printableJson(JSON.stringify({ settled: chosen.map(({ settled }) => settled) }))}\n` };
+      return jsonAnswer(200, { settled: chosen.map(({ settled }) => settled) });
     } catch (error) {
       if (!(error instanceof JournalError)) throw error;
       return refusal(400, error.message);
@@ -157,10 +157,7 @@ export class Settling {
   }
 }
 
-const refusal = (status: number, error: string): AdminAnswer => ({
-  status,
-  text: `${printableJson(JSON.stringify({ error }))}\n`,
-});
+const refusal = (status: number, error: string) => jsonAnswer(status, { error });
 
 function notOnDisk(key: string, state: string): string {
   return (

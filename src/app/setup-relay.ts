@@ -5,11 +5,11 @@ import { Deadline, nowMs } from "../core/clock.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { Log } from "../core/log.ts";
-import { printableJson } from "../core/shell-text.ts";
 import { parseObject } from "../envelope/json.ts";
 import type { AdminAnswer, AdminRequest } from "../http/admin-listener.ts";
 import { isLoopbackHost } from "../http/guard.ts";
 import { LineSplitter, type RawLine } from "../logs/line-splitter.ts";
+import { jsonAnswer } from "./json-answer.ts";
 import type { SetupAnswer } from "./setup-messages.ts";
 
 /**
@@ -96,7 +96,7 @@ export class SetupRelay {
   /** A setup that has not been answered `yes` leaves everything as it was. */
   stop(): void {
     const helper = this.#helper;
-    // How it ends, nobody is told here any more.
+    // An end that is still to come is reported to nobody.
     this.#helper = undefined;
     this.#limit.dispose();
     helper?.destroy();
@@ -104,7 +104,7 @@ export class SetupRelay {
 
   #view(): AdminAnswer {
     const view: SetupView = { isRunning: this.#helper !== undefined, messages: this.#messages };
-    return answer(200, view);
+    return jsonAnswer(200, view);
   }
 
   /** Whoever is at another machine has come through a proxy, which lets in whom it likes. */
@@ -182,9 +182,4 @@ export class SetupRelay {
   }
 }
 
-const answer = (status: number, body: object): AdminAnswer => ({
-  status,
-  text: `${printableJson(JSON.stringify(body))}\n`,
-});
-
-const refusal = (status: number, why: string) => answer(status, { error: `Cannot set up: ${why}` });
+const refusal = (status: number, why: string) => jsonAnswer(status, { error: `Cannot set up: ${why}` });

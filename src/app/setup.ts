@@ -37,7 +37,7 @@ import { stableName, waitForDevice } from "./setup-wait.ts";
  * configuration that fits it once a person agrees. To any other device not one byte is written. What can be found out isn't asked.
  */
 
-/** Who is asked and told: a person at a terminal or at the status page, or nobody. */
+/** Answers a setup's questions, and sees what it finds: a person at a terminal or at the status page, or nobody. */
 export interface SetupPerson {
   readonly say: (text: string) => void;
   readonly show: (findings: readonly Finding[]) => void;

@@ -4,9 +4,9 @@ import type { Node } from "../config/check.ts";
 import { checkObject } from "../config/check-object.ts";
 import type { ServiceName } from "../core/call.ts";
 import { messageOf } from "../core/error-code.ts";
-import { printableJson } from "../core/shell-text.ts";
 import type { AdminAnswer } from "../http/admin-listener.ts";
 import { fetchWithin } from "../http/fetch-within.ts";
+import { jsonAnswer } from "./json-answer.ts";
 import { SaleTest, type TestedMoney } from "./sale-test.ts";
 import type { Served } from "./served.ts";
 import { testedTerminal } from "./terminal-test.ts";
@@ -67,7 +67,7 @@ export class TerminalTests {
 
   /** The last test sales, by service. */
   view(): AdminAnswer {
-    return answer(200, { sales: Object.fromEntries([...this.#sales].map(([service, { view }]) => [service, view])) });
+    return jsonAnswer(200, { sales: Object.fromEntries([...this.#sales].map(([service, { view }]) => [service, view])) });
   }
 
   async test(body: string): Promise<AdminAnswer> {
@@ -81,7 +81,7 @@ export class TerminalTests {
     try {
       const client = this.#clientOf(served);
       if (sale === undefined) {
-        return answer(200, await testedTerminal(client, { name: served.service, contract }).finally(() => client.close()));
+        return jsonAnswer(200, await testedTerminal(client, { name: served.service, contract }).finally(() => client.close()));
       }
       if (contract !== "bank") return refusal(400, `${served.service} has no test sale, only a bank has: test it without one`);
       // Who sells needs the bank's key; here posline itself has it.
@@ -114,9 +114,4 @@ export class TerminalTests {
   }
 }
 
-const answer = (status: number, body: object): AdminAnswer => ({
-  status,
-  text: `${printableJson(JSON.stringify(body))}\n`,
-});
-
-const refusal = (status: number, why: string) => answer(status, { error: `Cannot test: ${why}` });
+const refusal = (status: number, why: string) => jsonAnswer(status, { error: `Cannot test: ${why}` });

@@ -20,7 +20,7 @@ export interface JsonStreams {
   readonly output: Writable;
 }
 
-/** @returns the exit code. @throws what `setUp` throws, once the person was told of it. */
+/** @returns the exit code. @throws what `setUp` throws, after the message that says it. */
 export async function runSetupJson(
   options: Omit<SetupOptions, "person">,
   setUp: (options: SetupOptions) => Promise<SetupEnd>,
@@ -103,7 +103,7 @@ class FarPerson {
     this.#streams.output.write(`${JSON.stringify(message)}\n`);
   }
 
-  /** Hears no more; what was told still goes out. */
+  /** Reads no more answers; messages already written still go out. */
   leave(): void {
     this.#streams.input.destroy();
   }
@@ -135,7 +135,7 @@ class FarPerson {
   #heard(line: string): void {
     const { ask, answer } = parseObject(line) ?? {};
     const asking = this.#asking;
-    // An answer that comes after its question is over is no answer to the next one.
+    // An answer that comes after its question is over isn't taken for the next one's.
     if (asking === undefined || ask !== asking.ask || typeof answer !== "string") return;
     asking.answered(answer);
   }

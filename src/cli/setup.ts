@@ -20,8 +20,8 @@ export interface SetupArguments {
   readonly json?: boolean | undefined;
 }
 
-/** Milliseconds in which what was told last is taken by whoever reads it. */
-const lastToldMs = 500;
+/** Milliseconds in which the last message is read at the other end. */
+const lastMessageMs = 500;
 
 /** Where the command writes to and is answered from. */
 export interface SetupSurroundings {
@@ -139,7 +139,7 @@ export const setupCommand = defineCommand({
       const options = { config, line, merchantId: await secretFrom(merchantIdFile) };
       const ended = runSetupJson(options, setUp, { input: process.stdin, output: process.stdout });
       // Whoever has gone has ended a search, too, which would go on asking the terminal for a minute.
-      return ended.finally(() => setTimeout(() => process.exit(), lastToldMs).unref());
+      return ended.finally(() => setTimeout(() => process.exit(), lastMessageMs).unref());
     }
     return runSetup(args, { setUp, look: lookOf(process), out: (text) => process.stdout.write(text), ask: askAtTerminal() });
   },
