@@ -43,7 +43,7 @@ def settled(address, route, body):
             if word not in ("", "pending", "unknown") and not (word == "failed" and answer.status == 503):
                 print(text, file=sys.stderr)
                 return word, answer, text
-            if word == "unknown" and time.monotonic() > until:
+            if word == "unknown" and (time.monotonic() > until or answer.getheader("X-Posline-Reason") == "cannot-ask"):
                 return word, answer, text  # A person has to look at the terminal.
             if word in ("pending", "unknown") and answer.getheader("X-Posline-Repeat-Guard") == "off":
                 end(3, f"{route} is {word}, and no journal: ask /check (fiscal: /check_status), do not send it again before")

@@ -51,21 +51,22 @@ export interface SettlingRules {
   readonly absentWhenAborted: "ask" | "refused";
   /**
    * How often "there is none" must be said, one question after the other, to prove anything: before a start as after one. Once is enough
-   * after the terminal's own error, which says by itself that the start failed (`isOwnRefusal`).
+   * after an error that the contract lists, which says by itself that the start failed (`isOwnRefusal`).
    */
   readonly absentsMin: number;
   /**
    * Milliseconds after the last start in which "there is none" doesn't count, however often it is said: that start may still be on its way.
-   * Not after the terminal's own error.
+   * Not after an error that the contract lists, or has resent.
    */
   readonly absentsAfterMs: number;
   /** How often the same request may go out again in one following; after that "there is none" is waited for. */
   readonly resendsMax: number;
   /**
-   * True if the key may be that of another operation, which the question would then be answered about: the terminal is asked about the key
-   * before the start, and an answer that says the same afterwards proves nothing.
+   * Codes by which the question, asked before the start, says that nothing is there. undefined if it isn't asked then: only of an operation
+   * whose key may be that of another, about which the question would be answered, so that an answer that says the same afterwards proves
+   * nothing.
    */
-  readonly baseline: boolean;
+  readonly baseline: readonly number[] | undefined;
   /** Printing is recovered apart: the code that says that only printing failed, and the route that prints, once. */
   readonly print: { readonly code: number; readonly route: string; readonly key: string } | undefined;
   /** A field of the question that only the start's answer gives; without it an error in answer to the question proves nothing. */
@@ -96,7 +97,7 @@ const none = {
   absentsMin: 3,
   absentsAfterMs: 0,
   resendsMax,
-  baseline: false,
+  baseline: undefined,
   print: undefined,
   learns: undefined,
 } as const;
@@ -115,8 +116,11 @@ const bankOperation = {
   absentsAfterMs: onItsWayMs,
 } as const;
 
+/** What refers to an original, whose pay_id it may have. The original isn't found either where nothing is. */
+const bankLinked = { ...bankOperation, baseline: [-15, -16] } as const;
+
 /** Rule 4: /confirm and /cancel are never sent again. */
-const bankOnce = { ...bankOperation, resendsMax: 0, baseline: true } as const;
+const bankOnce = { ...bankLinked, resendsMax: 0 } as const;
 
 /** fiscal.md, Errors, recovery behavior. */
 const fiscalDocument = {
@@ -166,7 +170,7 @@ export const settlingRules: Readonly<Record<ContractName, readonly SettlingRules
   fiscal: [
     { ...fiscalDocument, route: "/sale" },
     // A refund may have the order's number as well, by some tills, under which /check_status would find the sale
-    { ...fiscalDocument, route: "/refund", baseline: true },
+    { ...fiscalDocument, route: "/refund", baseline: [9] },
     { ...fiscalCash, route: "/deposit" },
     { ...fiscalCash, route: "/withdraw" },
   ],
@@ -176,7 +180,7 @@ export const settlingRules: Readonly<Record<ContractName, readonly SettlingRules
     { ...bankOnce, route: "/confirm" },
     { ...bankOnce, route: "/cancel" },
     // A refund refers to an original as well, whose pay_id some tills send again; otherwise it is resent as a sale is
-    { ...bankOperation, route: "/refund", baseline: true },
+    { ...bankLinked, route: "/refund" },
     { ...bankOperation, route: "/xreport" },
     { ...bankOperation, route: "/close-shift" },
   ],

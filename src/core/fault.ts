@@ -34,6 +34,8 @@ export const faultReasons = {
     "the same key was sent before with another body, or by another service over the same device (`Prefer: wait` only)",
   "too-many-followed": "as many operations of the service are followed as may be (`Prefer: wait` only)",
   "not-configured": "no service is configured on this port",
+  "cannot-ask":
+    "not sent: the terminal refuses the question that comes before; or sent, and nobody can be asked how it ended (`Prefer: wait` only)",
   "line-down": "the line's device is not open",
   recovering: "the line is not proven clean yet after a lost answer or an opening",
   "queue-full": "as many calls wait as may (`queueCallsMax`)",
@@ -64,6 +66,8 @@ export const retryAfterS: Readonly<Partial<Record<FaultReason, number>>> = {
   "too-many-requests": 1,
   // Followed operations end, or are given up after some minutes.
   "too-many-followed": 5,
+  // A person has to see to the terminal, but a call costs it one question alone.
+  "cannot-ask": 10,
   // The device is tried once a second; calls that come while it recovers wait by themselves.
   "line-down": 2,
   // The call has waited for `queueWaitMs` already, and a silent terminal is given 30 s in all (`lateReplyMs`).

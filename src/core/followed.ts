@@ -38,6 +38,8 @@ export interface Followed {
   readonly polls: number;
   /** True if the same call is recognised when it comes again: not without a journal that can be read. */
   readonly isGuarded: boolean;
+  /** True if the result is unknown and will stay so: the contract has no question about the operation, so only a person can tell. */
+  readonly isLasting?: true | undefined;
   /** The name that only the terminal's answer gives (qr: `trans`), if it is proven: its till needs it to give the payment back. */
   readonly trans?: string | undefined;
 }

@@ -49,12 +49,15 @@ export function faultHttpStatus(
 /**
  * Writes a fault on a line. If there is no word, nothing is written: the till's own timeout is the contract's "unknown".
  *
- * An upstream posline's own words are passed on only if they may be an error here as well: it may have another version.
+ * An upstream posline's own words are passed on only if they may be an error here as well: it may have another version. No header says on a
+ * line that the outcome is unknown, so the body does: the same code may be a terminal's own word.
  * @param path As in `faultBody`.
  */
 export function faultOnLine(contract: Contract, path: string | undefined, fault: Fault): readonly Buffer[] {
-  const { word, payload } = faultBody(contract, path, fault);
+  const { word, status, code, payload } = faultBody(contract, path, fault);
+  const { outcome, message } = fault;
   if (word === "none") return [];
+  if (outcome === "unknown") return [Buffer.from(JSON.stringify({ status, code, message, outcome }))];
   const theirs = word === "error" ? fault.details.payload : undefined;
   return theirs !== undefined && isError(theirs) ? theirs : [payload];
 }

@@ -36,7 +36,7 @@ export function sentRecord(call: Call, route: Route, contract: Contract, device:
     digest: bodyDigest(body),
     ask: fields.ask,
     // Only where its key may be that of another, as it is of what refers to a sale.
-    fresh: (call.decided?.before === "" && settlingRulesOf(call.contract, route.path)?.baseline) || undefined,
+    fresh: (call.decided?.before === "" && settlingRulesOf(call.contract, route.path)?.baseline !== undefined) || undefined,
     device,
   };
 }

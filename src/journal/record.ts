@@ -60,6 +60,8 @@ export interface OutcomeRecord {
   readonly learned?: string | undefined;
   /** Its end, where the contract has a success for that. */
   readonly end?: OperationEnd | undefined;
+  /** The words of an error, where the contract has no question by which more could be learned. */
+  readonly message?: string | undefined;
   /** The client had disconnected by then, and may not know the outcome. */
   readonly left?: boolean | undefined;
 }
@@ -125,6 +127,7 @@ const charactersMax = {
   status: 16,
   version: 32,
   note: 100,
+  message: 100,
 } as const;
 
 /** A text from outside as it may be kept: no card number, no control character, no half of a character, and not endless. */
@@ -153,11 +156,11 @@ export function writeRecord(record: JournalRecord | ProbeRecord): string {
   if (record.kind === "probe" || record.kind === "lacking") return JSON.stringify({ kind: record.kind, time });
   if (record.kind === "start") return JSON.stringify({ kind: "start", time, version: kept(record.version, "version") });
   if (record.kind === "outcome") {
-    const { sent, outcome, status, code, begun, learned, end, left } = record;
+    const { sent, outcome, status, code, begun, learned, end, left, message } = record;
     // Codes are int32 (fiscal contract, Response model); what is longer is not a code and might be anything.
     const safe = code !== undefined && (code | 0) === code ? code : undefined;
     const isLeft = left === true ? true : undefined;
-    const said = { status: keptOf(status, "status"), code: safe, begun, learned, end };
+    const said = { status: keptOf(status, "status"), code: safe, begun, learned, end, message: keptOf(message, "message") };
     return JSON.stringify({ kind: "outcome", time, sent, outcome, ...said, left: isLeft });
   }
   if (record.kind === "begun") return JSON.stringify({ kind: "begun", time, sent: record.sent, digest: record.digest });
@@ -209,7 +212,7 @@ export function readRecord(text: string): JournalRecord | undefined {
   if (value["kind"] === "begun") return readBegun(value, timeMs);
   if (value["kind"] === "settled") return readSettled(value, timeMs);
   if (value["kind"] !== "outcome" || typeof sent !== "number" || !isOutcome(outcome)) return undefined;
-  const { status, code, begun, learned, end } = value;
+  const { status, code, begun, learned, end, message } = value;
   return {
     kind: "outcome",
     timeMs,
@@ -220,6 +223,7 @@ export function readRecord(text: string): JournalRecord | undefined {
     ...(typeof begun === "boolean" ? { begun } : {}),
     ...(typeof learned === "string" ? { learned } : {}),
     ...(isOperationEnd(end) ? { end } : {}),
+    ...(typeof message === "string" ? { message } : {}),
     ...(value["left"] === true ? { left: true } : {}),
   };
 }
@@ -271,7 +275,9 @@ export interface JournalOperation {
   readonly sequence: number;
   readonly sent: SentRecord;
   /** What its caller got; undefined while it is in flight, and for ever when posline ended before. */
-  readonly ending: Pick<OutcomeRecord, "outcome" | "status" | "code" | "begun" | "learned" | "end" | "left"> | undefined;
+  readonly ending:
+    | Pick<OutcomeRecord, "outcome" | "status" | "code" | "begun" | "learned" | "end" | "left" | "message">
+    | undefined;
   /** posline ended before there was an outcome: it started anew after this was sent. */
   readonly lost: boolean;
   /** The answer to a question said that the terminal has it. */

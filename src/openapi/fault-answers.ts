@@ -39,15 +39,17 @@ export const reasonsOf = {
     "too-many-requests",
     "too-many-followed",
     "not-recorded",
+    "cannot-ask",
     "not-configured",
     "caller-left",
     "stopping",
     "internal-error",
   ],
-  timeout: ["no-reply"],
+  timeout: ["no-reply", "cannot-ask"],
   // No answer about a followed call that was sent before.
   broken: [
     "no-reply",
+    "cannot-ask",
     "sent-before",
     "reply-corrupt",
     "reply-too-large",

@@ -57,7 +57,8 @@ export const reasonRows: readonly ReasonRow[] = [
   {
     outcome: "not-sent",
     reasons: [
-      ...(["line-down", "recovering", "queue-full", "waited-too-long", "not-recorded", "caller-left"] as const),
+      ...(["line-down", "recovering", "queue-full", "waited-too-long", "not-recorded", "cannot-ask"] as const),
+      "caller-left",
       "stopping",
     ],
     result: "`failed`",
@@ -77,6 +78,13 @@ export const reasonRows: readonly ReasonRow[] = [
     result: "`unknown`",
     cashier: "Checking the payment",
     code: "the same",
+  },
+  {
+    outcome: "unknown",
+    reasons: ["cannot-ask"],
+    result: "`unknown`",
+    cashier: "Look at the terminal: it isn't known whether this was done",
+    code: "stop: sending it again won't change the result",
   },
   {
     outcome: "unknown",

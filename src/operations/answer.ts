@@ -4,12 +4,13 @@ import { askAgain, checkFirst, Fault } from "../core/fault.ts";
 import { type Followed, isGoodEnd, type OperationResult } from "../core/followed.ts";
 import { textOf } from "../envelope/json.ts";
 import { parseExactObject } from "../settle/exact-json.ts";
-import { isOwnRefusal, statesEnd, verdictIn } from "../settle/proof.ts";
+import { statesEnd, verdictIn } from "../settle/proof.ts";
 import { provenName, type SettleState } from "../settle/state.ts";
 import type { AskedCall } from "./asked-call.ts";
 import type { EndedQuestion } from "./asking.ts";
 import type { Known } from "./known.ts";
-import { answeredOf } from "./question.ts";
+import { answeredOf, errorText } from "./question.ts";
+import type { ErrorSaid } from "./sending.ts";
 
 /**
  * The answer to a caller that waited for an operation's end: the word, and the terminal's bytes that prove it, or else why there are none.
@@ -18,6 +19,8 @@ import { answeredOf } from "./question.ts";
 export interface Told {
   readonly asked: AskedCall;
   readonly known: Known;
+  /** The terminal's own error, if nothing more can be asked. */
+  readonly error: ErrorSaid | undefined;
   readonly state: SettleState;
   /** The answer to the operation's own sending; undefined if it was sent before. */
   readonly start: Reply | Fault | undefined;
@@ -40,7 +43,9 @@ export function toldOf(told: Told): Reply {
     end ?? (isAccepted && whyNot === undefined && cannotAsk === undefined ? "pending" : "unknown");
   // Until a question has found the payment under its name, another sending may have shown another code.
   const trans = known.standing.length > 1 && !state.learnedProven ? undefined : provenName(state);
-  const followed: Followed = { result, answerOf: undefined, polls, isGuarded, trans };
+  const isLasting = result === "unknown" && asked.route.polling === undefined ? true : undefined;
+  const followed: Followed = { result, answerOf: undefined, polls, isGuarded, isLasting, trans };
+  if (isLasting && (start === undefined || start instanceof Fault)) throw neverKnown(told, followed);
   const reply = last === undefined || last.ending instanceof Fault ? undefined : last.ending;
   const says = reply === undefined ? undefined : endIn(asked, reply);
   const isProof =
@@ -56,7 +61,11 @@ export function toldOf(told: Told): Reply {
 
 /** True if the operation's own answer says why nothing was done: "there is none", which proves that, doesn't. */
 const saysWhy = ({ asked: { contract }, state, start }: Told) =>
-  state.phase === "refused" && start !== undefined && !(start instanceof Fault) && isOwnRefusal(contract, start.code);
+  state.phase === "refused" &&
+  start !== undefined &&
+  !(start instanceof Fault) &&
+  start.code !== undefined &&
+  start.code !== contract.faultCodes.broken;
 
 function shown(start: Reply | Fault, followed: Followed): Reply {
   if (start instanceof Fault) throw new Fault(start.kind, start.message, { ...start.details, followed });
@@ -89,6 +98,19 @@ function endIn({ contract, rules }: AskedCall, reply: Reply): OperationResult | 
 function statesSome(asked: AskedCall, route: string, reply: Reply): boolean {
   const answered = answeredOf(textOf(reply.payload));
   return answered !== undefined && statesEnd(asked, route, answered);
+}
+
+/** The fault of an operation that nobody can be asked about: it stays unknown until a person has looked. */
+function neverKnown({ asked: { contract, route }, start, error }: Told, followed: Followed): Fault {
+  const lost = start instanceof Fault ? start : undefined;
+  const what = error === undefined ? "no answer to it came" : `the terminal answered ${errorText(error)}`;
+  const state = `${what}, which does not prove what was done, and ${contract.service} has no question about it: this will not change`;
+  const advice = "Look at the terminal, or at the payment system, and record what you saw (posline journal settle)";
+  return new Fault(lost?.kind ?? "broken", `Cannot say how ${route.path} ended: ${state}. ${advice}`, {
+    ...lost?.details,
+    reason: "cannot-ask",
+    followed,
+  });
 }
 
 /**

@@ -29,7 +29,8 @@ export interface AskedCall {
 }
 
 /**
- * Reads a call; undefined for a route without an end and without a question, which is answered as if nobody waited.
+ * Reads a call; undefined if there is nothing to follow, so that it is answered as if nobody waited: of a route without an end, or without a
+ * key that its contract doesn't require and whose own answer says how it ended.
  * @throws Fault if the call can't be followed: then it must not be sent as one that is.
  */
 export function askedCall(call: Call, { contract, merchantId }: AskedService): AskedCall | undefined {
@@ -40,6 +41,8 @@ export function askedCall(call: Call, { contract, merchantId }: AskedService): A
   const refused = (kind: "missing" | "malformed" | "unavailable", state: string, reason?: FaultReason) =>
     new Fault(kind, `Cannot follow ${route.path}: ${state}. ${nothingSent}`, reason === undefined ? {} : { reason });
   const { key } = call;
+  // Its own answer is all that there is to learn.
+  if (key === undefined && rules.success !== "followed") return undefined;
   if (key === undefined)
     throw refused("missing", `the body has no ${route.key}, and without one nothing can be asked: add ${route.key}`);
   if (contract.envelope === "form" && merchantId === undefined)
@@ -76,7 +79,7 @@ export function isOfRoute({ route, amount }: AskedCall, { sent }: Sending): bool
 }
 
 /** True if an operation may come under a key that another one has: it refers to a sale, or gives a payment back. */
-export const isFollowUp = ({ rules: { baseline, ownKey } }: Pick<AskedCall, "rules">) => baseline || !ownKey;
+export const isFollowUp = ({ rules: { baseline, ownKey } }: Pick<AskedCall, "rules">) => baseline !== undefined || !ownKey;
 
 /** The fault of a call whose service got another line or contract by a reload while it waited. */
 export function configurationChanged(path: string): Fault {

@@ -11,22 +11,14 @@ import type { AskedCall } from "./asked-call.ts";
 import type { Asking } from "./asking.ts";
 import { standingOf } from "./known.ts";
 import type { Operations } from "./operations.ts";
-import { answeredOf } from "./question.ts";
+import { answeredOf, errorText } from "./question.ts";
 import type { Waiting } from "./waiting.ts";
 
 /** The conditions for sending a follow-up: everything under its key has ended, and it is known what the terminal has there. */
 
-/**
- * Milliseconds for which a question's turn is waited for at least, since others are asked on its line: as for one answer (bank.md, 30 s).
- */
-const turnMs = 30_000;
-
-/** Milliseconds beyond its caller's wait for two questions more, once the question before a sending was answered by "there is none". */
-const countMs = 15_000;
-
-/** Until when the callers wait, and how many questions were asked for them. */
+/** The callers that wait for a call to be sent, and how many questions were asked for them. */
 export interface Waited {
-  readonly untilMs: number;
+  readonly caller: Presence;
   polls: number;
 }
 
@@ -41,16 +33,16 @@ export class Before {
     this.#waiting = waiting;
   }
 
-  /** @throws Fault if an operation under the key hasn't ended within the callers' wait. */
+  /** @throws Fault if an operation under the key hasn't ended while the callers wait. */
   async ended(asked: AskedCall, waited: Waited): Promise<void> {
     const { call, key, route } = asked;
     const standing = () => standingOf(this.#operations.under(call.service, key));
     for (const former of standing()) {
       // The answer to its own sending may prove more than any question.
-      await this.#waiting.flightEnded(former, waited.untilMs);
+      await this.#waiting.flightEnded(former, () => waited.caller.gone);
       if (former.endedMs === undefined || !this.#asking.isOpen(former)) continue;
       const watch = this.#asking.watch(former, call.requestId);
-      await this.#waiting.until(watch.over, waited.untilMs);
+      await this.#waiting.whilePresent(watch.over, waited.caller);
       this.#asking.unwatch(former, watch);
       waited.polls += watch.polls;
     }
@@ -60,10 +52,10 @@ export class Before {
 
   /**
    * Asks what the terminal has under the key.
-   * @returns "" for nothing; the terminal's refusal if it refuses to say.
-   * @throws Fault if that isn't known within the callers' wait.
+   * @returns "" for nothing.
+   * @throws Fault if the terminal refuses to say it, or doesn't while the callers wait.
    */
-  async known(asked: AskedCall, waited: Waited): Promise<string | Reply> {
+  async known(asked: AskedCall, waited: Waited): Promise<string> {
     const { contract, rules, route, names } = asked;
     const { key: keyField = "", polling } = route;
     const operation = { contract, rules, keyField, key: names[keyField], asks: true };
@@ -74,21 +66,22 @@ export class Before {
       if (ending instanceof Fault && ending.outcome === "not-sent") throw ending;
       const answered = ending instanceof Fault ? undefined : answeredOf(textOf(ending.payload));
       const step = nextStep(operation, state, answered ?? { outcome: "unknown", summary: emptySummary }, 0);
-      if ("verdict" in step) {
-        if (ending instanceof Fault) throw ending;
-        return ending;
-      }
+      const said =
+        answered === undefined
+          ? "gave no answer to that"
+          : `answered that with ${answered.success ? "success" : errorText(answered.summary)}`;
+      if ("verdict" in step) throw this.#cannotAsk(asked, said);
       state = step.state;
       if (state.phase === "ready") return state.baseline ?? "";
-      const why =
-        ending instanceof Fault
-          ? `the terminal did not say what it has under its ${keyField}`
-          : `an operation with its ${keyField} has not ended yet`;
-      const untilMs = waited.untilMs + (state.absents > 0 ? countMs : 0);
-      const isOver = this.#waiting.nowMs >= untilMs || this.#waiting.isStopped;
-      if (isOver) throw this.#tooLong(asked, why);
-      await this.#waiting.sleep(pauses.nextMs(step));
+      await this.#waiting.whilePresent(this.#waiting.sleep(pauses.nextMs(step)), waited.caller);
+      if (waited.caller.gone || this.#waiting.isStopped) throw this.#tooLong(asked, this.#openWhy(asked, state, said));
     }
+  }
+
+  #openWhy({ contract, route, rules }: AskedCall, { absents }: SettleState, said: string): string {
+    if (absents === 0) return `the terminal is asked first what it has under its ${route.key}, and ${said}`;
+    const more = rules.absentsMin - absents;
+    return `before, ${contract.service} must say ${more} more times that it has nothing under its ${route.key}, which takes longer than the wait`;
   }
 
   async #ask(asked: AskedCall, waited: Waited): Promise<Reply | Fault> {
@@ -105,14 +98,25 @@ export class Before {
     const answered = question.then((each) => {
       ({ ending } = each);
     });
-    await this.#waiting.until(answered, Math.max(waited.untilMs, this.#waiting.nowMs + turnMs));
+    await this.#waiting.whilePresent(answered, waited.caller);
     asker.leave();
     waited.polls++;
-    return ending ?? this.#tooLong(asked, "the questions about other operations on its line take too long");
+    return (
+      ending ??
+      this.#tooLong(asked, `the terminal is asked first what it has under its ${asked.route.key}, and its answer is awaited`)
+    );
+  }
+
+  /** The fault of a call that isn't sent because the terminal refuses the question before. Of the call itself that says nothing. */
+  #cannotAsk({ route }: AskedCall, said: string): Fault {
+    const state = `the terminal must be asked first what it has under its ${route.key}, and ${said}: fix what the terminal says`;
+    return new Fault("unavailable", `Cannot send ${route.path}: ${state}. ${nothingSent}`, { reason: "cannot-ask" });
   }
 
   #tooLong({ route }: AskedCall, state: string): Fault {
-    const why = this.#waiting.isStopped ? "posline is shutting down" : `${state}: send the same call again`;
+    const why = this.#waiting.isStopped
+      ? "posline is shutting down"
+      : `${state}: send the same call again, or with a longer wait`;
     const reason = this.#waiting.isStopped ? "stopping" : "waited-too-long";
     return new Fault("unavailable", `Cannot send ${route.path}: ${why}. ${nothingSent}`, { reason });
   }

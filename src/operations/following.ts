@@ -31,15 +31,19 @@ export interface Way {
 
 type WayOf = (service: ServiceName) => Way | undefined;
 
+/** Milliseconds after its wait in which a caller is still told that its call isn't sent; and the shortest wait, so that a call can be sent. */
+const graceMs = 500;
+
 /** A call that is about to be sent, or out. */
 interface Start {
   readonly digest: string;
+  /** Present while anybody waits: a call that nobody waits for any more isn't sent. */
   readonly caller: Presence;
-  untilMs: number;
   polls: number;
   /** True once sent; false if the start ended before its turn came. */
   isSent: boolean;
-  readonly ended: Promise<Reply | Fault>;
+  readonly ended: Promise<unknown>;
+  ending: Reply | Fault | undefined;
 }
 
 export class Following {
@@ -71,32 +75,39 @@ export class Following {
    * @throws Fault, which says how the operation stands.
    */
   async follow(call: Call, handler: Handler): Promise<Reply> {
-    const { service, followMs = 0 } = call;
-    const untilMs = this.#waiting.nowMs + followMs;
-    const present = this.#asking.serviceOf(service);
+    const untilMs = this.#waiting.nowMs + Math.max(call.followMs ?? 0, graceMs);
+    const present = this.#asking.serviceOf(call.service);
     if (present === undefined) throw configurationChanged(call.route);
     const asked = askedCall(call, present);
     if (asked === undefined) return handler({ ...call, followMs: undefined });
-    const name = [service, asked.route.path, asked.key, asked.amount ?? ""].join("\n");
-    const there = this.#starts.get(name);
-    if (there !== undefined) return this.#joins(there, asked, untilMs);
+    const name = [call.service, asked.route.path, asked.key, asked.amount ?? ""].join("\n");
+    let there = this.#starts.get(name);
+    // One whose callers have left comes to its own end, and may have left something behind.
+    while (there?.digest === asked.digest && there.caller.gone) {
+      await this.#waiting.until(there.ended, untilMs);
+      if (there.ending === undefined) throw this.#awaited(asked);
+      there = this.#starts.get(name);
+    }
+    if (there !== undefined && there.digest !== asked.digest) throw otherBody(asked);
+    if (there !== undefined) return this.#ends(there, asked, untilMs);
     const former = this.#formerOf(asked);
     const sending = former.findLast(({ sent }) => sent.digest === asked.digest);
     if (sending !== undefined) return this.#waitFor(sending, asked, untilMs, undefined);
     const [other] = former;
     if (other !== undefined) throw keyReused(asked, other);
-    const starting = [...this.#starts.keys()].filter((each) => each.startsWith(`${service}\n`)).length;
-    if (starting + this.#asking.watched(service) >= followedMax) throw tooMany(asked);
+    const starting = [...this.#starts.keys()].filter((each) => each.startsWith(`${call.service}\n`)).length;
+    if (starting + this.#asking.watched(call.service) >= followedMax) throw tooMany(asked);
     this.#refuseShared(asked, present.device);
     const caller = new Presence();
-    caller.join(call.caller);
-    const ended = Promise.resolve().then(() => this.#start(asked, start));
-    const start: Start = { digest: asked.digest, caller, untilMs, polls: 0, isSent: false, ended };
+    const ended = Promise.resolve().then(async () => {
+      start.ending = await this.#start(asked, start);
+    });
+    const start: Start = { digest: asked.digest, caller, polls: 0, isSent: false, ended, ending: undefined };
     this.#starts.set(name, start);
-    // A start isn't sent any more once all of its callers have left.
+    void ended.finally(() => this.#starts.delete(name));
+    const answer = this.#ends(start, asked, untilMs);
     caller.leave();
-    void start.ended.finally(() => this.#starts.delete(name));
-    return this.#ends(start, asked, untilMs);
+    return answer;
   }
 
   /** Earlier sendings of the operation, unless all are proven to have come to nothing. */
@@ -104,46 +115,56 @@ export class Following {
     return standingOf(this.#operations.under(asked.call.service, asked.key)).filter((each) => isOfRoute(asked, each));
   }
 
-  /** Lets a second caller wait for what the first one sends. */
-  #joins(start: Start, asked: AskedCall, untilMs: number): Promise<Reply> {
-    if (start.digest !== asked.digest) {
-      const state = `another body with its ${asked.route.key} is being followed: ask how that one ended, and use a new ${asked.route.key}`;
-      throw new Fault("reused", `Cannot send ${asked.route.path}: ${state}. Nothing was sent`);
-    }
-    start.untilMs = Math.max(start.untilMs, untilMs);
-    start.caller.join(asked.call.caller);
-    return this.#ends(start, asked, untilMs);
-  }
-
-  async #ends(start: Start, asked: AskedCall, untilMs: number): Promise<Reply> {
-    const ending = await start.ended;
-    const { call, key, digest, route } = asked;
+  /** All sendings of the same call. */
+  #sendingOf({ call, key, digest, route }: AskedCall): Sending | undefined {
     const same = this.#operations
       .under(call.service, key)
       .filter(({ sent }) => sent.digest === digest && sent.route === route.path);
-    const sending = standingOf(same).at(-1) ?? same.at(-1);
+    return standingOf(same).at(-1) ?? same.at(-1);
+  }
+
+  /** Waits for a start as one of its callers, each until a moment of its own. */
+  async #ends(start: Start, asked: AskedCall, untilMs: number): Promise<Reply> {
+    const caller = new Presence();
+    asked.call.caller.onLeave(() => caller.leave());
+    if (asked.call.caller.gone) caller.leave();
+    start.caller.join(caller);
+    await this.#waiting.until(start.ended, untilMs);
+    caller.leave();
+    // Nobody waits any more: what isn't out comes back now.
+    if (start.caller.gone) await this.#waiting.until(start.ended, this.#waiting.nowMs + graceMs);
+    const { ending } = start;
+    if (ending === undefined) throw this.#awaited(asked);
+    const sending = this.#sendingOf(asked);
     const isUnsent = !start.isSent || (ending instanceof Fault && ending.outcome === "not-sent");
     if (sending === undefined || isUnsent) return this.#unsent(ending, asked, start);
     return this.#waitFor(sending, asked, untilMs, ending, start.polls);
+  }
+
+  /** The fault of a call that may be out, or go out for another caller: its answer says more of it than any question would. */
+  #awaited(asked: AskedCall): Fault {
+    const sending = this.#sendingOf(asked);
+    return stillAwaited(asked, this.#operations.isWhole && isRecorded(sending));
   }
 
   /**
    * The ending of a call that wasn't sent, or was refused at once. That proves nothing of an earlier sending, if there was one or nobody
    * could look for one.
    */
-  #unsent(ending: Reply | Fault, asked: AskedCall, { polls, isSent }: Start): Reply {
+  #unsent(ending: Reply | Fault, asked: AskedCall, { polls, caller }: Start): Reply {
     const { rules, route } = asked;
     const isGuarded = this.#operations.isWhole;
     const isThere = this.#formerOf(asked).length > 0;
     const result = (end: OperationEnd) => (!isGuarded || isThere ? "unknown" : end);
-    if (ending instanceof Fault) {
-      throw new Fault(ending.kind, ending.message, {
-        ...ending.details,
-        followed: { result: result("failed"), answerOf: undefined, polls, isGuarded },
-      });
-    }
-    const answerOf = isSent ? undefined : route.polling?.route;
-    return { ...ending, followed: { result: result(rules.refused), answerOf, polls, isGuarded } };
+    const followed = { answerOf: undefined, polls, isGuarded };
+    if (!(ending instanceof Fault)) return { ...ending, followed: { ...followed, result: result(rules.refused) } };
+    const isLate = ending.reason === "caller-left" && caller.gone;
+    const message = isLate ? `Cannot send ${route.path}: ${turnMissed}. ${nothingSent}` : ending.message;
+    throw new Fault(ending.kind, message, {
+      ...ending.details,
+      ...(isLate && { reason: "waited-too-long" }),
+      followed: { ...followed, result: result("failed") },
+    });
   }
 
   /** Waits for an operation's end until `untilMs`, while it is asked about. */
@@ -156,13 +177,18 @@ export class Following {
   ): Promise<Reply> {
     const { requestId, service } = asked.call;
     this.#operations.followed(sending);
-    await this.#waiting.flightEnded(sending, untilMs);
-    if (sending.endedMs === undefined) throw stillAwaited(asked, this.#operations.isWhole && isRecorded(sending));
+    await this.#waiting.flightEnded(sending, () => this.#waiting.nowMs >= untilMs);
+    if (sending.endedMs === undefined) throw this.#awaited(asked);
     // The terminal's words for an end that is known already.
     let last: EndedQuestion | undefined;
     let asks = 0;
     if (start === undefined && this.#operations.knownOf(sending).end !== undefined) {
-      last = await this.#asking.ask(sending, requestId);
+      const asker = new Presence();
+      const answered = this.#asking.ask(sending, requestId, asker).then((each) => {
+        last = each;
+      });
+      await this.#waiting.until(answered, untilMs);
+      asker.leave();
       asks = last === undefined ? 0 : 1;
     } else {
       if (start === undefined && this.#asking.watched(service) >= followedMax) throw tooMany(asked);
@@ -178,6 +204,7 @@ export class Following {
     return toldOf({
       asked,
       known,
+      error: sending.said.error,
       state: subject === undefined ? freshState : this.#hearing.stateOf(sending, subject),
       start,
       last,
@@ -205,13 +232,14 @@ export class Following {
     const { call, contract, rules, key, names } = asked;
     try {
       const device = this.#asking.serviceOf(call.service)?.device;
-      if (rules.baseline) await this.#before.ended(asked, start);
+      if (rules.baseline !== undefined) await this.#before.ended(asked, start);
       // A refund of a payment in parts stands beside the other parts.
       const standing = () =>
-        rules.ownKey || rules.baseline ? standingOf(this.#operations.under(call.service, key)) : this.#formerOf(asked);
+        rules.ownKey || rules.baseline !== undefined
+          ? standingOf(this.#operations.under(call.service, key))
+          : this.#formerOf(asked);
       const under = standing();
-      const before = rules.baseline ? await this.#before.known(asked, start) : "";
-      if (typeof before === "object") return before;
+      const before = rules.baseline === undefined ? "" : await this.#before.known(asked, start);
       const way = this.#wayOf(call.service);
       const isMoved = this.#asking.serviceOf(call.service)?.contract !== contract || way?.device !== device;
       if (way === undefined || isMoved) return configurationChanged(call.route);
@@ -228,10 +256,16 @@ export class Following {
 const isSame = (one: readonly Sending[], other: readonly Sending[]) =>
   one.length === other.length && one.every((each, at) => each === other[at]);
 
-/** The fault of a call whose copy without the header is out: the answer to that one says of it what no question would. */
+const turnMissed = "its turn on the line did not come within the wait: send the same call again, or with a longer wait";
+
+function otherBody({ route }: AskedCall): Fault {
+  const state = `another body with its ${route.key} is being followed: ask how that one ended, and use a new ${route.key}`;
+  return new Fault("reused", `Cannot send ${route.path}: ${state}. Nothing was sent`);
+}
+
 function stillAwaited({ route: { path } }: AskedCall, isGuarded: boolean): Fault {
   const followed = { result: "unknown", answerOf: undefined, polls: 0, isGuarded } as const;
-  const message = `Cannot show an answer to ${path}: it was sent before, and its answer is still awaited`;
+  const message = `Cannot show an answer to ${path} yet: it is out, or waits to be sent for another caller: send the same call again`;
   return new Fault("broken", message, { reason: "no-reply", followed });
 }
 

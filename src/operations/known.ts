@@ -37,7 +37,7 @@ export function stateOf(sending: Sending, rules: SettlingRules, isRepeated: bool
     ...startOf(sending, rules),
     phase: "lost" as const,
     doubt: true,
-    baseline: rules.baseline && sent.fresh !== true ? undefined : "",
+    baseline: rules.baseline !== undefined && sent.fresh !== true ? undefined : "",
     learned: said.learned ?? nameOf(sending, rules),
     learnedProven: said.learned !== undefined && !isRepeated,
   };

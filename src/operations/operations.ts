@@ -271,7 +271,7 @@ export class Operations implements OperationLog {
     const standing = standingOf(this.#memory.of(sending.sent));
     const own = standing.filter(({ sent }) => isSameOperation(sent, sending.sent));
     const isRepeated = own.length > 1;
-    const alone = rules.baseline || standing.length > own.length ? undefined : "";
+    const alone = rules.baseline !== undefined || standing.length > own.length ? undefined : "";
     const baseline = call.decided === undefined ? alone : call.decided.before;
     // An unknown earlier sending may exist: then a refusal of this one doesn't end that.
     const doubt = isRepeated || (this.#recorder !== undefined && !this.isWhole);

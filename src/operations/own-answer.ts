@@ -19,7 +19,7 @@ export interface OwnAnswer {
   /** The operation's state after the answer; undefined if it has ended, or isn't asked about. */
   readonly state: SettleState | undefined;
   /** Facts of the answer, as the record has them. */
-  readonly fields: Pick<OutcomeRecord, "begun" | "learned" | "end">;
+  readonly fields: Pick<OutcomeRecord, "begun" | "learned" | "end" | "message">;
 }
 
 /** @param start The state when it went out; undefined if it has no rules. */
@@ -58,7 +58,10 @@ export function ownAnswer(
     rules.learns === undefined ? undefined : nameIn(reply, rules.learns, answered.success ? start.learned : undefined);
   const isUnprinted = rules.print !== undefined && hasCode([rules.print.code], code);
   const stored = learned !== undefined && isStoredWhole(learned) ? { learned } : {};
-  return { said: { begun, end, learned, isUnprinted }, state, fields: { begun, end, ...stored } };
+  // No question will say more
+  const message = polling === undefined && !answered.success ? (scalarText(reply["message"]) ?? "") : undefined;
+  const error = message === undefined ? undefined : { code, message };
+  return { said: { begun, end, learned, isUnprinted, error }, state, fields: { begun, end, ...stored, message } };
 }
 
 /** The name that an answer gives (qr.md, Endpoints: data.trans must be saved and used); a success without one means the till's own. */

@@ -2,11 +2,12 @@ import type { Contract, Polling, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import { type SettlingRules, settlingRulesOf } from "../contract/settling.ts";
 import { type JsonObject, looseInteger } from "../core/json-object.ts";
+import { quotedName } from "../core/log-text.ts";
 import { parseObject } from "../envelope/json.ts";
 import { emptySummary } from "../settle/call-result.ts";
 import { parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
 import type { AnsweredCall, FollowedOperation } from "../settle/proof.ts";
-import type { Sending } from "./sending.ts";
+import type { ErrorSaid, Sending } from "./sending.ts";
 
 /** The contract's question about an operation, and the meaning of its answers. */
 
@@ -60,7 +61,13 @@ export function answeredOf(text: string): AnsweredCall | undefined {
 }
 
 /** An answer in words, for people. */
-export function answerText({ success, summary: { code } }: AnsweredCall): string {
+export function answerText({ success, summary: { code } }: Pick<AnsweredCall, "success" | "summary">): string {
   const status = success ? "success" : "error";
   return code === undefined ? status : `${status}, code ${code}`;
+}
+
+/** An error in words, with the terminal's own. */
+export function errorText({ code, message }: ErrorSaid): string {
+  const summary = { ...emptySummary, code };
+  return answerText({ success: false, summary }) + (message === undefined ? "" : `, ${quotedName(message)}`);
 }

@@ -51,9 +51,17 @@ export interface Said {
   readonly learned: string | undefined;
   /** True if a receipt was closed, and not printed. */
   readonly isUnprinted: boolean;
+  /** The error that was answered, if the contract has no question by which more could be learned. */
+  readonly error: ErrorSaid | undefined;
 }
 
-export const nothingSaid: Said = { begun: undefined, end: undefined, learned: undefined, isUnprinted: false };
+/** An error's code, and the terminal's own words. */
+export interface ErrorSaid {
+  readonly code?: number | undefined;
+  readonly message?: string | undefined;
+}
+
+export const nothingSaid: Said = { begun: undefined, end: undefined, learned: undefined, isUnprinted: false, error: undefined };
 
 /** Milliseconds for which an operation is remembered: a shop's day. */
 export const dayMs = 24 * 60 * 60 * 1_000;
@@ -98,11 +106,19 @@ export function isOld({ sent, place, atMs }: Sending): boolean {
 /** Facts that the record of an operation's answer has, for the process that finds it in the journal. */
 export function saidInRecord(
   { route }: Pick<SentRecord, "route">,
-  { outcome, code, begun, end, learned }: Pick<OutcomeRecord, "outcome" | "code" | "begun" | "end" | "learned">,
+  {
+    outcome,
+    code,
+    begun,
+    end,
+    learned,
+    message,
+  }: Pick<OutcomeRecord, "outcome" | "code" | "begun" | "end" | "learned" | "message">,
 ): Said {
-  if (outcome !== "answered") return nothingSaid;
+  const error = message === undefined ? undefined : { code, message };
+  if (outcome !== "answered") return error === undefined ? nothingSaid : { ...nothingSaid, error };
   const isUnprinted = code !== undefined && rulesOfRoute(route).some(({ print }) => print?.code === code);
-  return { begun, end, learned, isUnprinted };
+  return { begun, end, learned, isUnprinted, error };
 }
 
 /** The rules of all contracts that have the route: a record doesn't say which contract its service has. */

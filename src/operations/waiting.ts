@@ -1,4 +1,5 @@
 import { setMaxListeners } from "node:events";
+import type { Presence } from "../core/presence.ts";
 import { type Clock, monotonicClock, sleepUnless } from "../settle/clock.ts";
 import type { Sending } from "./sending.ts";
 
@@ -32,7 +33,23 @@ export class Waiting {
     return this.#clock.sleep(ms, this.#stop.signal);
   }
 
-  /** Waits for something. */
+  /** Waits for something for as long as anybody is there for whom. */
+  whilePresent(over: Promise<unknown>, caller: Presence): Promise<void> {
+    const { signal } = this.#stop;
+    return new Promise((resolve) => {
+      const end = () => {
+        caller.offLeave(end);
+        signal.removeEventListener("abort", end);
+        resolve();
+      };
+      if (caller.gone || signal.aborted) return resolve();
+      caller.onLeave(end);
+      signal.addEventListener("abort", end);
+      over.then(end, end);
+    });
+  }
+
+  /** Waits for something until a moment. */
   async until(over: Promise<unknown>, untilMs: number): Promise<void> {
     const isOver = new AbortController();
     await Promise.race([over, sleepUnless(this.#clock, Math.max(0, untilMs - this.nowMs), [isOver.signal, this.#stop.signal])]);
@@ -40,9 +57,7 @@ export class Waiting {
   }
 
   /** Waits for the answer to a sending. */
-  async flightEnded(sending: Sending, untilMs: number): Promise<void> {
-    while (sending.endedMs === undefined && !this.isStopped && this.nowMs < untilMs) {
-      await this.sleep(Math.min(untilMs - this.nowMs, flightLookMs));
-    }
+  async flightEnded(sending: Sending, isOver: () => boolean): Promise<void> {
+    while (sending.endedMs === undefined && !this.isStopped && !isOver()) await this.sleep(flightLookMs);
   }
 }

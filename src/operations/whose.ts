@@ -41,7 +41,10 @@ export function whose({ sending, under, rules, before, device, hasOthers, lacks 
     return because(`what is known under the key may be another operation's, which ${sent.route} refers to`);
   if (others.length === 0) return { counts: own.length > 1 ? "good" : "all" };
   const isFollowUp =
-    rules.baseline && before !== "" && own.length === 1 && others.every((each) => hadEnded(each, others, sending));
+    rules.baseline !== undefined &&
+    before !== "" &&
+    own.length === 1 &&
+    others.every((each) => hadEnded(each, others, sending));
   if (isFollowUp) return { counts: "all" };
   return because("another operation was sent under its key, and an answer would not say which one it is about");
 }

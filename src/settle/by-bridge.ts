@@ -119,8 +119,9 @@ class BridgeRun {
         if (!result.passing) return this.#notSent(result.summary.message);
       } else {
         isNew = false;
-        // Another body has its key: what is asked about the key is about that one.
-        if (result.summary.reason === "key-reused") return this.#unknown(result);
+        // Another body has its key: what is asked about the key is about that one. And what nobody can be asked about stays unknown.
+        const { reason } = result.summary;
+        if (reason === "key-reused" || (reason === "cannot-ask" && result.outcome !== "not-sent")) return this.#unknown(result);
         const done = this.#learn(result, isGuarded);
         // A third one would be shown to a customer who has paid the first.
         if (isOfSecondCode) this.#know({ isSentOnce: true });

@@ -147,23 +147,23 @@ const unproven = ({ reply, summary }: Pick<AnsweredCall, "reply" | "summary">, s
  * is nothing counts as often as after a start: who has lost sight of it in passing, as a gateway may, would let it pass for ours as well.
  */
 function afterBaseline(operation: FollowedOperation, state: SettleState, result: CallResult): NextStep {
-  if (result.outcome === "answered" && !saysNothing(operation, result)) {
-    const { rules } = operation;
-    const { reply, summary } = result;
-    if (saysAbsent(operation, result)) {
-      const absents = state.absents + 1;
-      if (absents < rules.absentsMin) return { state: { ...state, absents }, pause: "interval" };
-      return { state: { ...state, phase: "ready", baseline: "", absents: 0 }, pause: "none" };
-    }
-    const seen = { ...state, absents: 0 };
-    const before = fingerprintOf(operation, reply);
-    if (before !== undefined) return { state: { ...seen, phase: "ready", baseline: before }, pause: "none" };
-    if (hasCode(rules.refusals, summary.code)) return { verdict: rules.refused, reply, summary };
-    return { state: seen, pause: "interval" };
+  const { rules } = operation;
+  if (result.outcome === "not-sent") {
+    if (!result.passing) return doneRefused(rules, result.summary);
+    return { state, pause: "back-off", retryAfterMs: result.retryAfterMs };
   }
-  if (result.outcome !== "not-sent") return { state, pause: "interval" };
-  if (!result.passing) return doneRefused(operation.rules, result.summary);
-  return { state, pause: "back-off", retryAfterMs: result.retryAfterMs };
+  if (result.outcome === "unknown" || saysNothing(operation, result)) return askAgain(state);
+  const { code } = result.summary;
+  if (!result.success && hasCode(rules.baseline ?? [], code)) {
+    const absents = state.absents + 1;
+    if (absents < rules.absentsMin) return askAgain({ ...state, absents });
+    return { state: { ...state, phase: "ready", baseline: "", absents: 0 }, pause: "none" };
+  }
+  const seen = { ...state, absents: 0 };
+  const before = fingerprintOf(operation, result.reply);
+  if (before !== undefined) return { state: { ...seen, phase: "ready", baseline: before }, pause: "none" };
+  // Refused is the question alone: of the operation, which isn't sent, nothing is said
+  return refusesStart(rules, code) ? doneRefused(rules, result.summary) : askAgain(seen);
 }
 
 function afterQuery(operation: FollowedOperation, state: SettleState, result: CallResult, sinceStartMs: number): NextStep {
@@ -210,8 +210,11 @@ function afterAbsent(
   const endLater = sinceStartMs < rules.absentsAfterMs ? askAgain({ ...state, absents: 0 }) : counted;
   switch (state.phase) {
     case "refused":
-      // An earlier delivery may be on its way still, or the one that a gateway answered so.
-      return isOwnRefusal(contract, state.refusal?.code) && !state.earlierInDoubt ? end : endLater;
+      // An earlier delivery may be on its way still, or the one that was answered so
+      if (state.earlierInDoubt) return endLater;
+      if (isOwnRefusal(contract, state.refusal?.code)) return end;
+      // What the contract has resent must not be held up by half a minute
+      return hasCode(rules.resendCodes, state.refusal?.code) ? counted : endLater;
     case "lost":
       return mayResendNow(rules, seen) ? resend(rules, seen) : endLater;
     default:

@@ -36,11 +36,11 @@ export function refusesStart({ refusals, signCodes }: SettlingRules, code: numbe
 }
 
 /**
- * Whether an error to a start is the terminal's own word that it came to nothing: it has a code, and not the one by which a gateway reports
- * what it lost (bank -3, fiscal 5), nor an HTTP status, as proxies and frameworks write it. With these the start may be on its way still.
+ * Whether an error to a start is the terminal's own word that it came to nothing: the contract lists its code, and not for anything that went
+ * wrong (bank -3, fiscal 5). With any other code the start may be on its way still (bank.md, Errors: unknown codes).
  */
-export function isOwnRefusal({ faultCodes }: Contract, code: number | undefined): boolean {
-  return code !== undefined && code !== faultCodes.broken && !(code >= 400 && code <= 599);
+export function isOwnRefusal({ codes, faultCodes }: Contract, code: number | undefined): boolean {
+  return code !== faultCodes.broken && codes.some((each) => each.code === code);
 }
 
 export function saysAbsent({ contract }: FollowedOperation, { success, summary }: AnsweredCall): boolean {
@@ -118,16 +118,17 @@ export function saysPending(operation: UnderRules, { reply, summary }: SaidByAns
 }
 
 /**
- * Whether an answer says nothing of the operation, as if it were lost: it names another one; or it is a success with a message and no data,
- * which may be a gateway's word for an unknown outcome where an error would be an end (qr has none but "in progress", and over a line no
- * header tells them apart).
+ * Whether an answer says nothing of the operation, as if it were lost: it names another one; or a posline gateway says in it that the outcome
+ * is unknown; or it is a success with a message and no data, which may be another gateway's word for that where an error would be an end (qr
+ * has none but "in progress", and over a line no header tells them apart).
  */
 export function saysNothing(
   operation: Pick<FollowedOperation, "rules" | "keyField" | "key">,
   { reply, success }: Pick<AnsweredCall, "reply" | "success">,
 ): boolean {
   const hasMessageAlone = !isObject(reply["data"]) && scalarText(reply["message"]) !== undefined;
-  return (success && operation.rules.learns !== undefined && hasMessageAlone) || namesOtherKey(operation, reply);
+  const isGateways = reply["outcome"] === "unknown" || (success && operation.rules.learns !== undefined && hasMessageAlone);
+  return isGateways || namesOtherKey(operation, reply);
 }
 
 /**

@@ -50,7 +50,7 @@ export function newToken(contract: Contract, path: string, body: object, name: S
   const fields = parseExactObject(written) ?? {};
   const named = isNamed(body, fields, keyField, path);
   const text = named || !rules.ownKey ? written : writeExactObject({ ...fields, [keyField]: newKey() });
-  const ask = rules.baseline && named;
+  const ask = rules.baseline !== undefined && named;
   const learned =
     rules.learns === undefined ? undefined : (scalarText(fields[rules.learns]) ?? scalarText(fieldOf(text, keyField)));
   const known: SettleState = { ...freshState, ...(ask && { phase: "baseline", baseline: undefined }), learned };

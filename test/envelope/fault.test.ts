@@ -55,10 +55,10 @@ test("faultHttpStatus() is 200 where tills throw others away, but for a body wit
   assert.deepEqual([faultHttpStatus(qr, "none", timeout, 200), faultHttpStatus(qr, "none", timeout, undefined)], [504, 504]);
 });
 
-test("faultOnLine() writes nothing where there is no word, and otherwise what HTTP has", () => {
+test("faultOnLine() writes nothing where there is no word, and otherwise what HTTP has, with an unknown outcome", () => {
   const fault = new Fault("broken", "why");
   assert.deepEqual(faultOnLine(qr, "/final_confirm", fault), []);
-  assert.equal(textOf(faultOnLine(qr, "/check", fault)), '{"status":"success","message":"why"}');
+  assert.equal(textOf(faultOnLine(qr, "/check", fault)), '{"status":"success","message":"why","outcome":"unknown"}');
   assert.equal(
     textOf(faultOnLine(fiscal, undefined, new Fault("malformed", "why"))),
     '{"status":"error","code":2,"message":"why"}',
@@ -67,11 +67,14 @@ test("faultOnLine() writes nothing where there is no word, and otherwise what HT
 
 test("faultOnLine() passes an upstream posline's own error on, but no other words of it, and none where an error might be an end", () => {
   const line = (contract: typeof qr, path: string, payload: string) =>
-    textOf(faultOnLine(contract, path, new Fault("timeout", "why", { payload: [Buffer.from(payload)] })));
+    textOf(faultOnLine(contract, path, new Fault("unavailable", "why", { payload: [Buffer.from(payload)] })));
   const theirs = '{"status":"error","code":-3,"message":"theirs"}';
   const own = '{"status":"error","code":-3,"message":"why"}';
   assert.equal(line(bank, "/sale", theirs), theirs);
   for (const other of ['{"status":"success"}', "{}", "<html>", "[]", ""]) assert.equal(line(bank, "/sale", other), own, other);
   assert.equal(line(qr, "/check", theirs), '{"status":"success","message":"why"}');
-  assert.equal(line(qr, "/refund", theirs), "");
+  assert.equal(line(qr, "/refund", theirs), theirs);
+  const unknown = new Fault("timeout", "why", { payload: [Buffer.from(theirs)] });
+  assert.equal(textOf(faultOnLine(bank, "/sale", unknown)), '{"status":"error","code":-3,"message":"why","outcome":"unknown"}');
+  assert.equal(textOf(faultOnLine(qr, "/refund", unknown)), "");
 });

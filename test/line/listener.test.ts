@@ -274,7 +274,7 @@ test("LineListener writes a handler's fault in the service's envelope, and an er
     throw failure;
   }).open();
   const [bank] = await till.ask("length", "/sale\n{}");
-  assert.deepEqual(JSON.parse(bank ?? ""), { status: "error", code: -3, message: "No reply" });
+  assert.deepEqual(JSON.parse(bank ?? ""), { status: "error", code: -3, message: "No reply", outcome: "unknown" });
   const [fiscal] = await till.ask("stx", "command=/sale&data=e30=&sign=x");
   assert.equal(JSON.parse(fiscal ?? "").code, 5);
   failure = new TypeError("secret");
@@ -283,6 +283,7 @@ test("LineListener writes a handler's fault in the service's envelope, and an er
     status: "error",
     code: -3,
     message: `Cannot answer: internal error in posline, please report it. ${checkFirst.bank}`,
+    outcome: "unknown",
   });
   await till.listener.stop();
 });

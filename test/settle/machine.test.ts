@@ -90,11 +90,11 @@ test("nextStep() believes an absence after three in a row, once the start's time
   }
 });
 
-test("nextStep() believes one absence at once after the terminal's own refusal, and no sooner after one that may be a gateway's", () => {
+test("nextStep() believes one absence at once after an error that the contract lists, three after one that it has resent, and any other no sooner than after a loss", () => {
   for (const [operation, absent, own, gateways] of [
-    [receipt, bad(9), [8, 16], [5, 504, undefined]],
+    [receipt, bad(9), [8], [16, 504, undefined]],
     [deposit, bad(9), [4, 7, 8, 11, 12, 13, 23], [5, 504, undefined]],
-    [sale, bad(-15), [-20, -21, -54], [-3, 504, undefined]],
+    [sale, bad(-15), [-20, -21, -54], [-3, -999, 504, undefined]],
     [cancel, bad(-15), [-20, -21, -54], [-3, 504, undefined]],
   ] as const) {
     const refused = (code: number | undefined) => ({ phase: "refused", refusal: { code, message: undefined } }) as const;
@@ -112,6 +112,9 @@ test("nextStep() believes one absence at once after the terminal's own refusal, 
       assert.equal(verdict, operation.rules.refused);
     }
   }
+  const resent = { phase: "refused", refusal: { code: 5, message: undefined } } as const;
+  assert.deepEqual(goesOn(receipt, { ...resent, absents: 1 }, bad(9), 0), { absents: 2, pause: "interval" });
+  assert.equal(ends(receipt, { ...resent, absents: 2 }, bad(9), 0).verdict, "failed");
 });
 
 test("nextStep() takes a start for lost for good once it was sent as often as it may be, and never found for as long as it may take", () => {

@@ -157,13 +157,14 @@ test("saysNothing() takes a payment's success with a message alone for a gateway
   for (const answer of [good(), good({ message: "" }), good({ data: {}, message: "shown" }), bad(1, { message: "no" })])
     assert.equal(saysNothing(payment, answer), false);
   assert.equal(saysNothing(sale, good({ pay_id: "A-2" })), true);
+  assert.equal(saysNothing(sale, bad(-3, { outcome: "unknown" })), true, "a posline gateway's word");
 });
 
-test("isOwnRefusal() takes a code, listed or not, but none that a gateway or a proxy behind it may have given", () => {
+test("isOwnRefusal() takes a code that the contract lists, but not the one for anything that went wrong", () => {
   const { fiscal, bank, qr } = contracts;
-  for (const code of [4, 7, 8, 9, 10, 11, 12, 13, 16, 23, 36]) assert.equal(isOwnRefusal(fiscal, code), true, String(code));
-  for (const code of [-15, -20, -21, -54, -999]) assert.equal(isOwnRefusal(bank, code), true, String(code));
-  for (const code of [undefined, 400, 504, 599]) {
+  for (const code of [4, 7, 8, 9, 10, 11, 12, 13, 23]) assert.equal(isOwnRefusal(fiscal, code), true, String(code));
+  for (const code of [-15, -20, -21, -54]) assert.equal(isOwnRefusal(bank, code), true, String(code));
+  for (const code of [undefined, 16, 36, -999, 400, 504, 599]) {
     for (const contract of [fiscal, bank, qr]) assert.equal(isOwnRefusal(contract, code), false);
   }
   assert.deepEqual([isOwnRefusal(fiscal, 5), isOwnRefusal(bank, -3), isOwnRefusal(qr, 1)], [false, false, false]);

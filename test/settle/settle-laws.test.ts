@@ -52,7 +52,7 @@ for (const service of contractNames) {
       const lostBy = fc.constantFrom(undefined, gatewaysWord);
       const property = fc.asyncProperty(fate, schedules, fc.boolean(), lostBy, async (given, mishaps, original, whenLost) => {
         // An original under the same key is only there for what refers to one; what came late can't be held against it
-        const model = modelOf(service, route, given, baseline && original);
+        const model = modelOf(service, route, given, baseline !== undefined && original);
         const clock = new TestClock();
         const transport = new Fateful(
           (request) => reply(model.answer(request.route, bodyOf(request))),
