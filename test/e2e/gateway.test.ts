@@ -215,7 +215,7 @@ test("posline gateway says in progress of a qr /check that fails, and nothing of
     else byPath(heard, response);
   });
   const going = JSON.parse(await till.ask("length", ":8887/check\n{}"));
-  assert.deepEqual([Object.keys(going), going.status], [["status", "message"], "success"]);
+  assert.deepEqual([Object.keys(going), going.status, going.outcome], [["status", "message", "outcome"], "success", "unknown"]);
   assert.match(going.message, /HTTP 500/);
   await till.send(till.frame("length", ':8887/refund\n{"pay_id":"R-1"}'));
   const refund = await exchangeOf(gateway, (line) => line["route"] === "/refund");
