@@ -123,7 +123,8 @@ const fiscalTrade: Trade = {
   },
   refused: error(6),
   absent: error(9),
-  unsure: () => error(5),
+  // The code alone would be a terminal's own word, after which it has nothing (docs/limits.md)
+  unsure: () => error(5, { outcome: "unknown" }),
   started({ id, key }, stand) {
     if (stand === "gone") return error(8);
     if (stand === "unprinted") return error(15, { printError: 3, documentExtID: key });
@@ -142,7 +143,7 @@ const cashTrade: Trade = {
   sale: "/deposit",
   denialEnds: true,
   refused: error(7),
-  unsure: (path, end) => (path === "/deposit" && end === "good" ? error(44) : error(5)),
+  unsure: (path, end) => (path === "/deposit" && end === "good" ? error(44) : error(5, { outcome: "unknown" })),
   started(entry, stand) {
     if (entry.path !== "/deposit") return fiscalTrade.started(entry, stand);
     if (stand === "gone") return error(4);
