@@ -50,20 +50,27 @@ function cellsOf(contract: Contract, path: string | undefined, outcome: FaultOut
       own: fault.httpStatus,
       status: faultHttpStatus(contract, bodies[n]?.word ?? "error", fault, faultStatus),
     }));
-  const silent = faults.every((fault) => faultOnLine(contract, path, fault).length === 0);
-  return [bodyText(bodies), statusText(statuses(undefined)), statusText(statuses(200)), silent ? "silence" : "the body"];
+  const silent = faults.filter((fault) => faultOnLine(contract, path, fault).length === 0).length;
+  const onLine = silent === 0 ? "the body" : silent === faults.length ? "silence" : "the body, or silence";
+  return [bodyText(bodies, faults), statusText(statuses(undefined)), statusText(statuses(200)), onLine];
 }
 
-/** Bodies of one word, with the codes that they have. */
-function bodyText(bodies: readonly FaultBody[]): string {
-  const codes = [...new Set(bodies.flatMap(({ code }) => code ?? []))].sort((one, other) => other - one).join(", ");
-  const [{ word, status } = {}] = bodies;
-  if (word === "none") return "`message` alone";
-  return `${word === "in progress" ? "in progress: " : ""}\`${status}\`${codes === "" ? "" : ` ${codes}`}`;
+/** The bodies with their codes; if only some have a word, with the kinds of the others. */
+function bodyText(bodies: readonly FaultBody[], faults: readonly Fault[]): string {
+  const spoken = bodies.filter(({ word }) => word !== "none");
+  const [{ word, status } = {}] = spoken;
+  if (word === undefined) return "`message` alone";
+  const codes = [...new Set(spoken.flatMap(({ code }) => code ?? []))].sort((one, other) => other - one).join(", ");
+  const text = `${word === "in progress" ? "in progress: " : ""}\`${status}\`${codes === "" ? "" : ` ${codes}`}`;
+  if (spoken.length === bodies.length) return text;
+  const kinds = faults.filter((_, n) => bodies[n]?.word === "none").map(({ kind }) => kind);
+  return `${text}; ${kinds.join(", ")}: \`message\` alone`;
 }
 
 function statusText(all: readonly { readonly kind: FaultKind; readonly own: number; readonly status: number }[]): string {
   if (all.every(({ status }) => status === 200)) return "200";
-  const in200 = all.filter(({ status }) => status === 200).map(({ kind }) => kind);
-  return in200.length === 0 ? "its own" : `its own; ${in200.join(", ")}: 200`;
+  const [in200, others] = [all.filter(({ status }) => status === 200), all.filter(({ status }) => status !== 200)];
+  if (in200.length === 0) return "its own";
+  const [few, text] = in200.length < others.length ? [in200, "its own; %: 200"] : [others, "200; %: its own"];
+  return text.replace("%", few.map(({ kind }) => kind).join(", "));
 }

@@ -357,8 +357,3 @@ export function readTextLine(payload: Buffer): TextRequest | undefined {
   const body = lineEnd === -1 || lineEnd + 1 === payload.length ? [] : [payload.subarray(lineEnd + 1)];
   return { prefix, route, body };
 }
-
-/** A request in a length frame whose service takes forms, as that service's own payload: the form's `data` and `sign` are its body. */
-export function formPayload({ route, body }: TextRequest): Buffer {
-  return Buffer.concat([headOf(`command=${route}&`), ...body]);
-}

@@ -12,7 +12,7 @@ import { Presence } from "../core/presence.ts";
 import { msPerByte, type OpenTransport } from "../device/transport.ts";
 import { faultOnLine } from "../envelope/fault.ts";
 import { wholeOf } from "../envelope/json.ts";
-import { formLineFault, formPayload, type ReceivedRequest, readFormLine, readTextLine } from "../envelope/request.ts";
+import { formLineFault, type ReceivedRequest, readFormLine, readTextLine } from "../envelope/request.ts";
 import type { Decoded, Discard, Frame, Framing } from "../wire/decoded.ts";
 import { frameOf } from "../wire/framing.ts";
 import type { Receiving } from "./frame-reader.ts";
@@ -413,7 +413,7 @@ export class LineListener {
 
   /**
    * Reads the service and the request out of a frame. In a length frame the port in front of the route selects the service (qr.md,
-   * Endpoints).
+   * Endpoints); fiscal has frames of its own.
    */
   #readRequest({ framing, payload }: Frame): Asked | Unaddressed {
     const { services } = this.#options;
@@ -424,9 +424,9 @@ export class LineListener {
     }
     const text = readTextLine(whole);
     if (text === undefined) return { cause: "it begins with neither a route nor a :port and a route" };
-    const asked = services.find(({ contract }) => isSelected(contract, text.prefix));
-    if (asked === undefined) return { cause: unselected(text.prefix, services) };
-    return asked.contract.envelope === "form" ? readForm(asked, formPayload(text)) : { asked, request: text };
+    const inLength = services.filter(({ contract }) => contract.framing === "length");
+    const asked = inLength.find(({ contract }) => isSelected(contract, text.prefix));
+    return asked === undefined ? { cause: unselected(text.prefix, inLength) } : { asked, request: text };
   }
 
   #callOf({ asked: { contract, service = contract.service }, request: { route, body } }: Asked): Call {
@@ -453,12 +453,13 @@ export class LineListener {
 }
 
 function isSelected(contract: Contract, prefix: string): boolean {
-  return prefix === "" ? contract.framing === "length" && contract.linePrefix === "" : prefix === selectorOf(contract);
+  return prefix === "" ? contract.linePrefix === "" : prefix === selectorOf(contract);
 }
 
 function unselected(prefix: string, services: readonly ListeningService[]): string {
   const has = services.map(({ contract, service = contract.service }) => `${service} (${selectorOf(contract)})`);
-  return `${prefix === "" ? "a route without a :port" : prefix} selects no service of this line, which has ${has.join(", ")}`;
+  const asked = prefix === "" ? "a route without a :port" : prefix;
+  return `${asked} selects no service of this line, which has ${has.join(", ")} in frames with a length`;
 }
 
 /** @param asked The service here that takes forms, if there is one. */

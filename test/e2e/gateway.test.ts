@@ -108,7 +108,7 @@ test("posline gateway takes the port in front of a route for the service, and lo
   const askedOf = async (text: string) => JSON.parse(await till.ask("length", text)).path;
   assert.equal(await askedOf(':8888/sale\n{"pay_id":"A-1","amount":1.5}'), "/bank/sale");
   const data = Buffer.from('{"documentExtID":"F-1"}').toString("base64");
-  assert.equal(await askedOf(`:8008/check_status\ndata=${data}&sign=AAAA`), "/fiscal/check_status");
+  assert.equal(JSON.parse(await till.ask("stx", `command=/check_status&data=${data}&sign=AAAA`)).path, "/fiscal/check_status");
   assert.equal(upstream.heard.at(-1)?.body, `data=${encodeURIComponent(data)}&sign=AAAA`);
   // What is wrong with an amount is its upstream's to say, and its operation has a name all the same.
   const sale = await exchangeOf(gateway, ({ service }) => service === "bank");
@@ -116,7 +116,7 @@ test("posline gateway takes the port in front of a route for the service, and lo
   await till.send(till.frame("length", ':9001/sale\n{"pay_id":"A-2","amount":1}'));
   const unknown = await gateway.logged(({ framing }) => framing === "length", "the refusal");
   assert.equal(unknown["msg"], "a request was refused: it is for no service of this line");
-  const services = "fiscal (:8008), bank (:8888), qr (:8887)";
+  const services = "bank (:8888), qr (:8887) in frames with a length";
   assert.equal(unknown["reason"], `:9001 selects no service of this line, which has ${services}`);
   assert.equal(await askedOf("/terminals"), "/bank/terminals");
   assert.deepEqual([till.answers.length, upstream.heard.length], [3, 3]);

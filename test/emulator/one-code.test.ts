@@ -201,7 +201,7 @@ function bridgeCode({ service, route: path }: Row, body: string): number | undef
 }
 
 /** Codes of a request whose fields are right to the emulator: an integer may be an id, and is no currency, payment or document. */
-const understood: Readonly<Record<ContractName, readonly number[]>> = { fiscal: [7, 9, 44], bank: [-15, -16, -47], qr: [] };
+const understood: Readonly<Record<ContractName, readonly number[]>> = { fiscal: [5, 7, 9], bank: [-15, -16, -47], qr: [] };
 
 /** What the emulator answers to a row's request in its place; undefined where it takes it. */
 function emulatorCode(emulator: Emulator, row: Row, body: string, over: CameOver): number | undefined {

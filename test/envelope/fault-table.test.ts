@@ -37,9 +37,17 @@ test("faultTable() says by which codes a till reads the faults of a service, and
 });
 
 test("faultTable() says where a till gets no word of the contract, and nothing at all on a line", () => {
+  const ofBody = "malformed, missing, date, amount, sign";
   const silence = ["`message` alone", "its own", "its own", "silence"];
   assert.deepEqual(rowsOf("qr"), [
-    ["`/check`", "not-sent", "in progress: `success`", "its own", "200", "the body"],
+    [
+      "`/check`",
+      "not-sent",
+      `in progress: \`success\`; ${ofBody}: \`message\` alone`,
+      "its own",
+      `200; ${ofBody}: its own`,
+      "the body, or silence",
+    ],
     ["the others", "not-sent", "`error` 1", "its own", "200", "the body"],
     ["`/showqrcode`, `/check`", "unknown", "in progress: `success`", "its own", "200", "the body"],
     ["`/cancel`, `/refund`, `/final_confirm`", "unknown", ...silence],

@@ -26,6 +26,7 @@ test("faultBody() writes each contract's word for what isn't known, to the lette
   const text = (contract: typeof qr, path: string | undefined, kind: FaultKind) =>
     faultBody(contract, path, new Fault(kind, "why")).payload.toString();
   assert.equal(text(qr, "/check", "timeout"), '{"status":"success","message":"why"}');
+  assert.equal(text(qr, "/check", "malformed"), '{"message":"why"}');
   assert.equal(text(qr, "/check", "key"), '{"status":"success","message":"why"}');
   assert.equal(text(qr, "/showqrcode", "broken"), '{"status":"success","message":"why"}');
   assert.equal(text(qr, "/showqrcode", "unavailable"), '{"status":"error","code":1,"message":"why"}');

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { contractOnLine, contracts } from "../../src/contract/contracts.ts";
 import { Fault } from "../../src/core/fault.ts";
-import { formLineFault, formPayload, readFormLine, readTextLine, toLine } from "../../src/envelope/request.ts";
+import { formLineFault, readFormLine, readTextLine, toLine } from "../../src/envelope/request.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 
 /** Tests src/envelope/request.ts. */
@@ -148,19 +148,6 @@ test("readTextLine() takes nothing that begins with neither a route nor a port a
   for (const text of ["", "sale", ":8887", ":888700/check", ":/check", ":qr/check", "8887/check", "{}", "\n/sale", "AT\r\n"]) {
     assert.equal(readTextLine(Buffer.from(text)), undefined, text);
   }
-});
-
-test("formPayload() is what a form's service would be sent in its own frame, and has a second command where the body has one", () => {
-  const read = (text: string) => {
-    const line = readTextLine(Buffer.from(text));
-    assert.ok(line !== undefined);
-    return readFormLine(formPayload(line));
-  };
-  const sale = read(":8008/sale\ndata=e30=&sign=x\r\n");
-  assert.deepEqual([sale?.route, written(sale?.body ?? [])], ["/sale", "data=e30=&sign=x"]);
-  assert.deepEqual(read(":8008/check_shift")?.body, []);
-  assert.deepEqual(read(':8008/sale\n{"items":[{}]}')?.body, []);
-  assert.equal(read(":8008/sale\ncommand=/refund&data=e30=&sign=x"), undefined);
 });
 
 test("readTextLine() reads no body where nothing follows the route's line end", () => {

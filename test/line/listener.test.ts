@@ -111,7 +111,7 @@ test("LineListener hands a service what its port in front of the route selects, 
   const till = await new Till(["fiscal", "bank", "qr"], async ({ service }) => replyOf(`{"by":"${service}"}`)).open();
   assert.deepEqual(await till.ask("length", ':8888/sale\n{"pay_id":"A"}'), ['{"by":"bank"}']);
   assert.deepEqual(await till.ask("length", ":8888/terminals"), ['{"by":"bank"}']);
-  assert.deepEqual(await till.ask("length", ":8008/sale\ndata=e30=&sign=x"), ['{"by":"fiscal"}']);
+  assert.deepEqual(await till.ask("stx", "command=/sale&data=e30=&sign=x"), ['{"by":"fiscal"}']);
   assert.deepEqual(
     till.calls.map(({ contract, route, body }) => [contract, route, Buffer.concat(body).toString()]),
     [
@@ -120,7 +120,7 @@ test("LineListener hands a service what its port in front of the route selects, 
       ["fiscal", "/sale", "data=e30=&sign=x"],
     ],
   );
-  assert.equal(till.device.written.at(-1)?.includes(2), false, "no STX");
+  assert.equal(till.device.written.at(-1)?.[0], 2, "STX");
   assert.deepEqual(till.causes, []);
   await till.listener.stop();
 });
@@ -134,16 +134,40 @@ test("LineListener lets the port that a qr service has on its line select it, an
     till.calls.map(({ contract }) => contract),
     ["qr"],
   );
-  assert.deepEqual(till.causes, [":8887 selects no service of this line, which has bank (:8888), qr (:9001)"]);
+  assert.deepEqual(till.causes, [
+    ":8887 selects no service of this line, which has bank (:8888), qr (:9001) in frames with a length",
+  ]);
   await till.listener.stop();
 });
 
 test("LineListener hands a request that selects none of its services to nobody, answers nothing, and says why", async () => {
   for (const [services, text, cause] of [
-    [["bank"], ':8887/check\n{"pay_id":"A"}', ":8887 selects no service of this line, which has bank (:8888)"],
-    [["bank", "qr"], ":9001/sale\n{}", ":9001 selects no service of this line, which has bank (:8888), qr (:8887)"],
-    [["qr"], "/sale\n{}", "a route without a :port selects no service of this line, which has qr (:8887)"],
-    [["qr"], ":8008/sale\ndata=e30=&sign=x", ":8008 selects no service of this line, which has qr (:8887)"],
+    [
+      ["bank"],
+      ':8887/check\n{"pay_id":"A"}',
+      ":8887 selects no service of this line, which has bank (:8888) in frames with a length",
+    ],
+    [
+      ["bank", "qr"],
+      ":9001/sale\n{}",
+      ":9001 selects no service of this line, which has bank (:8888), qr (:8887) in frames with a length",
+    ],
+    [
+      ["qr"],
+      "/sale\n{}",
+      "a route without a :port selects no service of this line, which has qr (:8887) in frames with a length",
+    ],
+    [
+      ["qr"],
+      ":8008/sale\ndata=e30=&sign=x",
+      ":8008 selects no service of this line, which has qr (:8887) in frames with a length",
+    ],
+    // Fiscal has frames of its own (fiscal.md, Endpoints).
+    [
+      ["fiscal", "bank"],
+      ":8008/sale\ndata=e30=&sign=x",
+      ":8008 selects no service of this line, which has bank (:8888) in frames with a length",
+    ],
     [["fiscal", "bank"], "sale", "it begins with neither a route nor a :port and a route"],
     [["bank"], ":888700/sale\n{}", "it begins with neither a route nor a :port and a route"],
   ] as const) {
@@ -152,16 +176,6 @@ test("LineListener hands a request that selects none of its services to nobody, 
     assert.deepEqual([till.calls, till.errors, till.causes], [[], [], [cause]]);
     await till.listener.stop();
   }
-});
-
-test("LineListener answers a form in a length frame that has a command of its own with code 2, in a length frame", async () => {
-  const till = await new Till(["fiscal", "bank"]).open();
-  const [answer] = await till.ask("length", ":8008/sale\ncommand=/refund&data=e30=&sign=x");
-  const message = "Cannot read the request: the form has command twice: send it once";
-  assert.deepEqual(JSON.parse(answer ?? ""), { status: "error", code: 2, message });
-  assert.deepEqual([till.calls, till.causes], [[], [message]]);
-  assert.equal(till.device.written.at(0)?.includes(2), false, "no STX");
-  await till.listener.stop();
 });
 
 test("LineListener drops a bank or qr frame with a wrong CRC, and takes the next after a silence", async () => {

@@ -8,7 +8,7 @@ import { parseBounded } from "../../../src/envelope/bounded-json.ts";
 import { parseForm, unescapeValue } from "../../../src/envelope/form.ts";
 import { toHttp } from "../../../src/envelope/http-request.ts";
 import { readReply } from "../../../src/envelope/reply.ts";
-import { formPayload, readFormLine, readHttpBody, readTextLine, toLine } from "../../../src/envelope/request.ts";
+import { readFormLine, readHttpBody, readTextLine, toLine } from "../../../src/envelope/request.ts";
 import { signOf } from "../../../src/envelope/sign.ts";
 import { bodyFields } from "../../../src/journal/body-fields.ts";
 import { examples } from "./corpus.ts";
@@ -116,7 +116,6 @@ const received: Target = {
     const text = readTextLine(input);
     const all = [
       { contract: contracts.fiscal, request: readFormLine(input) },
-      { contract: contracts.fiscal, request: text && readFormLine(formPayload(text)) },
       { contract: contracts.bank, request: text },
     ];
     for (const { contract, request } of all) {
