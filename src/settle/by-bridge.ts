@@ -111,9 +111,10 @@ class BridgeRun {
       // Where the bridge knows of an earlier sending, that this one wasn't sent says nothing of that.
       const isDoubtful = isGuarded && end === undefined;
       const isRefused = isNew && result.outcome === "not-sent" && !isDoubtful;
-      const isPassing = isRefused && result.passing;
+      // That this one wasn't sent is no word about an earlier one that may have arrived.
+      const isNoEnd = result.outcome === "not-sent" && (!isNew || result.passing);
       const isOfSecondCode = end !== undefined && !isGuarded && this.#mayBeSecondCodes(end);
-      if (end !== undefined && !isPassing && !isOfSecondCode) return this.#end(end, result, isRefused);
+      if (end !== undefined && !isNoEnd && !isOfSecondCode) return this.#end(end, result, isRefused);
       if (isRefused) {
         await this.#notify({ type: "not sent", unreachable: result.unreachable, message: result.summary.message });
         if (!result.passing) return this.#notSent(result.summary.message);

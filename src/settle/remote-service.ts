@@ -256,7 +256,9 @@ const passingStatuses: ReadonlySet<number> = new Set([408, 429]);
  * Whether the same request may get through later. A service may be set to put all faults into 200 (`faultStatus`): then the code
  * tells, and one that may mean both counts as passing, since trying again harms nothing.
  */
-function isPassing(contract: Contract, { code, httpStatus }: AnswerSummary, retryAfterMs: number | undefined): boolean {
+function isPassing(contract: Contract, { code, httpStatus, reason }: AnswerSummary, retryAfterMs: number | undefined): boolean {
+  // The terminal must be seen to first.
+  if (reason === "cannot-ask") return false;
   if (retryAfterMs !== undefined) return true;
   if (httpStatus !== undefined && httpStatus >= 400) return httpStatus >= 500 || passingStatuses.has(httpStatus);
   const { faultCodes, faultsInOk } = contract;

@@ -114,6 +114,29 @@ test("settleByBridge() ends as not-sent what is refused for good, and as decline
   assert.equal((await settled([["/sale", by(error(-15), "failed")]])).result, "declined", "proven not carried out");
 });
 
+const asksNot = (outcome: "not-sent" | "unknown"): Answer => ({
+  ...failedAnswer(outcome, "the terminal can't be asked"),
+  ...{ httpStatus: outcome === "not-sent" ? 503 : 502, reason: "cannot-ask", retryAfterMs: undefined },
+});
+
+test("settleByBridge() ends at once where the terminal refuses the question before, and where there is none about it", async () => {
+  const { result, message } = await settled([["/cancel", by(asksNot("not-sent"), "failed")]], {}, "/cancel");
+  assert.deepEqual([result, message], ["not-sent", "the terminal can't be asked"]);
+  const { result: lasting } = await settled([["/sale", by(asksNot("unknown"), "unknown")]]);
+  assert.equal(lasting, "unknown");
+});
+
+test("settleByBridge() takes a call that wasn't sent for no end where an earlier one may have arrived", async () => {
+  for (const unsent of [by(busy, "failed"), by(asksNot("not-sent"), "failed")]) {
+    const { result } = await settled([
+      ["/sale", by(lost, "unknown")],
+      ["/sale", unsent],
+      ["/sale", by(approved, "approved")],
+    ]);
+    assert.equal(result, "approved");
+  }
+});
+
 test("settleByBridge() says unknown when the window is over, and its token asks first", async () => {
   const { result, token } = await settled(repeat(3, ["/sale", by(lost, "unknown")]), { windowMs: 2_500 });
   assert.equal(result, "unknown");
@@ -678,14 +701,6 @@ test("settleByBridge() shows beside unknown no error to a question that ends a p
     "it may have been carried out, and the last answer is about another operation, or doesn't prove how this one ended";
   assert.deepEqual(await said(refusal("/check")), ["unknown", undefined, unproven]);
   assert.deepEqual(await said(refusal()), ["unknown", 1, "not paid"]);
-});
-
-test("settleByBridge() calls a repetition not-sent only where no call before it may have left", async () => {
-  const script: Script = [
-    ["/sale", by(lost, "unknown")],
-    ["/sale", by(busy, "failed")],
-  ];
-  assert.equal((await settled(script)).result, "declined", "it was sent, and is proven to have come to nothing");
 });
 
 test("settleByBridge() takes no 'there is none' for proof at once while its first call may be on its way", async () => {
