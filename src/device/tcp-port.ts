@@ -1,13 +1,14 @@
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { TcpAddress } from "../config/device-name.ts";
 import { addressesOf } from "../core/address.ts";
 import { Deadline, nowMs, within } from "../core/clock.ts";
 import { connectionFailure } from "../core/connection-error.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
 import { urlHost } from "../core/url-host.ts";
-import { noConnection, webServer, wordsOf } from "./open-errors.ts";
+import { type Cause, isTelnet, noConnection, telnet, unsteady, webServer, wordsOf } from "./open-errors.ts";
 import { type Connection, type ConnectionHandler, closeMs, give, OpenError, type OpenTransport } from "./transport.ts";
 
 /**
@@ -31,6 +32,19 @@ const headBytes = 100;
  */
 const takenMs = 10_000;
 
+/** Milliseconds from its opening within which the loss of a connection is no accident, if it happens `shortMax` times in a row. */
+const shortMs = 5_000;
+const shortMax = 3;
+
+/** Milliseconds after an answer in which a far end that closes after each one has done so. */
+const rightAfterMs = 50;
+
+/** Milliseconds between two dialings of such a far end, doubling from the first to the longest. */
+const slowMs = { first: 1_000, longest: 60_000 } as const;
+
+/** Milliseconds that a connection must last before it is used, once the far end turned one away, and while it is dialled slowly. */
+const lastsMs = { turnedAway: 100, slow: 2_000 } as const;
+
 /** Options of a line over TCP beside its address, for tests. */
 export interface TcpPortOptions {
   readonly takenMs?: number;
@@ -44,10 +58,77 @@ export function tcpPath({ host, port }: TcpAddress): string {
   return `tcp:${urlHost(host)}:${port}`;
 }
 
-/** Dials the far end. */
+/** Dials the far end, more slowly once its connections don't last. */
 export function tcpPort(address: TcpAddress, options: TcpPortOptions = {}): OpenTransport {
   const path = tcpPath(address);
-  return async (handler) => new TcpConnection(await dialled(address, path), { path, isAccepted: false }, handler, options);
+  const farEnd = new FarEnd(path);
+  return async (handler) => {
+    farEnd.refuse();
+    const connection = new TcpConnection(await dialled(address, path), { path, farEnd }, handler, options);
+    if (farEnd.lastsMs > 0) await connection.lasts(farEnd.lastsMs);
+    return connection;
+  };
+}
+
+/** A connection that ended. */
+interface Ended {
+  readonly ageMs: number;
+  readonly isUsed: boolean;
+  /** True if it had one answer, and was lost right after that. */
+  readonly isAnswered: boolean;
+  /** The far end's own words for it, if it has said some. */
+  readonly said: string;
+}
+
+/** The far end of a line over all its connections: two programs that push each other off one port would do so for ever. */
+class FarEnd {
+  readonly #path: string;
+  /** Count of connections in a row that were lost soon, and of those that were lost after one answer. */
+  #short = 0;
+  #answered = 0;
+  /** Why the far end is dialled slowly; undefined if it isn't. */
+  #why: Cause | undefined;
+  #pauseMs: number = slowMs.first;
+  #dueMs = 0;
+  /** Milliseconds that the next connection must last before it is used. */
+  lastsMs = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** @throws OpenError until it is time to dial. */
+  refuse(): void {
+    if (this.#why !== undefined && nowMs() < this.#dueMs) throw new OpenError(this.#why);
+  }
+
+  /** Takes the loss of a connection. @returns why, in words. */
+  lost(reason: string, { ageMs, isUsed, isAnswered, said }: Ended): string {
+    // A port that is in use, or whose device is away, says so, and may be free again at any moment.
+    const isTurnedAway = said !== "" && !isUsed && this.#why === undefined;
+    this.lastsMs = isTurnedAway ? lastsMs.turnedAway : 0;
+    if (isTurnedAway) return reason;
+    if (ageMs >= shortMs) {
+      this.#short = this.#answered = 0;
+      this.#why = undefined;
+      this.#pauseMs = slowMs.first;
+      return reason;
+    }
+    // What is used, and lost again, is in the log each time.
+    if (this.#why !== undefined && isUsed) this.#pauseMs = slowMs.longest;
+    if (isAnswered) this.#answered++;
+    if (++this.#short < shortMax) return reason;
+    return this.slowly(unsteady(this.#path, reason, this.#answered === this.#short));
+  }
+
+  /** Dials slowly from now on. @returns why, in words: the first cause stays, so that the log has it once. */
+  slowly(why: Cause): string {
+    this.#why ??= why;
+    this.lastsMs = lastsMs.slow;
+    this.#dueMs = nowMs() + this.#pauseMs;
+    this.#pauseMs = Math.min(2 * this.#pauseMs, slowMs.longest);
+    return wordsOf(this.#why);
+  }
 }
 
 function dialled(address: TcpAddress, path: string): Promise<Socket> {
@@ -114,7 +195,7 @@ class ListeningTcp implements TcpListener {
 
   readonly open: OpenTransport = async (handler) => {
     const socket = await this.#next();
-    this.#taken = new TcpConnection(socket, { path: this.path, isAccepted: true }, handler);
+    this.#taken = new TcpConnection(socket, { path: this.path }, handler);
     return this.#taken;
   };
 
@@ -153,11 +234,14 @@ class ListeningTcp implements TcpListener {
 class TcpConnection implements Connection {
   readonly device: string;
   readonly isAccepted: boolean;
+  /** What was dialled; undefined if the connection was accepted. */
+  readonly #farEnd: FarEnd | undefined;
   readonly #socket: Socket;
   readonly #handler: ConnectionHandler;
   /** Begins the reading, once the opener knows of the connection and has memory for its bytes. */
-  readonly #start: NodeJS.Immediate;
+  #start: NodeJS.Immediate;
   #hasBegun = false;
+  #beganMs = nowMs();
   #open = true;
   #isWriting = false;
   /** Why the connection is lost. */
@@ -165,6 +249,9 @@ class TcpConnection implements Connection {
   #closed: Promise<void> | undefined;
   /** The first bytes that came. */
   #head = Buffer.alloc(0);
+  #answers = 0;
+  #heardMs = 0;
+  #isAnswered = true;
   wroteBytes = 0;
 
   readonly #takenMs: number;
@@ -173,14 +260,15 @@ class TcpConnection implements Connection {
 
   constructor(
     socket: Socket,
-    { path, isAccepted }: { readonly path: string; readonly isAccepted: boolean },
+    { path, farEnd }: { readonly path: string; readonly farEnd?: FarEnd },
     handler: ConnectionHandler,
     options: TcpPortOptions = {},
   ) {
     this.#takenMs = options.takenMs ?? takenMs;
     this.#socket = socket;
     this.device = path;
-    this.isAccepted = isAccepted;
+    this.#farEnd = farEnd;
+    this.isAccepted = farEnd === undefined;
     this.#handler = handler;
     socket.pause();
     socket.on("data", (bytes) => this.#heard(bytes));
@@ -201,6 +289,7 @@ class TcpConnection implements Connection {
     const now = nowMs();
     if (!this.#taken.isSet) this.#taken.set(now + this.#takenMs, now);
     this.#isWriting = true;
+    this.#isAnswered = false;
     this.wroteBytes = 0;
     socket.cork();
     for (const piece of pieces) {
@@ -214,6 +303,22 @@ class TcpConnection implements Connection {
   /** False once it is closed, or its opener knows that it is lost. */
   get isOpen(): boolean {
     return this.#open;
+  }
+
+  /**
+   * Keeps the connection from its opener for so long, and drops what comes.
+   * @throws OpenError if it is lost meanwhile.
+   */
+  async lasts(ms: number): Promise<void> {
+    clearImmediate(this.#start);
+    this.#socket.resume();
+    await sleep(ms);
+    if (this.#lostWhy !== undefined) {
+      await this.close();
+      throw new OpenError(this.#lostWhy);
+    }
+    this.#socket.pause();
+    this.#start = setImmediate(() => this.#begin());
   }
 
   /** Another connection takes the place of this one. */
@@ -245,6 +350,7 @@ class TcpConnection implements Connection {
 
   #begin(): void {
     this.#hasBegun = true;
+    this.#beganMs = nowMs();
     if (this.#lostWhy === undefined) this.#socket.resume();
     else this.#lose(this.#lostWhy);
   }
@@ -259,8 +365,13 @@ class TcpConnection implements Connection {
 
   #heard(bytes: Buffer): void {
     this.#taken.clear();
-    if (this.#head.length < headBytes) this.#head = Buffer.concat([this.#head, bytes]).subarray(0, headBytes);
-    give(bytes, () => (this.#open ? this.#handler : undefined));
+    if (!this.#isAnswered) this.#answers++;
+    this.#isAnswered = true;
+    this.#heardMs = nowMs();
+    const isHead = this.#head.length < headBytes;
+    if (isHead) this.#head = Buffer.concat([this.#head, bytes]).subarray(0, headBytes);
+    if (this.#hasBegun) give(bytes, () => (this.#open ? this.#handler : undefined));
+    if (isHead && this.#farEnd !== undefined && isTelnet(this.#head)) this.#lose(telnet(this.device));
   }
 
   /** What a far end that is no terminal says before it closes: a web server's refusal, or ser2net's that the port is in use. */
@@ -275,10 +386,19 @@ class TcpConnection implements Connection {
     if (this.#open) this.#handler.onWritten();
   }
 
+  #whyLost(reason: string | Cause): string {
+    if (typeof reason !== "string") return this.#farEnd?.slowly(reason) ?? wordsOf(reason);
+    const now = nowMs();
+    const isAnswered = this.#answers === 1 && now < this.#heardMs + rightAfterMs;
+    const ended = { ageMs: now - this.#beganMs, isUsed: this.wroteBytes > 0, isAnswered, said: this.#lastWords() };
+    return this.#farEnd?.lost(reason, ended) ?? reason;
+  }
+
   /** A loss before the opener knows of the connection is told once it does. */
-  #lose(reason: string): void {
-    this.#lostWhy ??= reason;
-    if (!this.#open || !this.#hasBegun) return;
+  #lose(reason: string | Cause): void {
+    if (!this.#open) return;
+    this.#lostWhy ??= this.#whyLost(reason);
+    if (!this.#hasBegun) return;
     this.#open = false;
     this.#taken.dispose();
     this.#handler.onClosed(this.#lostWhy);

@@ -2,7 +2,7 @@ import type { LineConfig } from "../config/config.ts";
 import { isTcpPath } from "../config/device-name.ts";
 import type { ServiceName } from "../core/call.ts";
 import { quoted } from "../core/shell-text.ts";
-import { type Cause, webServer } from "../device/open-errors.ts";
+import { type Cause, telnet, webServer } from "../device/open-errors.ts";
 import { otherReading } from "../wire/crc16.ts";
 import type { Framing } from "../wire/decoded.ts";
 import type { BytePattern } from "./byte-patterns.ts";
@@ -51,6 +51,8 @@ export function likelyCause(symptom: Symptom, line: TroubledLine): Cause {
       );
     case "web server":
       return webServer(config.path);
+    case "telnet":
+      return telnet(config.path);
     case "till":
       return cause(
         "requests come: a till is at the other end, not a terminal",
