@@ -234,13 +234,13 @@ export function telnet(path: string): Cause {
   );
 }
 
-/** The connections to the far end don't last. @param isAnswered True if each was lost right after its first answer. */
-export function unsteady(path: string, reason: string, isAnswered: boolean): Cause {
-  const slower = "posline dials more and more slowly, down to once a minute";
-  const lost = `connections to ${path} are lost within seconds of their opening`;
-  if (isAnswered) return said(`${lost}, each after one answer (${reason})`, `set the far end to keep them open; ${slower}`);
-  const cure = "see whether another program or box connects to that port, and stop it (they push each other off)";
-  return said(`${lost} (${reason})`, `${cure}, or read the far end's own log; ${slower}`);
+/** The connections to the far end don't last. @param reason Why the last one was lost. */
+export function unsteady(path: string, reason: string): Cause {
+  return said(
+    `connections to ${path} are lost within seconds of their opening (${reason})`,
+    "see whether another program or box connects to that port, as they push each other off, or whether the far end closes after " +
+      "each answer; posline dials more and more slowly, down to once a minute",
+  );
 }
 
 /** The box doesn't run Linux: only the emulator, the client and the tools run elsewhere. */

@@ -36,14 +36,11 @@ const takenMs = 10_000;
 const shortMs = 5_000;
 const shortMax = 3;
 
-/** Milliseconds after an answer in which a far end that closes after each one has done so. */
-const rightAfterMs = 50;
-
 /** Milliseconds between two dialings of such a far end, doubling from the first to the longest. */
 const slowMs = { first: 1_000, longest: 60_000 } as const;
 
-/** Milliseconds that a connection must last before it is used, once the far end turned one away, and while it is dialled slowly. */
-const lastsMs = { turnedAway: 100, slow: 2_000 } as const;
+/** Milliseconds that a connection must last before it is used, after one that was lost, and while the far end is dialled slowly. */
+const lastsMs = { usual: 100, slow: 2_000 } as const;
 
 /** Options of a line over TCP beside its address, for tests. */
 export interface TcpPortOptions {
@@ -70,22 +67,11 @@ export function tcpPort(address: TcpAddress, options: TcpPortOptions = {}): Open
   };
 }
 
-/** A connection that ended. */
-interface Ended {
-  readonly ageMs: number;
-  readonly isUsed: boolean;
-  /** True if it had one answer, and was lost right after that. */
-  readonly isAnswered: boolean;
-  /** The far end's own words for it, if it has said some. */
-  readonly said: string;
-}
-
 /** The far end of a line over all its connections: two programs that push each other off one port would do so for ever. */
 class FarEnd {
   readonly #path: string;
-  /** Count of connections in a row that were lost soon, and of those that were lost after one answer. */
+  /** Count of connections in a row that were lost soon. */
   #short = 0;
-  #answered = 0;
   /** Why the far end is dialled slowly; undefined if it isn't. */
   #why: Cause | undefined;
   #pauseMs: number = slowMs.first;
@@ -102,30 +88,23 @@ class FarEnd {
     if (this.#why !== undefined && nowMs() < this.#dueMs) throw new OpenError(this.#why);
   }
 
-  /** Takes the loss of a connection. @returns why, in words. */
-  lost(reason: string, { ageMs, isUsed, isAnswered, said }: Ended): string {
+  /** Takes the loss of a connection. @returns why, in words: the first cause stays, so that the log has it once. */
+  lost(why: string | Cause, { openedMs, wroteBytes, lastWords }: TcpConnection): string {
+    const now = nowMs();
+    this.lastsMs = lastsMs.usual;
     // A port that is in use, or whose device is away, says so, and may be free again at any moment.
-    const isTurnedAway = said !== "" && !isUsed && this.#why === undefined;
-    this.lastsMs = isTurnedAway ? lastsMs.turnedAway : 0;
-    if (isTurnedAway) return reason;
-    if (ageMs >= shortMs) {
-      this.#short = this.#answered = 0;
+    const isTurnedAway = lastWords !== "" && wroteBytes === 0;
+    if (now - openedMs >= shortMs) {
+      this.#short = 0;
       this.#why = undefined;
       this.#pauseMs = slowMs.first;
-      return reason;
-    }
+    } else if (!isTurnedAway) this.#short++;
+    if (typeof why === "string" && this.#short < shortMax) return why;
     // What is used, and lost again, is in the log each time.
-    if (this.#why !== undefined && isUsed) this.#pauseMs = slowMs.longest;
-    if (isAnswered) this.#answered++;
-    if (++this.#short < shortMax) return reason;
-    return this.slowly(unsteady(this.#path, reason, this.#answered === this.#short));
-  }
-
-  /** Dials slowly from now on. @returns why, in words: the first cause stays, so that the log has it once. */
-  slowly(why: Cause): string {
-    this.#why ??= why;
+    if (this.#why !== undefined && wroteBytes > 0) this.#pauseMs = slowMs.longest;
+    this.#why ??= typeof why === "string" ? unsteady(this.#path, why) : why;
     this.lastsMs = lastsMs.slow;
-    this.#dueMs = nowMs() + this.#pauseMs;
+    this.#dueMs = now + this.#pauseMs;
     this.#pauseMs = Math.min(2 * this.#pauseMs, slowMs.longest);
     return wordsOf(this.#why);
   }
@@ -234,6 +213,7 @@ class ListeningTcp implements TcpListener {
 class TcpConnection implements Connection {
   readonly device: string;
   readonly isAccepted: boolean;
+  readonly openedMs = nowMs();
   /** What was dialled; undefined if the connection was accepted. */
   readonly #farEnd: FarEnd | undefined;
   readonly #socket: Socket;
@@ -241,7 +221,6 @@ class TcpConnection implements Connection {
   /** Begins the reading, once the opener knows of the connection and has memory for its bytes. */
   #start: NodeJS.Immediate;
   #hasBegun = false;
-  #beganMs = nowMs();
   #open = true;
   #isWriting = false;
   /** Why the connection is lost. */
@@ -249,9 +228,6 @@ class TcpConnection implements Connection {
   #closed: Promise<void> | undefined;
   /** The first bytes that came. */
   #head = Buffer.alloc(0);
-  #answers = 0;
-  #heardMs = 0;
-  #isAnswered = true;
   wroteBytes = 0;
 
   readonly #takenMs: number;
@@ -275,7 +251,7 @@ class TcpConnection implements Connection {
     socket.on("error", (error) => {
       this.#lose(whyLost(error));
     });
-    socket.on("end", () => this.#lose(`the far end closed the connection${this.#lastWords()}`));
+    socket.on("end", () => this.#lose(`the far end closed the connection${this.lastWords}`));
     socket.on("close", () => this.#lose("the connection was closed"));
     this.#start = setImmediate(() => this.#begin());
   }
@@ -289,7 +265,6 @@ class TcpConnection implements Connection {
     const now = nowMs();
     if (!this.#taken.isSet) this.#taken.set(now + this.#takenMs, now);
     this.#isWriting = true;
-    this.#isAnswered = false;
     this.wroteBytes = 0;
     socket.cork();
     for (const piece of pieces) {
@@ -350,7 +325,6 @@ class TcpConnection implements Connection {
 
   #begin(): void {
     this.#hasBegun = true;
-    this.#beganMs = nowMs();
     if (this.#lostWhy === undefined) this.#socket.resume();
     else this.#lose(this.#lostWhy);
   }
@@ -365,17 +339,14 @@ class TcpConnection implements Connection {
 
   #heard(bytes: Buffer): void {
     this.#taken.clear();
-    if (!this.#isAnswered) this.#answers++;
-    this.#isAnswered = true;
-    this.#heardMs = nowMs();
     const isHead = this.#head.length < headBytes;
     if (isHead) this.#head = Buffer.concat([this.#head, bytes]).subarray(0, headBytes);
+    if (isHead && !this.isAccepted && isTelnet(this.#head)) this.#lose(telnet(this.device));
     if (this.#hasBegun) give(bytes, () => (this.#open ? this.#handler : undefined));
-    if (isHead && this.#farEnd !== undefined && isTelnet(this.#head)) this.#lose(telnet(this.device));
   }
 
   /** What a far end that is no terminal says before it closes: a web server's refusal, or ser2net's that the port is in use. */
-  #lastWords(): string {
+  get lastWords(): string {
     const text = this.#head.toString("latin1").trim();
     if (/^HTTP\/1\.[01] \d/.test(text)) return `: ${wordsOf(webServer(this.device))}`;
     return this.#head.length < headBytes && /^[\x20-\x7e]+$/.test(text) ? `, and said ${JSON.stringify(text)}` : "";
@@ -386,18 +357,10 @@ class TcpConnection implements Connection {
     if (this.#open) this.#handler.onWritten();
   }
 
-  #whyLost(reason: string | Cause): string {
-    if (typeof reason !== "string") return this.#farEnd?.slowly(reason) ?? wordsOf(reason);
-    const now = nowMs();
-    const isAnswered = this.#answers === 1 && now < this.#heardMs + rightAfterMs;
-    const ended = { ageMs: now - this.#beganMs, isUsed: this.wroteBytes > 0, isAnswered, said: this.#lastWords() };
-    return this.#farEnd?.lost(reason, ended) ?? reason;
-  }
-
   /** A loss before the opener knows of the connection is told once it does. */
   #lose(reason: string | Cause): void {
     if (!this.#open) return;
-    this.#lostWhy ??= this.#whyLost(reason);
+    this.#lostWhy ??= this.#farEnd?.lost(reason, this) ?? (typeof reason === "string" ? reason : wordsOf(reason));
     if (!this.#hasBegun) return;
     this.#open = false;
     this.#taken.dispose();

@@ -227,15 +227,14 @@ function unansweredFinding(
 function lineFindings(line: LineToProbe, probes: readonly ServiceProbe[], result: ProbeResult, anyAnswer: boolean): Finding[] {
   const findings: Finding[] = [];
   const more = { line: line.name };
-  const garbage = probes.find((probe) => probe.garbage.length > 0)?.garbage;
-  const bytes = garbage ?? result.before;
-  // A connection that speaks telnet is given up by posline itself.
-  if (result.lost !== undefined && bytePatternOf(bytes, []) !== "telnet") {
+  if (result.lost !== undefined) {
     const ofDevice = "check plug and cable; sudo dmesg | tail shows what the kernel says of it";
     const cure = isTcpPath(line.config.path) ? "check the port, and the far end's own log" : ofDevice;
     findings.push(finding("line", "bad", `the line was lost during the test: ${result.lost}`, { ...more, cure }));
   }
   if (probes.some((probe) => usesOtherCrc16(probe, line.config))) findings.push(otherCrc16Finding(line));
+  const garbage = probes.find((probe) => probe.garbage.length > 0)?.garbage;
+  const bytes = garbage ?? result.before;
   const broken = probes.find(({ pending, broken }) => pending && broken);
   if (bytes.length > 0) {
     const sent = garbage === undefined ? [] : probes.flatMap((probe) => probe.sent.map(({ bytes }) => bytes));

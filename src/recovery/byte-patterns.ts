@@ -1,5 +1,3 @@
-import { isTelnet } from "../device/open-errors.ts";
-
 /**
  * The look of bytes that are not an answer. Each fault of a serial line has a look of its own; an experienced eye sees the same in a hex
  * dump.
@@ -9,7 +7,6 @@ export type BytePattern =
   | "at commands"
   | "login prompt"
   | "web server"
-  | "telnet"
   | "till"
   | "damaged answer"
   | "text"
@@ -30,7 +27,6 @@ export function bytePatternOf(bytes: Buffer, sent: readonly Buffer[]): BytePatte
   if (isConsole(bytes)) return "login prompt";
   if (sent.some((frame) => frame.length >= echoBytes && isEcho(bytes, frame))) return "echo";
   if (isWebServer(bytes)) return "web server";
-  if (isTelnet(bytes)) return "telnet";
   if (isRequest(bytes)) return "till";
   if (/(?:^|[\r\n\0])\s*AT(?:[+&%EZHIQDSV^][\w+?=&;,"^]*)?[\r\n]/i.test(text) || /^AT[+&]/.test(text)) return "at commands";
   if (/"status"\s*:/.test(text)) return "damaged answer";

@@ -134,24 +134,16 @@ export class Liveness {
 
   /** All that is known, as data from which another Liveness goes on: a recording begins with it. */
   get state(): LivenessSnapshot {
-    return {
-      services: this.#services.map(({ name, heardMs, silentSinceMs, isReported, wasReported, refusedWith }) => ({
-        name,
-        heardMs,
-        silentSinceMs,
-        isReported,
-        ...(wasReported ? { wasReported } : {}),
-        refusedWith,
-      })),
-      evidence: [...this.#evidence],
-      ...(this.#echoes ? { echoes: true } : {}),
-    };
+    const services = this.#services.map(({ framing, isProbed, wasReported, ...known }) =>
+      wasReported ? { ...known, wasReported } : known,
+    );
+    return { services, evidence: [...this.#evidence], ...(this.#echoes ? { echoes: true } : {}) };
   }
 
   set state({ services, evidence, echoes = undefined }: LivenessSnapshot) {
-    for (const { name, heardMs, silentSinceMs, isReported, wasReported = false, refusedWith } of services) {
+    for (const { name, wasReported = false, ...known } of services) {
       const service = this.#serviceOf(name);
-      if (service !== undefined) Object.assign(service, { heardMs, silentSinceMs, isReported, wasReported, refusedWith });
+      if (service !== undefined) Object.assign(service, known, { wasReported });
     }
     this.#evidence.clear();
     for (const [kind, lastMs] of evidence) this.#evidence.set(kind, lastMs);
