@@ -100,6 +100,9 @@ interface Service {
   refusedWith: string | undefined;
 }
 
+/** What is known of a service when its line opens. */
+const unknownYet = { heardMs: undefined, silentSinceMs: undefined, isReported: false, refusedWith: undefined } as const;
+
 /** Told when a service stops replying, and when it replies again. */
 export interface LivenessReport {
   unheard(service: ServiceName, cause: Cause): void;
@@ -124,11 +127,8 @@ export class Liveness {
       name: service,
       framing,
       isProbed: probe !== undefined,
-      heardMs: undefined,
-      silentSinceMs: undefined,
-      isReported: false,
+      ...unknownYet,
       wasReported: false,
-      refusedWith: undefined,
     }));
   }
 
@@ -142,8 +142,7 @@ export class Liveness {
 
   set state({ services, evidence, echoes = undefined }: LivenessSnapshot) {
     for (const { name, wasReported = false, ...known } of services) {
-      const service = this.#serviceOf(name);
-      if (service !== undefined) Object.assign(service, known, { wasReported });
+      Object.assign(this.#serviceOf(name) ?? {}, known, { wasReported });
     }
     this.#evidence.clear();
     for (const [kind, lastMs] of evidence) this.#evidence.set(kind, lastMs);
@@ -155,11 +154,8 @@ export class Liveness {
     this.#evidence.clear();
     this.#echoes = false;
     for (const service of this.#services) {
-      service.heardMs = undefined;
-      service.silentSinceMs = undefined;
       service.wasReported ||= service.isReported;
-      service.isReported = false;
-      service.refusedWith = undefined;
+      Object.assign(service, unknownYet);
     }
   }
 
