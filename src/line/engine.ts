@@ -143,8 +143,7 @@ export class LineEngine {
   reason(now: number = this.#now): string {
     const isOpen = this.#state !== "down" && this.#state !== "closed";
     const trouble = isOpen ? this.#trouble() : undefined;
-    const refusal = this.#isRecovering ? this.#liveness.refusal(this.#recovery.out) : undefined;
-    const cause = trouble ?? refusal;
+    const cause = trouble ?? (this.#isRecovering ? this.#liveness.refusal(this.#recovery.out) : undefined);
     return this.#withWaits(cause === undefined ? this.#reason : wordsOf(cause), now);
   }
 
@@ -175,7 +174,7 @@ export class LineEngine {
     const waits = this.#isRecovering ? this.#recovery.waits(now).length : Number.POSITIVE_INFINITY;
     this.#dispatch(event, now);
     // That answers can't be told apart turns out in the midst of a recovery; of every other wait the change of state says it.
-    if (this.#isRecovering && this.#recovery.waits(now).length > waits) this.#reportState(this.#reason);
+    if (this.#isRecovering && this.#recovery.waits(now).length > waits) this.#tell(this.#reason);
     if (
       this.isStopping &&
       this.#state !== "closed" &&
@@ -748,19 +747,17 @@ export class LineEngine {
     const before = this.#state;
     this.#state = nextState(before, event);
     if (before === this.#state || event === "send" || (before === "awaiting" && this.#state === "idle")) return;
-    this.#reason = reason;
-    this.#reportState(reason);
+    this.#tell(reason);
   }
 
-  #reportState(reason: string): void {
+  #tell(reason: string): void {
+    this.#reason = reason;
     this.#report({ is: "state", state: this.#state, reason: this.#withWaits(reason, this.#now) });
   }
 
   /** Keeps the state and reports another reason for it. */
   #explain(reason: string): void {
-    if (this.#reason === reason) return;
-    this.#reason = reason;
-    this.#reportState(reason);
+    if (this.#reason !== reason) this.#tell(reason);
   }
 
   /**

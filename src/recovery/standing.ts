@@ -242,9 +242,9 @@ export class ServiceStanding implements ServiceState {
     this.#anew();
   }
 
-  /** Milliseconds of pauses until answers that go on contradicting say nothing of what was asked; 0 if none contradicts. */
+  /** Milliseconds of pauses until answers that go on contradicting say nothing of what was asked; 0 unless some did: a late one may. */
   pausesUntilVague({ lateReplyMs }: RecoveryLimits): number {
-    if (this.standing !== "row" || this.misfits === 0) return 0;
+    if (this.standing !== "row" || this.misfits < vagueMin) return 0;
     const contradictions = Math.max(0, vagueMin - Math.max(this.refusals, this.leftOut));
     const pauses = Array.from({ length: contradictions }, (_, n) => Math.min(pauseMs * 2 ** (this.misfits + n), lateReplyMs));
     return pauses.reduce((sum, ms) => sum + ms, 0);
