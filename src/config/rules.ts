@@ -185,9 +185,8 @@ function realPath(path: string): string {
 
 /** A host in one form of the many that it may be written in (`LOCALHOST`, `127.1`, `::1`): all that lead to this box are one. */
 function oneHost(host: string): string {
-  const url = `http://${host}`;
-  const address = reachableAddress(canonicalAddress(URL.canParse(url) ? new URL(url).hostname : host.toLowerCase()));
-  return address === "::1" ? "127.0.0.1" : address;
+  const name = URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : host.toLowerCase();
+  return reachableAddress(canonicalAddress(name)).replace(/^::1$/, "127.0.0.1");
 }
 
 function refuseSharedPorts(config: Config, problems: string[]): void {

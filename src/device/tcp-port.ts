@@ -58,7 +58,7 @@ export function tcpPath({ host, port }: TcpAddress): string {
 /** Dials the far end, more slowly once its connections don't last. */
 export function tcpPort(address: TcpAddress, options: TcpPortOptions = {}): OpenTransport {
   const path = tcpPath(address);
-  const farEnd = new FarEnd(path);
+  const farEnd = new FarEnd();
   return async (handler) => {
     farEnd.refuse();
     const connection = new TcpConnection(await dialled(address, path), { path, farEnd }, handler, options);
@@ -69,7 +69,6 @@ export function tcpPort(address: TcpAddress, options: TcpPortOptions = {}): Open
 
 /** The far end of a line over all its connections: two programs that push each other off one port would do so for ever. */
 class FarEnd {
-  readonly #path: string;
   /** Count of connections in a row that were lost soon. */
   #short = 0;
   /** Why the far end is dialled slowly; undefined if it isn't. */
@@ -79,17 +78,13 @@ class FarEnd {
   /** Milliseconds that the next connection must last before it is used. */
   lastsMs = 0;
 
-  constructor(path: string) {
-    this.#path = path;
-  }
-
   /** @throws OpenError until it is time to dial. */
   refuse(): void {
     if (this.#why !== undefined && nowMs() < this.#dueMs) throw new OpenError(this.#why);
   }
 
   /** Takes the loss of a connection. @returns why, in words: the first cause stays, so that the log has it once. */
-  lost(why: string | Cause, { openedMs, wroteBytes, lastWords }: TcpConnection): string {
+  lost(why: string | Cause, { device, openedMs, wroteBytes, lastWords }: TcpConnection): string {
     const now = nowMs();
     this.lastsMs = lastsMs.usual;
     // A port that is in use, or whose device is away, says so, and may be free again at any moment.
@@ -102,7 +97,7 @@ class FarEnd {
     if (typeof why === "string" && this.#short < shortMax) return why;
     // What is used, and lost again, is in the log each time.
     if (this.#why !== undefined && wroteBytes > 0) this.#pauseMs = slowMs.longest;
-    this.#why ??= typeof why === "string" ? unsteady(this.#path, why) : why;
+    this.#why ??= typeof why === "string" ? unsteady(device, why) : why;
     this.lastsMs = lastsMs.slow;
     this.#dueMs = now + this.#pauseMs;
     this.#pauseMs = Math.min(2 * this.#pauseMs, slowMs.longest);
@@ -280,10 +275,7 @@ class TcpConnection implements Connection {
     return this.#open;
   }
 
-  /**
-   * Keeps the connection from its opener for so long, and drops what comes.
-   * @throws OpenError if it is lost meanwhile.
-   */
+  /** Keeps the connection from its opener for so long, and drops what comes. @throws OpenError if it is lost meanwhile. */
   async lasts(ms: number): Promise<void> {
     clearImmediate(this.#start);
     this.#socket.resume();
