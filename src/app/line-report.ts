@@ -48,40 +48,17 @@ export function publishedLine(line: string, events: Events): LineReport {
   };
 }
 
-/**
- * Reports to both, in this order; whether a service is heard only to the first, where the other doesn't ask for it, and that the line echoes,
- * which is for the log, only to the first.
- */
-export function tee(
-  one: LineReport,
-  other: Omit<LineReport, "unheard" | "heardAgain" | "echoes"> & Partial<Pick<LineReport, "unheard" | "heardAgain">>,
-): LineReport {
+/** Reports to both, in this order, as far as they ask for it. */
+export function tee(...both: readonly [LineReport, Partial<LineReport>]): LineReport {
+  const tell = (say: (report: Partial<LineReport>) => void) => both.forEach(say);
   return {
-    state: (state, reason) => {
-      one.state(state, reason);
-      other.state(state, reason);
-    },
-    discard: (discard) => {
-      one.discard(discard);
-      other.discard(discard);
-    },
-    late: (frame) => {
-      one.late(frame);
-      other.late(frame);
-    },
-    probeAnswered: (service, answer) => {
-      one.probeAnswered(service, answer);
-      other.probeAnswered(service, answer);
-    },
-    unheard: (service, cause) => {
-      one.unheard(service, cause);
-      other.unheard?.(service, cause);
-    },
-    heardAgain: (service) => {
-      one.heardAgain(service);
-      other.heardAgain?.(service);
-    },
-    echoes: (cause) => one.echoes?.(cause),
+    state: (...said) => tell((report) => report.state?.(...said)),
+    discard: (...said) => tell((report) => report.discard?.(...said)),
+    late: (...said) => tell((report) => report.late?.(...said)),
+    probeAnswered: (...said) => tell((report) => report.probeAnswered?.(...said)),
+    unheard: (...said) => tell((report) => report.unheard?.(...said)),
+    heardAgain: (...said) => tell((report) => report.heardAgain?.(...said)),
+    echoes: (...said) => tell((report) => report.echoes?.(...said)),
   };
 }
 

@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { contracts } from "../contract/contracts.ts";
-import { addressesOf, canonicalAddress, isLoopback } from "../core/address.ts";
+import { addressesOf, canonicalAddress, isLoopback, reachableAddress } from "../core/address.ts";
 import { type Config, ConfigError, emulatedPath, type LineConfig } from "./config.ts";
 import { readTcpAddress, readUsbName, writeUsbName } from "./device-name.ts";
 import { exposedAdmin, exposedServices, needsToken } from "./exposure.ts";
@@ -172,7 +172,7 @@ function refuseSharedDevices(config: Config, problems: string[]): void {
 
 function realPath(path: string): string {
   const tcp = readTcpAddress(path);
-  if (tcp !== undefined) return `tcp:${canonicalAddress(tcp.host.toLowerCase())} ${tcp.port}`;
+  if (tcp !== undefined) return `tcp:${oneHost(tcp.host)} ${tcp.port}`;
   const usb = readUsbName(path);
   if (usb !== undefined) return writeUsbName(usb) ?? path;
   try {
@@ -181,6 +181,12 @@ function realPath(path: string): string {
     // A device that isn't plugged in yet: its name is all there is to compare.
     return path;
   }
+}
+
+/** A host in one form of the many that it may be written in (`LOCALHOST`, `127.1`, `::1`): all that lead to this box are one. */
+function oneHost(host: string): string {
+  const name = URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : host.toLowerCase();
+  return reachableAddress(canonicalAddress(name)).replace(/^::1$/, "127.0.0.1");
 }
 
 function refuseSharedPorts(config: Config, problems: string[]): void {

@@ -221,6 +221,28 @@ export function webServer(path: string): Cause {
   );
 }
 
+/** True if bytes begin as those of a telnet server do: two options or more that it offers or asks for, none of which begins a frame. */
+export function isTelnet(bytes: Buffer): boolean {
+  return /^(?:\xff[\xfb-\xfe].){2}/s.test(bytes.toString("latin1"));
+}
+
+/** A setting of the far end that harms one frame in many: it takes the byte FF for the beginning of a command. */
+export function telnet(path: string): Cause {
+  return said(
+    `${path} speaks telnet, which would lose about one call in a hundred`,
+    "set the far end's port to raw TCP: in ser2net an accepter tcp without telnet and rfc2217, in a terminal server TCP raw",
+  );
+}
+
+/** The connections to the far end don't last. @param reason Why the last one was lost. */
+export function unsteady(path: string, reason: string): Cause {
+  return said(
+    `connections to ${path} are lost within seconds of their opening (${reason})`,
+    "see whether another program or box connects to that port, as they push each other off, or whether the far end closes after " +
+      "each answer; posline dials more and more slowly, down to once a minute",
+  );
+}
+
 /** The box doesn't run Linux: only the emulator, the client and the tools run elsewhere. */
 export function notOnLinux(path: string, platform: string): Cause {
   const cure =

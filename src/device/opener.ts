@@ -7,5 +7,9 @@ import type { OpenTransport } from "./transport.ts";
 export function openerOf(config: LineConfig, options: SerialPortOptions = {}): OpenTransport {
   const address = readTcpAddress(config.path);
   if (address === undefined) return serialPort(config, options);
-  return async (handler) => (await import("./tcp-port.ts")).tcpPort(address)(handler);
+  let open: OpenTransport | undefined;
+  return async (handler) => {
+    open ??= (await import("./tcp-port.ts")).tcpPort(address);
+    return open(handler);
+  };
 }

@@ -1,13 +1,14 @@
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { TcpAddress } from "../config/device-name.ts";
 import { addressesOf } from "../core/address.ts";
 import { Deadline, nowMs, within } from "../core/clock.ts";
 import { connectionFailure } from "../core/connection-error.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
 import { urlHost } from "../core/url-host.ts";
-import { noConnection, webServer, wordsOf } from "./open-errors.ts";
+import { type Cause, isTelnet, noConnection, telnet, unsteady, webServer, wordsOf } from "./open-errors.ts";
 import { type Connection, type ConnectionHandler, closeMs, give, OpenError, type OpenTransport } from "./transport.ts";
 
 /**
@@ -31,6 +32,16 @@ const headBytes = 100;
  */
 const takenMs = 10_000;
 
+/** Milliseconds from its opening within which the loss of a connection is no accident, if it happens `shortMax` times in a row. */
+const shortMs = 5_000;
+const shortMax = 3;
+
+/** Milliseconds between two dialings of such a far end, doubling from the first to the longest. */
+const slowMs = { first: 1_000, longest: 60_000 } as const;
+
+/** Milliseconds that a connection must last before it is used, after one that was lost, and while the far end is dialled slowly. */
+const lastsMs = { usual: 100, slow: 2_000 } as const;
+
 /** Options of a line over TCP beside its address, for tests. */
 export interface TcpPortOptions {
   readonly takenMs?: number;
@@ -44,10 +55,54 @@ export function tcpPath({ host, port }: TcpAddress): string {
   return `tcp:${urlHost(host)}:${port}`;
 }
 
-/** Dials the far end. */
+/** Dials the far end, more slowly once its connections don't last. */
 export function tcpPort(address: TcpAddress, options: TcpPortOptions = {}): OpenTransport {
   const path = tcpPath(address);
-  return async (handler) => new TcpConnection(await dialled(address, path), { path, isAccepted: false }, handler, options);
+  const farEnd = new FarEnd();
+  return async (handler) => {
+    farEnd.refuse();
+    const connection = new TcpConnection(await dialled(address, path), { path, farEnd }, handler, options);
+    if (farEnd.lastsMs > 0) await connection.lasts(farEnd.lastsMs);
+    return connection;
+  };
+}
+
+/** The far end of a line over all its connections: two programs that push each other off one port would do so for ever. */
+class FarEnd {
+  /** Count of connections in a row that were lost soon. */
+  #short = 0;
+  /** Why the far end is dialled slowly; undefined if it isn't. */
+  #why: Cause | undefined;
+  #pauseMs: number = slowMs.first;
+  #dueMs = 0;
+  /** Milliseconds that the next connection must last before it is used. */
+  lastsMs = 0;
+
+  /** @throws OpenError until it is time to dial. */
+  refuse(): void {
+    if (this.#why !== undefined && nowMs() < this.#dueMs) throw new OpenError(this.#why);
+  }
+
+  /** Takes the loss of a connection. @returns why, in words: the first cause stays, so that the log has it once. */
+  lost(why: string | Cause, { device, openedMs, wroteBytes, lastWords }: TcpConnection): string {
+    const now = nowMs();
+    this.lastsMs = lastsMs.usual;
+    // A port that is in use, or whose device is away, says so, and may be free again at any moment.
+    const isTurnedAway = lastWords !== "" && wroteBytes === 0;
+    if (now - openedMs >= shortMs) {
+      this.#short = 0;
+      this.#why = undefined;
+      this.#pauseMs = slowMs.first;
+    } else if (!isTurnedAway) this.#short++;
+    if (typeof why === "string" && this.#short < shortMax) return why;
+    // What is used, and lost again, is in the log each time.
+    if (this.#why !== undefined && wroteBytes > 0) this.#pauseMs = slowMs.longest;
+    this.#why ??= typeof why === "string" ? unsteady(device, why) : why;
+    this.lastsMs = lastsMs.slow;
+    this.#dueMs = now + this.#pauseMs;
+    this.#pauseMs = Math.min(2 * this.#pauseMs, slowMs.longest);
+    return wordsOf(this.#why);
+  }
 }
 
 function dialled(address: TcpAddress, path: string): Promise<Socket> {
@@ -114,7 +169,7 @@ class ListeningTcp implements TcpListener {
 
   readonly open: OpenTransport = async (handler) => {
     const socket = await this.#next();
-    this.#taken = new TcpConnection(socket, { path: this.path, isAccepted: true }, handler);
+    this.#taken = new TcpConnection(socket, { path: this.path }, handler);
     return this.#taken;
   };
 
@@ -153,10 +208,13 @@ class ListeningTcp implements TcpListener {
 class TcpConnection implements Connection {
   readonly device: string;
   readonly isAccepted: boolean;
+  readonly openedMs = nowMs();
+  /** What was dialled; undefined if the connection was accepted. */
+  readonly #farEnd: FarEnd | undefined;
   readonly #socket: Socket;
   readonly #handler: ConnectionHandler;
   /** Begins the reading, once the opener knows of the connection and has memory for its bytes. */
-  readonly #start: NodeJS.Immediate;
+  #start: NodeJS.Immediate;
   #hasBegun = false;
   #open = true;
   #isWriting = false;
@@ -173,21 +231,22 @@ class TcpConnection implements Connection {
 
   constructor(
     socket: Socket,
-    { path, isAccepted }: { readonly path: string; readonly isAccepted: boolean },
+    { path, farEnd }: { readonly path: string; readonly farEnd?: FarEnd },
     handler: ConnectionHandler,
     options: TcpPortOptions = {},
   ) {
     this.#takenMs = options.takenMs ?? takenMs;
     this.#socket = socket;
     this.device = path;
-    this.isAccepted = isAccepted;
+    this.#farEnd = farEnd;
+    this.isAccepted = farEnd === undefined;
     this.#handler = handler;
     socket.pause();
     socket.on("data", (bytes) => this.#heard(bytes));
     socket.on("error", (error) => {
       this.#lose(whyLost(error));
     });
-    socket.on("end", () => this.#lose(`the far end closed the connection${this.#lastWords()}`));
+    socket.on("end", () => this.#lose(`the far end closed the connection${this.lastWords}`));
     socket.on("close", () => this.#lose("the connection was closed"));
     this.#start = setImmediate(() => this.#begin());
   }
@@ -214,6 +273,19 @@ class TcpConnection implements Connection {
   /** False once it is closed, or its opener knows that it is lost. */
   get isOpen(): boolean {
     return this.#open;
+  }
+
+  /** Keeps the connection from its opener for so long, and drops what comes. @throws OpenError if it is lost meanwhile. */
+  async lasts(ms: number): Promise<void> {
+    clearImmediate(this.#start);
+    this.#socket.resume();
+    await sleep(ms);
+    if (this.#lostWhy !== undefined) {
+      await this.close();
+      throw new OpenError(this.#lostWhy);
+    }
+    this.#socket.pause();
+    this.#start = setImmediate(() => this.#begin());
   }
 
   /** Another connection takes the place of this one. */
@@ -259,12 +331,14 @@ class TcpConnection implements Connection {
 
   #heard(bytes: Buffer): void {
     this.#taken.clear();
-    if (this.#head.length < headBytes) this.#head = Buffer.concat([this.#head, bytes]).subarray(0, headBytes);
-    give(bytes, () => (this.#open ? this.#handler : undefined));
+    const isHead = this.#head.length < headBytes;
+    if (isHead) this.#head = Buffer.concat([this.#head, bytes]).subarray(0, headBytes);
+    if (isHead && !this.isAccepted && isTelnet(this.#head)) this.#lose(telnet(this.device));
+    if (this.#hasBegun) give(bytes, () => (this.#open ? this.#handler : undefined));
   }
 
   /** What a far end that is no terminal says before it closes: a web server's refusal, or ser2net's that the port is in use. */
-  #lastWords(): string {
+  get lastWords(): string {
     const text = this.#head.toString("latin1").trim();
     if (/^HTTP\/1\.[01] \d/.test(text)) return `: ${wordsOf(webServer(this.device))}`;
     return this.#head.length < headBytes && /^[\x20-\x7e]+$/.test(text) ? `, and said ${JSON.stringify(text)}` : "";
@@ -276,9 +350,10 @@ class TcpConnection implements Connection {
   }
 
   /** A loss before the opener knows of the connection is told once it does. */
-  #lose(reason: string): void {
-    this.#lostWhy ??= reason;
-    if (!this.#open || !this.#hasBegun) return;
+  #lose(reason: string | Cause): void {
+    if (!this.#open) return;
+    this.#lostWhy ??= this.#farEnd?.lost(reason, this) ?? (typeof reason === "string" ? reason : wordsOf(reason));
+    if (!this.#hasBegun) return;
     this.#open = false;
     this.#taken.dispose();
     this.#handler.onClosed(this.#lostWhy);

@@ -4,7 +4,7 @@ import { contractOnLine } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import { isObject, isTexts, type JsonObject } from "../core/json-object.ts";
-import { cannotOpen } from "../device/open-errors.ts";
+import { cannotOpen, telnet, wordsOf } from "../device/open-errors.ts";
 import { OpenError } from "../device/transport.ts";
 import { bytePatternOf } from "../recovery/byte-patterns.ts";
 import {
@@ -227,7 +227,9 @@ function unansweredFinding(
 function lineFindings(line: LineToProbe, probes: readonly ServiceProbe[], result: ProbeResult, anyAnswer: boolean): Finding[] {
   const findings: Finding[] = [];
   const more = { line: line.name };
-  if (result.lost !== undefined) {
+  const named = telnet(line.config.path);
+  if (result.lost === wordsOf(named)) findings.push(causeFinding("line", "bad", named, more));
+  else if (result.lost !== undefined) {
     const ofDevice = "check plug and cable; sudo dmesg | tail shows what the kernel says of it";
     const cure = isTcpPath(line.config.path) ? "check the port, and the far end's own log" : ofDevice;
     findings.push(finding("line", "bad", `the line was lost during the test: ${result.lost}`, { ...more, cure }));

@@ -9,6 +9,7 @@ import { msPerByte } from "../device/transport.ts";
 import { wholeOf } from "../envelope/json.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
 import { isRequest } from "../recovery/byte-patterns.ts";
+import { waitWords } from "../recovery/causes.ts";
 import { Liveness, type ServiceLiveness } from "../recovery/liveness.ts";
 import { Recovery } from "../recovery/recovery.ts";
 import type { LineService } from "../recovery/standing.ts";
@@ -69,6 +70,8 @@ export class LineEngine {
   /** When a call, an opening or a recovery was last under way. */
   #lastBusyMs = 0;
   #whyStopping: string | undefined;
+  /** The moment of the event that is handled, or was last. */
+  #now = 0;
   #stopDueMs = never;
 
   constructor({ name, config, services, rest }: LineEngineOptions) {
@@ -137,12 +140,17 @@ export class LineEngine {
   }
 
   /** Why the line is in its state, for people. If a service is silent, or refuses to prove the line clean, that and what to do. */
-  reason(): string {
+  reason(now: number = this.#now): string {
     const isOpen = this.#state !== "down" && this.#state !== "closed";
     const trouble = isOpen ? this.#trouble() : undefined;
-    const refusal = this.#isRecovering ? this.#liveness.refusal(this.#recovery.out) : undefined;
-    const cause = trouble ?? refusal;
-    return cause === undefined ? this.#reason : wordsOf(cause);
+    const cause = trouble ?? (this.#isRecovering ? this.#liveness.refusal(this.#recovery.out) : undefined);
+    return this.#withWaits(cause === undefined ? this.#reason : wordsOf(cause), now);
+  }
+
+  /** A reason, and what a recovery waits for that time alone ends. */
+  #withWaits(reason: string, now: number): string {
+    const waits = this.#isRecovering ? this.#recovery.waits(now) : [];
+    return [reason, ...waits.map(waitWords)].join("; ");
   }
 
   /** Why a service is silent. In a recovery only those services count that it waits for. */
@@ -162,7 +170,11 @@ export class LineEngine {
 
   /** Takes an event, and returns what is to be done before the next one is given. */
   handle(event: LineEvent, now: number): readonly LineEffect[] {
+    this.#now = now;
+    const waits = this.#isRecovering ? this.#recovery.waits(now).length : Number.POSITIVE_INFINITY;
     this.#dispatch(event, now);
+    // That answers can't be told apart turns out in the midst of a recovery; of every other wait the change of state says it.
+    if (this.#isRecovering && this.#recovery.waits(now).length > waits) this.#tell(this.#reason);
     if (
       this.isStopping &&
       this.#state !== "closed" &&
@@ -286,7 +298,7 @@ export class LineEngine {
   refusal(now: number, call: Pick<Exchange, "background"> = { background: false }): Fault | undefined {
     if (this.#whyStopping !== undefined) return this.#unavailable("stopping", this.#whyStopping);
     // Before the first attempt to open the device has ended, nobody knows whether there is one.
-    if (this.#wasTried && this.#state === "down") return this.#unavailable("line-down", `it is down (${this.reason()})`);
+    if (this.#wasTried && this.#state === "down") return this.#unavailable("line-down", `it is down (${this.reason(now)})`);
     if (this.#isFree(now) || !this.#queue.isFullFor(call)) return undefined;
     return this.#unavailable("queue-full", `${this.#config.queueCallsMax} calls are waiting, which is the limit`);
   }
@@ -636,25 +648,26 @@ export class LineEngine {
     const isBeingRecorded = this.#queue.head === exchange && !this.#queue.isHeadReady;
     const waiting: Failure = isBeingRecorded
       ? { reason: "not-recorded", why: "it was still being recorded in the journal" }
-      : this.#whyWaiting();
+      : this.#whyWaiting(now);
     const waitedMs = this.#queue.head === exchange ? now - exchange.cameMs : this.#config.queueWaitMs;
     this.#queue.remove(exchange);
     this.#end(exchange, exchange.refusal(waiting.reason, `${waiting.why}, and the call waited ${durationText(waitedMs)}`, now));
   }
 
   /** Why a waiting call waits. */
-  #whyWaiting(): Failure {
+  #whyWaiting(now: number): Failure {
     if (this.#state === "down") return { reason: "line-down", why: "its device is still being opened" };
     if (!this.#isRecovering) return { reason: "waited-too-long", why: "it is busy with other calls" };
     const trouble = this.#trouble();
-    const why = trouble === undefined ? [this.#reason, ...this.#awaited()].join("; ") : wordsOf(trouble);
-    return { reason: "recovering", why: `it is recovering (${why})` };
+    const why = trouble === undefined ? [this.#reason, ...this.#awaited(now)].join("; ") : wordsOf(trouble);
+    return { reason: "recovering", why: `it is recovering (${this.#withWaits(why, now)})` };
   }
 
   /** The answers and silences that a recovery waits for, in words. */
-  #awaited(): readonly string[] {
+  #awaited(now: number): readonly string[] {
     const { answering, out } = this.#recovery;
-    const silent = out.filter((service) => !answering.includes(service));
+    const waiting = this.#recovery.waits(now).flatMap(({ kind, service }) => (kind === "one question" ? [service] : []));
+    const silent = out.filter((service) => !answering.includes(service) && !waiting.includes(service));
     if (silent.length > 0) return this.#liveness.whyUnproven(silent);
     return answering.length > 0 ? [`older answers of ${answering.join(", ")} may still come`] : [];
   }
@@ -734,15 +747,17 @@ export class LineEngine {
     const before = this.#state;
     this.#state = nextState(before, event);
     if (before === this.#state || event === "send" || (before === "awaiting" && this.#state === "idle")) return;
+    this.#tell(reason);
+  }
+
+  #tell(reason: string): void {
     this.#reason = reason;
-    this.#report({ is: "state", state: this.#state, reason });
+    this.#report({ is: "state", state: this.#state, reason: this.#withWaits(reason, this.#now) });
   }
 
   /** Keeps the state and reports another reason for it. */
   #explain(reason: string): void {
-    if (this.#reason === reason) return;
-    this.#reason = reason;
-    this.#report({ is: "state", state: this.#state, reason });
+    if (this.#reason !== reason) this.#tell(reason);
   }
 
   /**

@@ -116,7 +116,7 @@ export class Line {
 
   /** Why the line is in its state, for people. */
   get reason(): string {
-    return this.#engine.reason();
+    return this.#engine.reason(nowMs());
   }
 
   /**

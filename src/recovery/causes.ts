@@ -1,11 +1,13 @@
 import type { LineConfig } from "../config/config.ts";
 import { isTcpPath } from "../config/device-name.ts";
 import type { ServiceName } from "../core/call.ts";
+import { durationText } from "../core/duration.ts";
 import { quoted } from "../core/shell-text.ts";
 import { type Cause, webServer } from "../device/open-errors.ts";
 import { otherReading } from "../wire/crc16.ts";
 import type { Framing } from "../wire/decoded.ts";
 import type { BytePattern } from "./byte-patterns.ts";
+import type { Wait } from "./recovery.ts";
 
 /**
  * The likeliest causes of a service that does not answer, or not as its contract says, and what to do: the one list of these words, so that
@@ -179,6 +181,16 @@ export function maybeNotServed(service: string): Cause {
     `${service} does not answer, though another service on this line did right before`,
     `look whether the terminal is on; if it is, switch ${service} on in it, or remove services.${service} from the configuration`,
   );
+}
+
+/** What is waited for, in words, and how long yet. */
+export function waitWords({ service, kind, leftMs }: Wait): string {
+  const left = durationText(1_000 * Math.ceil(Math.max(0, leftMs) / 1_000));
+  if (kind === "set aside") return `${service} is set aside in ${left} unless it answers`;
+  if (kind === "other answers")
+    return `${service} answers otherwise than asked, and if it goes on so, calls wait about ${left} more`;
+  const why = kind === "one question" ? `${service} answers posline's second question like the first or not at all, so ` : "";
+  return `${why}a late answer of ${service} is waited for ${left} more`;
 }
 
 /** The cause if what is sent comes back, and answers come too. */

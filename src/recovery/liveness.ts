@@ -100,6 +100,9 @@ interface Service {
   refusedWith: string | undefined;
 }
 
+/** What is known of a service when its line opens. */
+const unknownYet = { heardMs: undefined, silentSinceMs: undefined, isReported: false, refusedWith: undefined } as const;
+
 /** Told when a service stops replying, and when it replies again. */
 export interface LivenessReport {
   unheard(service: ServiceName, cause: Cause): void;
@@ -124,34 +127,22 @@ export class Liveness {
       name: service,
       framing,
       isProbed: probe !== undefined,
-      heardMs: undefined,
-      silentSinceMs: undefined,
-      isReported: false,
+      ...unknownYet,
       wasReported: false,
-      refusedWith: undefined,
     }));
   }
 
   /** All that is known, as data from which another Liveness goes on: a recording begins with it. */
   get state(): LivenessSnapshot {
-    return {
-      services: this.#services.map(({ name, heardMs, silentSinceMs, isReported, wasReported, refusedWith }) => ({
-        name,
-        heardMs,
-        silentSinceMs,
-        isReported,
-        ...(wasReported ? { wasReported } : {}),
-        refusedWith,
-      })),
-      evidence: [...this.#evidence],
-      ...(this.#echoes ? { echoes: true } : {}),
-    };
+    const services = this.#services.map(({ framing, isProbed, wasReported, ...known }) =>
+      wasReported ? { ...known, wasReported } : known,
+    );
+    return { services, evidence: [...this.#evidence], ...(this.#echoes ? { echoes: true } : {}) };
   }
 
   set state({ services, evidence, echoes = undefined }: LivenessSnapshot) {
-    for (const { name, heardMs, silentSinceMs, isReported, wasReported = false, refusedWith } of services) {
-      const service = this.#serviceOf(name);
-      if (service !== undefined) Object.assign(service, { heardMs, silentSinceMs, isReported, wasReported, refusedWith });
+    for (const { name, wasReported = false, ...known } of services) {
+      Object.assign(this.#serviceOf(name) ?? {}, known, { wasReported });
     }
     this.#evidence.clear();
     for (const [kind, lastMs] of evidence) this.#evidence.set(kind, lastMs);
@@ -163,11 +154,8 @@ export class Liveness {
     this.#evidence.clear();
     this.#echoes = false;
     for (const service of this.#services) {
-      service.heardMs = undefined;
-      service.silentSinceMs = undefined;
       service.wasReported ||= service.isReported;
-      service.isReported = false;
-      service.refusedWith = undefined;
+      Object.assign(service, unknownYet);
     }
   }
 

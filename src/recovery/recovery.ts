@@ -38,6 +38,14 @@ export interface DueQuestion {
   readonly frame: readonly Buffer[];
 }
 
+/** What time alone ends for a service out of step, and when. */
+export interface Wait {
+  readonly service: ServiceName;
+  /** `silence`: it stands in for the proof. `one question`: likewise, since the second one can't be told apart. */
+  readonly kind: "silence" | "one question" | "other answers" | "set aside";
+  readonly leftMs: number;
+}
+
 /** All that a recovery knows, as data; its services and limits come from elsewhere. */
 export interface RecoveryState {
   readonly services: readonly ServiceState[];
@@ -292,6 +300,19 @@ export class Recovery {
     // The terminal may be off, or answer late what was asked last.
     if (believed.some(({ standing }) => standing === "aside")) this.#outBeside(() => true, now);
     return believed.map(({ service }) => service);
+  }
+
+  /** The waits for services out of step, as things stand. */
+  waits(now: number): readonly Wait[] {
+    return this.#services.flatMap((each): readonly Wait[] => {
+      const { service, standing, isWhole, isVague, isRefusing, owesCall } = each;
+      const pauses = each.pausesUntilVague(this.#limits);
+      if (pauses > 0) return [{ service, kind: "other answers", leftMs: pauses + this.#limits.lateReplyMs }];
+      const leftMs = this.#silenceDueMs(each) - now;
+      if (leftMs === Number.POSITIVE_INFINITY || (isWhole && !isVague)) return [];
+      if (standing === "silent") return !owesCall ? [] : [{ service, kind: "set aside", leftMs }];
+      return [{ service, kind: standing === "row" && !isRefusing ? "one question" : "silence", leftMs }];
+    });
   }
 
   /** When a silence is long enough for a service. Nothing is asked in it either: while a question is out, the terminal may be busy. */

@@ -242,6 +242,14 @@ export class ServiceStanding implements ServiceState {
     this.#anew();
   }
 
+  /** Milliseconds of pauses until answers that go on contradicting say nothing of what was asked; 0 unless some did: a late one may. */
+  pausesUntilVague({ lateReplyMs }: RecoveryLimits): number {
+    if (this.standing !== "row" || this.misfits < vagueMin) return 0;
+    const contradictions = Math.max(0, vagueMin - Math.max(this.refusals, this.leftOut));
+    const pauses = Array.from({ length: contradictions }, (_, n) => Math.min(pauseMs * 2 ** (this.misfits + n), lateReplyMs));
+    return pauses.reduce((sum, ms) => sum + ms, 0);
+  }
+
   /** When a silence says enough, for a service that waits for it or answers nothing; Infinity for others. */
   silenceDueMs(silentSinceMs: number, limits: RecoveryLimits): number {
     const { lateReplyMs } = limits;

@@ -102,6 +102,32 @@ test("refuseCrossed() tells a linePort that selects another service of the line,
   }
 });
 
+for (const [one, other] of [
+  ["tcp:localhost:4001", "tcp:127.0.0.1:4001"],
+  ["tcp:127.0.0.1:4001", "tcp:[::1]:4001"],
+  ["tcp:localhost:4001", "tcp:LocalHost:4001"],
+  ["tcp:ser2net.shop:4001", "tcp:SER2NET.Shop:4001"],
+  ["tcp:0.0.0.0:4001", "tcp:127.1:4001"],
+  ["tcp:[::]:4001", "tcp:localhost:4001"],
+  ["tcp:192.168.1.40:4001", "tcp:[::ffff:192.168.1.40]:4001"],
+  ["tcp:[2001:db8::1]:4001", "tcp:[2001:DB8:0:0:0:0:0:1]:4001"],
+  ["tcp:[fe80::1%eth0]:4001", "tcp:[FE80::1%eth0]:4001"],
+] as const) {
+  test(`refuseCrossed() tells two lines that mean one far end, ${one} and ${other}`, () => {
+    const services = { bank: serviceOf(1), qr: serviceOf(2, { contract: "qr", line: "bar" }) };
+    const problems = problemsOf({ services, lines: { till: lineOf({ path: one }), bar: lineOf({ path: other }) } });
+    assert.match(problems.join(), /^lines\.bar\.path: tcp:\S+ is also the device of line till: .*remove one of the two lines/);
+  });
+}
+
+test("refuseCrossed() lets two lines have two ports of one far end, or two addresses", () => {
+  const services = { bank: serviceOf(1), qr: serviceOf(2, { contract: "qr", line: "bar" }) };
+  for (const other of ["tcp:localhost:4002", "tcp:127.0.0.2:4001", "tcp:192.168.1.40:4001", "tcp:local:4001"]) {
+    const lines = { till: lineOf({ path: "tcp:localhost:4001" }), bar: lineOf({ path: other }) };
+    assert.deepEqual(problemsOf({ services, lines }), []);
+  }
+});
+
 test("refuseCrossed() tells two lines of one path, but not two emulated ones", () => {
   const services = { bank: serviceOf(1), qr: serviceOf(2, { contract: "qr", line: "bar" }) };
   assert.deepEqual(problemsOf({ services, lines: { till: lineOf(), bar: lineOf() } }), [

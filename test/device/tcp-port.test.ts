@@ -146,6 +146,98 @@ test("tcpPort() loses a connection whose far end takes no bytes any more, and no
   );
 });
 
+/** Opens the far end again and again, as a line does. @returns why each connection, or its opening, failed. */
+async function losses(came: (socket: Socket) => void, count: number, question?: string): Promise<readonly string[]> {
+  const sockets: Socket[] = [];
+  const { server, port } = await farEnd((socket) => {
+    sockets.push(socket);
+    came(socket.on("error", () => {}).resume());
+  });
+  const open = tcpPort({ host: "127.0.0.1", port });
+  const why: string[] = [];
+  try {
+    while (why.length < count) {
+      const heard = new Heard();
+      const connection = await open(heard).catch((error: unknown) => {
+        assert.ok(error instanceof OpenError);
+        why.push(error.message);
+      });
+      if (connection === undefined) continue;
+      if (question !== undefined) connection.write([Buffer.from(question)]);
+      await until(() => heard.lost.length > 0, "the loss");
+      await connection.close();
+      why.push(heard.lost[0] ?? "");
+    }
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  }
+  return why.map((each) => each.replaceAll(String(port), "PORT"));
+}
+
+const pushedOff =
+  /^connections to tcp:127.0.0.1:PORT are lost within seconds of their opening \(the connection was cut\): see whether another program or box/;
+
+test("tcpPort() names another program after three connections in a row that were lost soon, and dials no more for a while", async () => {
+  let connections = 0;
+  const why = await losses((socket) => {
+    connections++;
+    setTimeout(() => socket.resetAndDestroy(), 20);
+  }, 8);
+  assert.deepEqual(why.slice(0, 2), ["the connection was cut", "the connection was cut"]);
+  assert.match(why[2] ?? "", pushedOff);
+  assert.equal(new Set(why.slice(2)).size, 1, "one text, which the log has once");
+  assert.equal(connections, 3);
+});
+
+test("tcpPort() names a far end that closes each connection after one answer", async () => {
+  const why = await losses((socket) => socket.on("data", () => socket.end(Buffer.from([0, 0]))), 3, "asked");
+  assert.match(
+    why[2] ?? "",
+    /lost within seconds .*\(the far end closed the connection\): .*or whether the far end closes after each answer/,
+  );
+});
+
+test("tcpPort() names each connection of a far end that speaks telnet, from its first bytes on", async () => {
+  for (const options of ["fffb03fffd03", "fffd18fffb2cfffe01"]) {
+    const telnet = (socket: Socket) => {
+      socket.write(Buffer.from(options.slice(0, 8), "hex"));
+      setTimeout(() => socket.write(Buffer.from(options.slice(8), "hex")), 10);
+    };
+    const why = await losses(telnet, 4);
+    assert.match(why[0] ?? "", /^tcp:127.0.0.1:PORT speaks telnet, .*: set the far end's port to raw TCP/);
+    assert.equal(new Set(why).size, 1);
+  }
+});
+
+for (const [name, bytes] of [
+  ["one option of telnet", "fffb03000000"],
+  ["options after an answer's first byte", "00fffb03fffd03"],
+  ["bytes FF without an option", "ffffffffffff"],
+] as const) {
+  test(`tcpPort() keeps a connection that begins with ${name}`, async () => {
+    await connected(
+      (socket) => socket.write(Buffer.from(bytes, "hex")),
+      async (_, heard) => {
+        await until(() => heard.text.length === bytes.length / 2, "the bytes");
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        assert.deepEqual(heard.lost, []);
+      },
+    );
+  });
+}
+
+test("tcpPort() goes on dialling a port that says it is in use, and uses a connection there once it lasts", async () => {
+  let connections = 0;
+  const refusing = (socket: Socket) => {
+    if (++connections <= 6) socket.end("Port already in use\r\n");
+    else setTimeout(() => socket.resetAndDestroy(), 500);
+  };
+  const why = await losses(refusing, 7);
+  assert.ok(why.slice(0, 6).every((each) => each === 'the far end closed the connection, and said "Port already in use"'));
+  assert.equal(why[6], "the connection was cut");
+});
+
 test("tcpPort() says why it can't connect, and what to do", async () => {
   const { server, port } = await farEnd(() => {});
   await new Promise((resolve) => server.close(resolve));

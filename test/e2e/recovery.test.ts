@@ -4,8 +4,9 @@ import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import fc from "fast-check";
 import { ask, BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
+import type { LogLine } from "../support/posline-process.ts";
 import { absent, type RelayProgram } from "../support/relay.ts";
-import { answering, type Behaviour, probeReply, Terminal } from "../support/terminal.ts";
+import { answering, type Behaviour, probeReply, questionReply, Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 import { withBridge } from "../support/with-bridge.ts";
 
@@ -183,6 +184,39 @@ test("bridge gives no sale the answer to a probe that a service answers with a s
     for (const path of ["/readyz", "/status"]) assert.match(await get(path), said);
     assert.equal((await ask(admin, "GET", "/readyz", "")).status, 200);
     await bridge.logged(({ state, reason }) => state === "idle" && said.test(String(reason)), "what qr answers");
+  } finally {
+    await bridge.stop();
+    terminal.unplug();
+    folder.remove();
+  }
+});
+
+test("the log, /readyz and the refusal say why an unknown is followed by refusals, and how long yet, where the second question has no answer", async () => {
+  const halfDeaf: Behaviour = async (asked, self) => {
+    const answer = questionReply(asked, "ignored");
+    if (answer !== undefined) await self.reply(asked.framing, answer);
+  };
+  const words =
+    /bank answers posline's second question like the first or not at all, so a late answer of bank is waited for ([1-8]) s more/;
+  const folder = scratchFolder();
+  const terminal = new Terminal(join(folder.path, "tty"), halfDeaf);
+  const lines = { till: { path: terminal.link, lateReplyMs: 8_000, queueWaitMs: 1_000 } };
+  const services = { bank: { line: "till", replyTimeoutMs: 3_100 } };
+  const config = { lines, services, admin: {} };
+  const bridge = await startedBridge(config, { env: { POSLINE_ADMIN_PORT: "0" } });
+  try {
+    const admin = await bridge.port("admin");
+    const sold = await bridge.post("bank", "/sale", JSON.stringify({ pay_id: "A", amount: 1, currency_name: "EUR" }));
+    assert.equal(sold.headers["x-posline-outcome"], "unknown");
+    const after = bridge.log.length;
+    const said = ({ state, reason }: LogLine) => state === "recovering" && words.test(String(reason));
+    await bridge.logged(said, "the log to say it", after);
+    assert.match((await ask(admin, "GET", "/readyz", "")).text, words);
+    const refused = await bridge.post("bank", "/terminals", "");
+    assert.equal(refused.status, 503);
+    assert.match(refused.text, words);
+    await bridge.state("till", "idle", after);
+    assert.equal(bridge.log.slice(after).filter(said).length, 1);
   } finally {
     await bridge.stop();
     terminal.unplug();

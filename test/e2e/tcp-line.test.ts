@@ -10,7 +10,7 @@ import { ask, BridgeProcess, scratchFolder, startedBridge } from "../support/bri
 import { frame } from "../support/fake-device.ts";
 import { freePorts } from "../support/free-port.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
-import { absent, startRelay } from "../support/relay.ts";
+import { absent, type RelayOptions, startRelay } from "../support/relay.ts";
 import { answering, Terminal } from "../support/terminal.ts";
 import { patienceMs, until } from "../support/until.ts";
 
@@ -66,39 +66,50 @@ class Cable {
 
 const cuts = Number(process.env["TCP_CUTS"] ?? 10);
 
+/** Cuts of one bridge's connections: after a third, each soon after an opening, a line would dial more slowly. */
+const cutsOfBridge = 2;
+
 test(`bridge over TCP loses no call and sends none twice through ${cuts} cut connections under load`, async (t) => {
   const [near = 0, far = 0] = await freePorts(2);
   const terminal = emulator(far);
   const cable = new Cable(near, far);
-  const bridge = await startedBridge(configFor(near), { env });
-  const bank = await bridge.port("bank");
   const ends: Record<string, number> = {};
   let longestMs = 0;
   let longestOpenMs = 0;
-  let isOver = false;
   let count = 0;
-  const till = async () => {
-    while (!isOver) {
-      const answer = await ask(bank, "POST", "/sale", sale(`T-${++count}`));
-      const outcome = answer.headers["x-posline-outcome"] ?? "none";
-      ends[outcome] = (ends[outcome] ?? 0) + 1;
-      longestMs = Math.max(longestMs, answer.ms);
-      assert.ok(["answered", "not-sent", "unknown"].includes(outcome), answer.text);
+  /** Cuts a bridge's connections while four tills sell. */
+  const cutUnderLoad = async (from: number, to: number) => {
+    const bridge = await startedBridge(configFor(near), { env });
+    const bank = await bridge.port("bank");
+    let isOver = false;
+    const till = async () => {
+      while (!isOver) {
+        const answer = await ask(bank, "POST", "/sale", sale(`T-${++count}`));
+        const outcome = answer.headers["x-posline-outcome"] ?? "none";
+        ends[outcome] = (ends[outcome] ?? 0) + 1;
+        longestMs = Math.max(longestMs, answer.ms);
+        assert.ok(["answered", "not-sent", "unknown"].includes(outcome), answer.text);
+      }
+    };
+    const tills = [till(), till(), till(), till()];
+    try {
+      for (let n = from; n < to; n++) {
+        await new Promise((resolve) => setTimeout(resolve, 50 + ((n * 37) % 200)));
+        const before = cable.connections;
+        const cutMs = performance.now();
+        cable.cut();
+        await until(() => cable.connections > before, "the line to dial again");
+        longestOpenMs = Math.max(longestOpenMs, performance.now() - cutMs);
+        await until(async () => (await ask(bank, "POST", "/terminals", "")).status === 200, "the line to be back");
+      }
+    } finally {
+      isOver = true;
+      await Promise.all(tills);
+      await bridge.stop();
     }
   };
-  const tills = [till(), till(), till(), till()];
   try {
-    for (let n = 0; n < cuts; n++) {
-      await new Promise((resolve) => setTimeout(resolve, 50 + ((n * 37) % 200)));
-      const before = cable.connections;
-      const cutMs = performance.now();
-      cable.cut();
-      await until(() => cable.connections > before, "the line to dial again");
-      longestOpenMs = Math.max(longestOpenMs, performance.now() - cutMs);
-      await until(async () => (await ask(bank, "POST", "/terminals", "")).status === 200, "the line to be back");
-    }
-    isOver = true;
-    await Promise.all(tills);
+    for (let n = 0; n < cuts; n += cutsOfBridge) await cutUnderLoad(n, Math.min(n + cutsOfBridge, cuts));
     assert.ok((ends["answered"] ?? 0) > 0, JSON.stringify(ends));
     assert.ok(longestMs < 20_000, `the longest call took ${longestMs} ms`);
     // A second, and what a busy machine takes beside it.
@@ -109,9 +120,6 @@ test(`bridge over TCP loses no call and sends none twice through ${cuts} cut con
     assert.ok(sent.length >= (ends["answered"] ?? 0) && sent.length <= count - (ends["not-sent"] ?? 0));
     t.diagnostic(JSON.stringify({ cuts, calls: count, ...ends, longestMs, longestOpenMs, sent: sent.length }));
   } finally {
-    isOver = true;
-    await Promise.all(tills);
-    await bridge.stop();
     cable.cut();
     cable.server.close();
     await terminal.ended("SIGTERM");
@@ -266,6 +274,35 @@ async function withOldUser(kicksOldUser: boolean, body: (path: string, oldUser: 
   }
 }
 
+/** Runs a body beside ser2net, with a terminal on its tty that answers each question. */
+async function withSer2net(options: RelayOptions, body: (path: string, terminal: Terminal) => Promise<void>): Promise<void> {
+  const folder = scratchFolder();
+  const terminal = new Terminal(
+    join(folder.path, "tty"),
+    answering(({ text }) => `{"status":"success","id":${JSON.stringify(/"pay_id":"([^"]*)/.exec(text)?.[1] ?? "")}}`),
+  );
+  const relay = await startRelay("ser2net", terminal.link, options);
+  try {
+    await until(async () => {
+      const first = connect(relay.port, "::1");
+      first.on("error", () => {});
+      return once(first, "connect").then(
+        async () => {
+          first.destroy();
+          await new Promise((resolve) => setTimeout(resolve, 100));
+          return true;
+        },
+        () => false,
+      );
+    }, "ser2net to listen");
+    await body(relay.path, terminal);
+  } finally {
+    relay.end();
+    terminal.unplug();
+    folder.remove();
+  }
+}
+
 const configOver = (path: string) => ({ ...configFor(0), lines: { till: { path } } });
 const skip = absent("ser2net");
 
@@ -297,6 +334,56 @@ test("posline's log and /readyz say in ser2net's words that its port is in use, 
       await bridge.state("till", "idle");
     } finally {
       await bridge.stop();
+    }
+  }),
+);
+
+for (const over of ["telnet", "telnet(rfc2217)"]) {
+  test(
+    `posline is never ready over a ser2net with ${over},tcp: its log, /readyz, doctor and setup say what to set there`,
+    { skip },
+    () =>
+      withSer2net({ kicksOldUser: true, over }, async (path, terminal) => {
+        const words = /tcp:\[::1\]:\d+ speaks telnet, .*set the far end's port to raw TCP/s;
+        const bridge = new BridgeProcess(configOver(path), { env });
+        try {
+          const admin = await bridge.port("admin");
+          await bridge.logged(({ state, reason }) => state === "down" && words.test(String(reason)), "the log to name it");
+          await until(async () => words.test((await ask(admin, "GET", "/readyz", "")).text), "/readyz to name it");
+          await new Promise((resolve) => setTimeout(resolve, 2_500));
+          const told = bridge.log.filter(({ msg }) => msg === "line");
+          assert.deepEqual(
+            told.map(({ state }) => state),
+            ["recovering", "down"],
+          );
+          assert.equal(terminal.asked.length, 0);
+        } finally {
+          await bridge.stop();
+        }
+        assert.match(await doctor({ ...configOver(path), admin: undefined }), words);
+        const folder = scratchFolder();
+        const setup = new PoslineProcess(["setup", "--config", join(folder.path, "posline.json"), "--line", path, "--yes"]);
+        assert.notEqual(await setup.ended(), 0);
+        assert.match(setup.stdout + setup.stderr, words);
+        folder.remove();
+        assert.equal(terminal.asked.length, 0);
+      }),
+  );
+}
+
+test("two poslines at one ser2net with kickolduser say that another program connects there, and dial slowly", { skip }, () =>
+  withSer2net({ kicksOldUser: true }, async (path) => {
+    const bridges = [1, 2].map(() => new BridgeProcess(configOver(path), { env }));
+    const words =
+      /connections to tcp:\[::1\]:\d+ are lost within seconds .*: see whether another program or box connects to that port/;
+    try {
+      await new Promise((resolve) => setTimeout(resolve, 12_000));
+      const lines = bridges.map(({ log }) => log.filter(({ msg }) => msg === "line"));
+      const named = lines.map((each) => each.filter(({ reason }) => words.test(String(reason))).length);
+      assert.ok(Math.max(...named) >= 1 && Math.max(...named) <= 2, JSON.stringify(lines));
+      assert.ok(Math.max(...lines.map(({ length }) => length)) <= 12, JSON.stringify(lines));
+    } finally {
+      await Promise.all(bridges.map((each) => each.stop()));
     }
   }),
 );

@@ -121,7 +121,7 @@ export class SimulatedLine {
 
   /** Why it is in its state, for people. */
   get reason(): string {
-    return this.#engine.reason();
+    return this.#engine.reason(this.#options.time.now);
   }
 
   /** Whether each of its services replied, and to all that was asked since. */

@@ -371,5 +371,66 @@ test("Line names the service that it waits for as the cause, not one beside it t
   terminal.odd.set("bank", undefined);
   assert.equal(terminal.sell("A", 31_000), "no-reply");
   assert.equal(terminal.line.state, "recovering");
-  assert.equal(terminal.line.reason, "the terminal did not answer within 30 s");
+  const left = "bank is set aside in 300 s unless it answers";
+  assert.equal(terminal.line.reason, `the terminal did not answer within 30 s; ${left}`);
+});
+
+/** The seconds that the line says are left, at each second until it is clean. */
+function saidLeft(terminal: OddTerminal, words: RegExp): readonly number[] {
+  const said: number[] = [];
+  while (terminal.line.state === "recovering") {
+    const left = words.exec(terminal.line.reason)?.[1];
+    if (left !== undefined) said.push(Number(left));
+    terminal.time.advance(1_000);
+  }
+  return said;
+}
+
+const from = (first: number) => Array.from({ length: first }, (_, n) => first - n);
+
+for (const [name, terminalOf, words, first] of [
+  [
+    "never answers the second question",
+    () => Object.assign(new OddTerminal(["bank"]), { second: "ignored" }),
+    /bank answers posline's second question like the first or not at all, so a late answer of bank is waited for (\d+) s more$/,
+    30,
+  ],
+  [
+    "answers both questions with one error",
+    () => {
+      const terminal = new OddTerminal(["bank"]);
+      terminal.odd.set("bank", error);
+      return terminal;
+    },
+    /answers posline's own question with code -3.*; a late answer of bank is waited for (\d+) s more$/,
+    30,
+  ],
+  [
+    "is asked nothing",
+    () => new OddTerminal(["bank"], 30_000, true, true),
+    /a late answer of bank is waited for (\d+) s more$/,
+    300,
+  ],
+] as const) {
+  test(`Line says after an unknown how many of ${first} s are left, over a terminal that ${name}`, () => {
+    const terminal = terminalOf();
+    terminal.cleanAfterS();
+    terminal.onCall = () => undefined;
+    assert.equal(terminal.sell("A", 30_010), "no-reply");
+    const said = saidLeft(terminal, words);
+    assert.deepEqual(said, from(first).slice(-said.length));
+    assert.ok(said.length >= first - 2, `${said}`);
+  });
+}
+
+test("Line says how long it may take where a proven terminal begins to answer both questions with one error, and it takes no longer by half", () => {
+  const terminal = new OddTerminal(["bank"]).loseCall("bank", probeReplies.bankSupported);
+  terminal.time.advance(100);
+  terminal.odd.set("bank", error);
+  terminal.time.advance(3_000);
+  const said = Number(
+    /bank answers otherwise than asked, and if it goes on so, calls wait about (\d+) s more/.exec(terminal.line.reason)?.[1],
+  );
+  const took = terminal.cleanAfterS();
+  assert.ok(said > 60 && took < 1.5 * said, `said ${said} s, took ${took} s`);
 });

@@ -633,12 +633,17 @@ test("isConsole() is true of a system's name or a prompt at the beginning, and o
   for (const text of ["\xfeDebian", "AT Password:", "", "login"]) assert.equal(is(text), false, text);
 });
 
+const left = (service: string) => `a late answer of ${service} is waited for \\d+ s more`;
+
 test("Line says of a service that answers its question with an error what that is, not that it may be off", async () => {
   const refusing: Terminal = (device, framing) => device.reply(framing, '{"status":"error","code":1,"message":"sign"}');
   const set = await opened(refusing, { services: ["fiscal"], merchantId });
   const said = "fiscal answers posline's own question with code 1";
   const waiting = await call(set, "early");
-  assert.match(String(waiting.fault?.message), new RegExp(`it is recovering \\(.*; ${said}\\), and the call waited`));
+  assert.match(
+    String(waiting.fault?.message),
+    new RegExp(`it is recovering \\(.*; ${said}; ${left("fiscal")}\\), and the call waited`),
+  );
   assert.ok(await idle(set));
   assert.equal(
     set.line.reason,
@@ -663,9 +668,12 @@ for (const odd of [good, "BUSY"]) {
     const cure =
       "ask the terminal's vendor whether its firmware is of the contract's version; posline tap --line till shows what it answers";
     const waiting = await call(set, "early");
-    assert.match(String(waiting.fault?.message), new RegExp(`it is recovering \\(.*${said}\\), and the call waited`));
+    assert.match(
+      String(waiting.fault?.message),
+      new RegExp(`it is recovering \\(.*${said}; ${left("qr")}\\), and the call waited`),
+    );
     assert.equal(set.line.state, "recovering");
-    assert.equal(set.line.reason, `${said}: ${cure}`);
+    assert.match(set.line.reason, new RegExp(`^${said}: ${cure}; ${left("qr")}$`));
     assert.ok(await idle(set));
     assert.equal(set.line.reason, `${said}: ${cure}; calls are sent`);
     assert.deepEqual(set.told.liveness, []);

@@ -8,16 +8,18 @@ export type RelayProgram = keyof typeof argumentsOf;
 export interface RelayOptions {
   /** Whether a new connection takes the place of the one that stands. Only ser2net's affair. */
   readonly kicksOldUser?: boolean;
+  /** What stands before `tcp` in ser2net's accepter: `telnet`, `telnet(rfc2217)`. */
+  readonly over?: string;
 }
 
 const argumentsOf = {
-  ser2net: (tty: string, port: number, { kicksOldUser = false }: RelayOptions) => [
+  ser2net: (tty: string, port: number, { kicksOldUser = false, over }: RelayOptions) => [
     "-n",
     "-u",
     "-Y",
     [
       "connection: &c",
-      `  accepter: tcp,::1,${port}`,
+      `  accepter: ${over === undefined ? "" : `${over},`}tcp,::1,${port}`,
       `  connector: serialdev,${tty},115200n81,local`,
       ...(kicksOldUser ? ["  options:", "    kickolduser: true"] : []),
     ].join("#"),
