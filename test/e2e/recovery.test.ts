@@ -197,10 +197,10 @@ test("the log, /readyz and the refusal say why an unknown is followed by refusal
     if (answer !== undefined) await self.reply(asked.framing, answer);
   };
   const words =
-    /bank answers posline's second question like the first or not at all, so a late answer of bank is waited for ([1-8]) s more/;
+    /bank answers posline's second question like the first or not at all, so a late answer of bank is waited for ([1-4]) s more/;
   const folder = scratchFolder();
   const terminal = new Terminal(join(folder.path, "tty"), halfDeaf);
-  const lines = { till: { path: terminal.link, lateReplyMs: 8_000, queueWaitMs: 1_000 } };
+  const lines = { till: { path: terminal.link, lateReplyMs: 4_000, queueWaitMs: 1_000 } };
   const services = { bank: { line: "till", replyTimeoutMs: 3_100 } };
   const config = { lines, services, admin: {} };
   const bridge = await startedBridge(config, { env: { POSLINE_ADMIN_PORT: "0" } });
