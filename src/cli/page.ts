@@ -7,35 +7,31 @@ import { adminTarget } from "./admin-target.ts";
 import { defineCommand } from "./command.ts";
 import { sourceFlags } from "./config.ts";
 import { exitCodes } from "./exit.ts";
+import { UnavailableError } from "./tap-source.ts";
 
 /** `posline page`: the address of the status page, with the code that lets it sell for a test and set up. */
 
 /** Milliseconds for an answer of the admin port, which is on this box. */
 const answerMs = 5_000;
 
-/** The key can't be had. */
-export class PageKeyError extends Error {
-  readonly exitCode: number = exitCodes.unavailable;
-}
-
 /**
  * Reads the key of a running posline. Nothing of the file is sent anywhere, whoever names it.
  * @param keyFile Where the admin port says that it is (`PortFacts`).
  * @param action What can't be done without it, as in "settle".
  * @returns undefined if a change needs none.
- * @throws PageKeyError if it can't be read.
+ * @throws UnavailableError if it can't be read.
  */
 export function pageKeyIn(keyFile: unknown, action: string): PageKey | undefined {
   if (keyFile === undefined) return undefined;
   if (typeof keyFile !== "string") {
-    throw new PageKeyError(`Cannot ${action}: posline could not write its key, its log says why: set admin.tokenFile`);
+    throw new UnavailableError(`Cannot ${action}: posline could not write its key, its log says why: set admin.tokenFile`);
   }
   try {
     return new PageKey(readFileSync(keyFile, "utf8"));
   } catch (error) {
     const isDenied = codeOf(error) === "EACCES";
     const cure = isDenied ? "use sudo, or be in the group posline" : "run this command on the box, where posline runs";
-    throw new PageKeyError(`Cannot ${action}: ${keyFile} can't be read (${codeOf(error) ?? messageOf(error)}): ${cure}`);
+    throw new UnavailableError(`Cannot ${action}: ${keyFile} can't be read (${codeOf(error) ?? messageOf(error)}): ${cure}`);
   }
 }
 
@@ -44,10 +40,10 @@ async function addressOf({ href }: URL): Promise<string> {
   const response = await fetch(`${href}page/paths.json`, { signal: AbortSignal.timeout(answerMs) }).catch((error: unknown) => {
     const why = (error instanceof Error ? connectionFailure(error.cause) : undefined) ?? messageOf(error);
     const cure = 'is posline running, with "admin": {} in its configuration?';
-    throw new PageKeyError(`Cannot ${action}: no posline answers at ${href} (${why}): ${cure}`);
+    throw new UnavailableError(`Cannot ${action}: no posline answers at ${href} (${why}): ${cure}`);
   });
   const facts = parseObject(await response.text());
-  if (facts?.["paths"] === undefined) throw new PageKeyError(`Cannot ${action}: what answers at ${href} is not posline`);
+  if (facts?.["paths"] === undefined) throw new UnavailableError(`Cannot ${action}: what answers at ${href} is not posline`);
   const key = pageKeyIn(facts["keyFile"], action);
   return key === undefined ? href : `${href}#code=${key.code()}`;
 }
