@@ -81,8 +81,6 @@ test(
       assert.deepEqual([complaints, await findingsOf(page)], [[], []]);
       const other = await open(address);
       await untilText(other.page, "#session-words", /^The code in the address was used/);
-      await other.page.click(sale);
-      await untilText(other.page, ".terminal .words", /sudo posline page/);
       // A newer code opens the page that is there.
       await other.page.goto(`http://localhost:${admin}/#code=${(await keyOf(admin))?.code()}`);
       await untilText(other.page, "#session-words", /^This page may sell/);
