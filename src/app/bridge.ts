@@ -92,7 +92,8 @@ export async function startBridge({ config, log, emulated, sockets, tap, setupSo
   const forServices = sockets.filter((each) => !adminSockets.includes(each));
   const control = emulation?.routes ?? {};
   const hasAdmin = config.admin !== undefined || adminSockets.length > 0 || emulation !== undefined;
-  const parts = { log, status, events, transportOf, operations, settling, control, setupSocket };
+  const isPlay = emulation !== undefined;
+  const parts = { log, status, events, transportOf, operations, settling, control, ...(!isPlay && { setupSocket }) };
   const bridge = new RunningBridge({ ...parts, sockets: forServices, isWatched: hasAdmin || tap !== undefined });
   try {
     await bridge.reload(config);
@@ -100,7 +101,7 @@ export async function startBridge({ config, log, emulated, sockets, tap, setupSo
     // Last, so that the usual admin port is never taken from a service that is to have it.
     if (hasAdmin) {
       const on = adminSockets.length > 0 ? { holders: adminSockets.map(({ holder }) => holder) } : undefined;
-      bridge.admin = await openAdmin(config.admin, bridge.routes, log, on);
+      bridge.admin = await openAdmin(config.admin, bridge.routes, log, { on, isPlay });
     }
   } catch (error) {
     await bridge.stop();
@@ -193,14 +194,14 @@ export class RunningBridge implements Bridge {
 
   /** What the admin port answers. */
   get routes(): Readonly<Record<string, AdminRoute>> {
-    const others = {
+    const others: Readonly<Record<string, AdminRoute>> = {
       ...this.#status.routes,
       ...this.#events.routes,
       ...this.#taps.routes,
       "GET /recording": () => this.#recording(),
       ...this.#settling.routes,
       "GET /test": async () => (await this.#tests)?.view() ?? { status: 200, text: '{"sales":{}}\n' },
-      "POST /test": async (body: string) => (await this.#loadedTests()).test(body),
+      "POST /test": async (body, request) => (await this.#loadedTests()).test(body, request),
       ...this.#setupRoutes,
       ...this.#control,
     };
@@ -221,7 +222,6 @@ export class RunningBridge implements Bridge {
         new loaded.TerminalTests(
           () => (this.#config === undefined ? [] : servedBy(this.#config)),
           (service) => this.#ports.connect(service),
-          this.#hasToken,
         ),
     );
     return this.#tests;
@@ -232,21 +232,16 @@ export class RunningBridge implements Bridge {
     const socket = this.#setupSocket;
     if (socket === undefined) return {};
     const loaded = () => {
-      this.#setup ??= import("./setup-relay.ts").then(
-        ({ SetupRelay: Relay }) => new Relay({ socket, log: this.#log, hasToken: this.#hasToken }),
-      );
+      this.#setup ??= import("./setup-relay.ts").then(({ SetupRelay: Relay }) => new Relay({ socket, log: this.#log }));
       return this.#setup;
     };
     return {
-      "GET /setup": async (_body, request) => {
-        return (await this.#setup)?.view(request) ?? { status: 200, text: '{"isRunning":false,"messages":[]}\n' };
+      "GET /setup": async () => {
+        return (await this.#setup)?.view() ?? { status: 200, text: '{"isRunning":false,"messages":[]}\n' };
       },
-      "POST /setup": async (body, request) => (await loaded()).change(body, request),
+      "POST /setup": async (body) => (await loaded()).change(body),
     };
   }
-
-  /** Whether the admin port asks for a token. */
-  readonly #hasToken = () => this.#config?.admin?.token !== undefined;
 
   /** What the lines' engines were given last, masked, for `posline replay`. */
   #recording(): AdminAnswer {

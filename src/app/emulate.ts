@@ -84,7 +84,7 @@ export async function startEmulating(options: EmulateOptions): Promise<Emulating
       const { routes } = emulation;
       const services = listeningServices(config, listening);
       const documents = openApiRoutes({ admin: config.admin, services, others: Object.keys(routes) });
-      admin = await openAdmin(config.admin, { ...routes, ...documents }, log);
+      admin = await openAdmin(config.admin, { ...routes, ...documents }, log, { isPlay: true });
     }
     if (admin !== undefined) ends.push({ stop: admin.close });
   } catch (error) {

@@ -6,8 +6,7 @@ import { codeOf, messageOf } from "../core/error-code.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { Log } from "../core/log.ts";
 import { parseObject } from "../envelope/json.ts";
-import type { AdminAnswer, AdminRequest } from "../http/admin-listener.ts";
-import { isLoopbackHost } from "../http/guard.ts";
+import type { AdminAnswer } from "../http/admin-listener.ts";
 import { LineSplitter, type RawLine } from "../logs/line-splitter.ts";
 import { jsonAnswer } from "./json-answer.ts";
 import type { SetupAnswer } from "./setup-messages.ts";
@@ -51,8 +50,6 @@ export interface SetupRelayOptions {
   /** The path of the helper's socket. */
   readonly socket: string;
   readonly log: Log;
-  /** Whether the admin port asks for a token. */
-  readonly hasToken: () => boolean;
 }
 
 export class SetupRelay {
@@ -68,14 +65,13 @@ export class SetupRelay {
     this.#options = options;
   }
 
-  view(request: AdminRequest): AdminAnswer {
-    return this.#refusalOf(request) ?? this.#view();
+  view(): AdminAnswer {
+    const view: SetupView = { isRunning: this.#helper !== undefined, messages: this.#messages };
+    return jsonAnswer(200, view);
   }
 
   /** Begins a setup, answers its question, or stops it. */
-  change(body: string, request: AdminRequest): AdminAnswer {
-    const refused = this.#refusalOf(request);
-    if (refused !== undefined) return refused;
+  change(body: string): AdminAnswer {
     const problems: string[] = [];
     // Wrong fields are among the problems.
     const { stop, ask, answer: given } = checkObject(requestNode, body, problems) as SetupRequest;
@@ -90,7 +86,7 @@ export class SetupRelay {
       }
       this.#helper.write(`${JSON.stringify({ ask, answer: given ?? "" })}\n`);
     }
-    return this.#view();
+    return this.view();
   }
 
   /** A setup that has not been answered `yes` leaves everything as it was. */
@@ -100,17 +96,6 @@ export class SetupRelay {
     this.#helper = undefined;
     this.#limit.dispose();
     helper?.destroy();
-  }
-
-  #view(): AdminAnswer {
-    const view: SetupView = { isRunning: this.#helper !== undefined, messages: this.#messages };
-    return jsonAnswer(200, view);
-  }
-
-  /** Whoever is at another machine has come through a proxy, which lets in whom it likes. */
-  #refusalOf({ headers }: AdminRequest): AdminAnswer | undefined {
-    if (this.#options.hasToken() || isLoopbackHost(headers.host)) return undefined;
-    return refusal(403, "only this box may: open the page at http://localhost, or set admin.tokenFile");
   }
 
   /** The question that waits for its answer. */

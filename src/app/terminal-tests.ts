@@ -4,7 +4,7 @@ import type { Node } from "../config/check.ts";
 import { checkObject } from "../config/check-object.ts";
 import type { ServiceName } from "../core/call.ts";
 import { messageOf } from "../core/error-code.ts";
-import type { AdminAnswer } from "../http/admin-listener.ts";
+import type { AdminAnswer, AdminRequest } from "../http/admin-listener.ts";
 import { fetchWithin } from "../http/fetch-within.ts";
 import { jsonAnswer } from "./json-answer.ts";
 import { SaleTest, type TestedMoney } from "./sale-test.ts";
@@ -44,7 +44,6 @@ interface TestRequest {
 export class TerminalTests {
   readonly #served: () => readonly Served[];
   readonly #connect: (service: ServiceName) => Duplex;
-  readonly #hasToken: () => boolean;
   /** The last test sale of each service. */
   readonly #sales = new Map<string, SaleTest>();
   readonly #stop = new AbortController();
@@ -52,12 +51,10 @@ export class TerminalTests {
   /**
    * @param served The services.
    * @param connect A connection to a service's own port.
-   * @param hasToken Whether the admin port asks for a token.
    */
-  constructor(served: () => readonly Served[], connect: (service: ServiceName) => Duplex, hasToken: () => boolean) {
+  constructor(served: () => readonly Served[], connect: (service: ServiceName) => Duplex) {
     this.#served = served;
     this.#connect = connect;
-    this.#hasToken = hasToken;
   }
 
   /** Follows nothing any more: what was sent is in the journal. */
@@ -70,7 +67,8 @@ export class TerminalTests {
     return jsonAnswer(200, { sales: Object.fromEntries([...this.#sales].map(([service, { view }]) => [service, view])) });
   }
 
-  async test(body: string): Promise<AdminAnswer> {
+  /** Anybody may ask, as at the service's own port; a sale is a change, and may have the bank's key from posline itself. */
+  async test(body: string, { checkChange }: Pick<AdminRequest, "checkChange">): Promise<AdminAnswer> {
     const all = this.#served();
     const problems: string[] = [];
     // Wrong fields are among the problems.
@@ -84,10 +82,7 @@ export class TerminalTests {
         return jsonAnswer(200, await testedTerminal(client, { name: served.service, contract }).finally(() => client.close()));
       }
       if (contract !== "bank") return refusal(400, `${served.service} has no test sale, only a bank has: test it without one`);
-      // Who sells needs the bank's key; here posline itself has it.
-      if (served.config.apiKey !== undefined && !this.#hasToken()) {
-        return refusal(403, `${served.service} sells only to who has its API key: set admin.tokenFile to test it by a sale`);
-      }
+      checkChange();
       const before = this.#sales.get(served.service);
       if (before !== undefined && before.end === undefined) {
         return refusal(409, `a test sale of ${served.service} is under way: wait for its end`);

@@ -13,6 +13,7 @@ import { gatewayCommand } from "./gateway.ts";
 import { journalCommand } from "./journal.ts";
 import { logsCommand } from "./logs.ts";
 import { openApiCommand } from "./openapi.ts";
+import { pageCommand } from "./page.ts";
 import { portsCommand } from "./ports.ts";
 import { rehearseCommand } from "./rehearse.ts";
 import { replayCommand } from "./replay.ts";
@@ -25,6 +26,7 @@ import { tapCommand } from "./tap.ts";
 export const commands: readonly Command[] = [
   serveCommand,
   setupCommand,
+  pageCommand,
   emulateCommand,
   rehearseCommand,
   certifyCommand,

@@ -11,6 +11,7 @@ import { isUnknown, type JournalOperation, joinOperations, type SentRecord } fro
 import { Recorder, recordMs } from "../journal/recorder.ts";
 import { slotBytes } from "../journal/slot.ts";
 import { chosenBy, endBy, type OperatorSettle } from "../operations/operator-settle.ts";
+import { pageKeyIn } from "./page.ts";
 
 /**
  * `posline journal settle`: the person who looked at the terminal says how an operation ended. A posline that runs writes its journal
@@ -33,7 +34,15 @@ const adminMs = { GET: 5_000, POST: recordMs + 5_000 } as const;
 
 /** Asks it over HTTP. */
 export const askAdmin: AskAdmin = async (admin, method, path, body) => {
-  const { url, headers } = adminAccess(admin);
+  const { url, headers: known } = adminAccess(admin);
+  let headers = known;
+  if (method === "POST" && admin.token === undefined) {
+    const facts = await askAdmin(admin, "GET", "/page/paths.json");
+    // Nothing was sent yet that could be taken.
+    if (facts === undefined || facts === "unanswered") return undefined;
+    const key = pageKeyIn(facts["keyFile"], "settle");
+    if (key !== undefined) headers = { Authorization: `Bearer ${key.session()}` };
+  }
   try {
     const response = await fetch(`${url}${path}`, {
       method,

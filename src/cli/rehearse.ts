@@ -91,8 +91,8 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
   };
   process.once("SIGINT", end).once("SIGTERM", end);
   process.once("exit", endPlays);
-  const port = new RehearsalPort();
-  await port.listen(0);
+  const port = new RehearsalPort((error) => process.stderr.write(`A bug of the rehearsal's page: ${String(error)}\n`));
+  await port.listen();
   if (isPage) process.stderr.write(`Open ${port.url} and do what it says at your till\n`);
   const byCommand: Till = (order, env) => {
     const sent = () => port.takeWord(order.key);

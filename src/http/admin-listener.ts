@@ -7,6 +7,7 @@ import { BodyReader, type BodyState } from "./body.ts";
 import type { PendingRequest } from "./connections.ts";
 import { Guard } from "./guard.ts";
 import * as limits from "./limits.ts";
+import type { PageKey } from "./page-key.ts";
 import { type ParseError, parseErrorFault } from "./parse-error.ts";
 import { type RequestTarget, requestTarget } from "./request-target.ts";
 import { optionsHeaders, originHeaders, safetyHeaders } from "./response-writer.ts";
@@ -36,6 +37,8 @@ export interface AdminAnswer {
 export interface AdminRequest {
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
+  /** @throws Fault `key` if who asks may change nothing. */
+  readonly checkChange: () => void;
 }
 
 /** Answers one route, from the request's body as text: once, or with a stream that goes on. */
@@ -48,8 +51,12 @@ export interface AdminListenerOptions {
   readonly config: AdminSettings;
   /** Routes by method and path, as in `GET /emulator`; a route that takes GET takes HEAD as well. */
   readonly routes: Readonly<Record<string, AdminRoute>>;
-  /** The `routes` that need no token. */
+  /** The `routes` that need neither token nor session. */
   readonly tokenless?: readonly string[];
+  /** Without a session of this key, or the token, only what takes GET is answered; undefined if all is. */
+  readonly pageKey?: PageKey | undefined;
+  /** The `routes` that take POST and look themselves at who asks for a change. */
+  readonly asking?: readonly string[];
   /** The status page's files by path, which need no token either: see `page-files.ts`. */
   readonly files?: ReadonlyMap<string, AdminAnswer>;
   /** A bug: something failed that should not. */
@@ -76,8 +83,9 @@ export class AdminListener {
 
   constructor(options: AdminListenerOptions) {
     this.#options = options;
-    const { allowHosts = [], allowOrigins = [], token } = options.config;
-    this.#guard = new Guard({ service: undefined, allowHosts, allowOrigins, apiKey: undefined, token });
+    const { pageKey, config } = options;
+    const { allowHosts = [], allowOrigins = [], token } = config;
+    this.#guard = new Guard({ service: undefined, allowHosts, allowOrigins, apiKey: undefined, token, pageKey });
     this.#routes = new Map(Object.entries(options.routes));
     this.#streams = new Streams(() => options.dropped?.());
     this.#server = new BoundedServer<ServedRequest>(
@@ -145,8 +153,12 @@ export class AdminListener {
       }
       // HEAD is answered as GET would be; Node leaves its body out.
       const name = `${request.method === "HEAD" ? "GET" : request.method} ${target.path}`;
-      const file = name.startsWith("GET ") ? this.#options.files?.get(name.slice("GET ".length)) : undefined;
-      if (file === undefined && this.#options.tokenless?.includes(name) !== true) this.#guard.checkToken(request);
+      const isReading = name.startsWith("GET ");
+      const file = isReading ? this.#options.files?.get(name.slice("GET ".length)) : undefined;
+      if (file === undefined && this.#options.tokenless?.includes(name) !== true) {
+        this.#guard.checkToken(request);
+        if (!isReading && this.#options.asking?.includes(name) !== true) this.#guard.checkChange(request);
+      }
       const route = file === undefined ? this.#routeOf(name, request, target) : () => file;
       this.#bodies.read(
         request,
@@ -180,7 +192,9 @@ export class AdminListener {
   async #answer(pending: ServedRequest, { query }: RequestTarget, route: AdminRoute, body: string): Promise<void> {
     const { request, response, origin } = pending;
     try {
-      const answered = route(body, { query: new URLSearchParams(query), headers: request.headers });
+      const { headers: asked } = request;
+      const checkChange = () => this.#guard.checkChange(request);
+      const answered = route(body, { query: new URLSearchParams(query), headers: asked, checkChange });
       const answer = answered instanceof Promise ? await answered : answered;
       if ("start" in answer) {
         this.#streams.begin(request, response, answer, origin);

@@ -1,10 +1,11 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { canonicalAddress, isLoopback } from "../core/address.ts";
 import type { ServiceName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import { quotedName } from "../core/log-text.ts";
 import { Secret } from "../envelope/sign.ts";
+import type { PageKey } from "./page-key.ts";
 import type { RequestTarget } from "./request-target.ts";
 
 /**
@@ -12,13 +13,16 @@ import type { RequestTarget } from "./request-target.ts";
  *
  * A service on localhost is within reach of every web page that the box's browser opens. Two doors are shut here. A page whose name was
  * rebound to 127.0.0.1 sends its own name as Host: only loopback names, the address the request arrived at and names from the configuration
- * are answered. A whole URL in the request's first line is judged as Host is, beside it. And a page of another site sends its Origin:
+ * are answered. A whole URL in the request's first line must have the same name. And a page of another site sends its Origin:
  * whatever the method and content type, since a form needs no preflight, only configured origins are answered. An image or a link of such a
  * page asks without an Origin, but browsers then say where it comes from (Sec-Fetch-Site). Programs send neither and pass. No browser
  * speaks HTTP/1.0, and health checks that do, from this box, need no Host either.
  *
  * The admin port has a page of its own, whose origin is the very Host that it was asked by, and which may do all that a program may; the
  * origins of its configuration may read. A link from elsewhere may open it, since a person who follows it reads the page himself.
+ *
+ * A Host is chosen by the caller, and behind a proxy every caller's address is this box's: both keep pages of browsers out, and prove nothing
+ * of a program. So a change needs the admin token, or the session that only somebody on this box can have (`page-key.ts`).
  */
 
 export interface GuardRules {
@@ -29,6 +33,8 @@ export interface GuardRules {
   readonly apiKey: string | undefined;
   /** The token that each request to the admin port must carry; undefined if none is configured. */
   readonly token?: string | undefined;
+  /** Whose sessions count as the token, and without which nothing is changed; undefined if a change needs neither. */
+  readonly pageKey?: PageKey | undefined;
 }
 
 export class Guard {
@@ -37,6 +43,7 @@ export class Guard {
   readonly #origins: ReadonlySet<string>;
   readonly #apiKey: Secret | undefined;
   readonly #token: Secret | undefined;
+  readonly #pageKey: PageKey | undefined;
   /** The last Host that was found to be ours by its name alone: a till sends the same one every time. */
   #lastHost: string | undefined;
 
@@ -46,19 +53,24 @@ export class Guard {
     this.#origins = new Set(rules.allowOrigins);
     this.#apiKey = rules.apiKey === undefined ? undefined : new Secret(rules.apiKey);
     this.#token = rules.token === undefined ? undefined : new Secret(rules.token);
+    this.#pageKey = rules.pageKey;
   }
 
   /**
    * Looks at a request's Host, the host of its URL and its Origin.
    * @param target What its first line asks for.
    * @returns The origin to answer to; undefined when there is none.
-   * @throws Fault `host` or `origin`.
+   * @throws Fault `http`, `host` or `origin`.
    */
   admit(request: IncomingMessage, target: RequestTarget): string | undefined {
     const { host, origin } = request.headers;
     const { authority = host } = target;
     if (authority !== host && authority?.includes("@") === true) {
       throw new Fault("host", "Cannot accept the request: its URL has a user or a password: leave them out");
+    }
+    if (authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase()) {
+      const names = `its first line names ${quotedName(authority)}, and its Host ${quotedName(host)}`;
+      throw new Fault("http", `Cannot accept the request: ${names}: send one name in both`);
     }
     for (const named of authority === host ? [host] : [host, authority]) {
       if (named === undefined ? !isPlainProbe(request) : named !== this.#lastHost && !this.#isOurs(named, request)) {
@@ -72,8 +84,8 @@ export class Guard {
     } else if (this.#origins.has(origin)) {
       if (this.#isAdmin && !isReading(request)) throw new Fault("origin", `Cannot accept the request: ${readsOnly(origin)}`);
       return origin;
-    } else if (this.#isAdmin && (origin === `http://${host}` || origin === `https://${host}`)) {
-      // A proxy with TLS passes on the Host that the page was asked by, so such an origin is the page's own.
+    } else if (this.#isAdmin && [`http://${host}`, `https://${host}`].some((own) => isOrigin(own, origin))) {
+      // A proxy with TLS passes on the Host that the page was asked by, so such an origin is the page's own; it may name the usual port.
       return undefined;
     }
     throw new Fault("origin", `Cannot accept the request: ${this.#originRefused(request)}`);
@@ -100,16 +112,28 @@ export class Guard {
    * none to an EventSource.
    * @throws Fault `key`.
    */
-  checkToken({ headers: { authorization } }: IncomingMessage): void {
-    if (this.#token === undefined) return;
-    const given = authorization === undefined ? undefined : tokenIn(authorization);
-    if (given !== undefined && this.#token.matches(given)) return;
-    const what = authorization === undefined ? "the header Authorization is missing" : "the token in Authorization is wrong";
+  checkToken({ headers }: IncomingMessage): void {
+    if (this.#token === undefined || this.#isKnown(headers)) return;
+    const state = headers.authorization === undefined ? "the header Authorization is missing" : wrongToken;
+    throw new Fault("key", `Cannot accept the request: ${state}: ${sendToken}, or give the token as password to your browser`);
+  }
+
+  /**
+   * Checks that who changes something has the token, or is on this box.
+   * @throws Fault `key`.
+   */
+  checkChange({ headers }: IncomingMessage): void {
+    if (this.#pageKey === undefined || this.#isKnown(headers)) return;
+    const state = headers.authorization === undefined ? "a change needs more than a Host that is allowed" : wrongToken;
     throw new Fault(
       "key",
-      `Cannot accept the request: ${what}: send "Authorization: Bearer TOKEN" with the token of admin.tokenFile, or give the token as ` +
-        "password to your browser",
+      `Cannot accept the request: ${state}: open the address that sudo posline page prints, or ${sendToken}`,
     );
+  }
+
+  #isKnown({ authorization = "" }: IncomingHttpHeaders): boolean {
+    const given = tokenIn(authorization);
+    return given !== undefined && (this.#token?.matches(given) === true || this.#pageKey?.isSession(given) === true);
   }
 
   get #isAdmin(): boolean {
@@ -152,16 +176,13 @@ export class Guard {
   }
 }
 
-/** True of a Host header by which only this box reaches itself. */
-export function isLoopbackHost(host: string | undefined): boolean {
-  const name = hostName(host ?? "");
-  return name !== undefined && isLoopback(name);
-}
-
 /** True of HTTP/1.0 from this box, without the headers that a browser sends: a health check. */
 function isPlainProbe({ httpVersion, headers, socket }: IncomingMessage): boolean {
   return httpVersion === "1.0" && headers.origin === undefined && isLoopback(socket.remoteAddress ?? "");
 }
+
+/** True if an address has this origin, which leaves out the usual port. */
+const isOrigin = (address: string, origin: string) => URL.canParse(address) && new URL(address).origin === origin;
 
 /** A page may read what its origin is allowed to, and ask whether it may. */
 const isReading = ({ method = "" }: IncomingMessage) => ["GET", "HEAD", "OPTIONS"].includes(method);
@@ -176,6 +197,9 @@ const readsOnly = (origin: string) =>
 function isFollowedLink({ method, headers }: IncomingMessage): boolean {
   return method === "GET" && headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document";
 }
+
+const wrongToken = "what Authorization has is wrong, or over";
+const sendToken = 'send "Authorization: Bearer TOKEN" with the token of admin.tokenFile';
 
 /** The token in an Authorization header: a bearer token, or a password, whatever the user's name. */
 function tokenIn(authorization: string): string | undefined {

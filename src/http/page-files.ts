@@ -32,19 +32,26 @@ const contentSecurityPolicy = [
 
 const headers = { "Content-Security-Policy": contentSecurityPolicy, "Referrer-Policy": "no-referrer" };
 
+/** What page and commands are told of a port. */
+export interface PortFacts {
+  /** The paths that take GET: the page asks for nothing that isn't there. */
+  readonly paths: readonly string[];
+  /** The file with the key of its sessions; null if there is none, absent if a change needs no session. */
+  readonly keyFile?: string | null;
+}
+
 /**
- * Reads the page, and adds which paths this port has: the page asks for nothing that isn't there.
+ * Reads the page, and adds the facts of this port.
  * @param folder The page's folder, beside the program.
- * @param paths The paths that take GET.
  * @returns Answers by path. If the files are missing, each answer says so.
  */
-export async function readPageFiles(folder: URL, paths: readonly string[]): Promise<ReadonlyMap<string, AdminAnswer>> {
+export async function readPageFiles(folder: URL, facts: PortFacts): Promise<ReadonlyMap<string, AdminAnswer>> {
   const answers = new Map<string, AdminAnswer>();
   for (const [path, { name, contentType }] of Object.entries(files)) {
     const text = await readFile(new URL(name, folder), "utf8").catch(() => undefined);
     answers.set(path, text === undefined ? missing(folder) : { status: 200, text, contentType, headers });
   }
-  answers.set("/page/paths.json", { status: 200, text: `${JSON.stringify({ paths })}\n`, headers });
+  answers.set("/page/paths.json", { status: 200, text: `${JSON.stringify(facts)}\n`, headers });
   return answers;
 }
 

@@ -335,7 +335,7 @@ export const adminPaths: Readonly<Record<string, AdminOperation>> = {
     summary: "Begin a setup, answer its question, or stop it",
     description:
       "`{}` begins `posline setup --json` as root. Its question is the last message that is no `say`. Only a `yes` to the question for " +
-      "`write` changes the configuration. Without a token, only who asks by a loopback name may.",
+      "`write` changes the configuration.",
     requestBody: bodyOf({
       type: "object",
       properties: {
@@ -347,7 +347,6 @@ export const adminPaths: Readonly<Record<string, AdminOperation>> = {
     responses: {
       200: json("How far it has come", setupView),
       400: json("There is no such request", object({ error: text }, ["error"])),
-      403: json("Only this box may, or who has the token", object({ error: text }, ["error"])),
       409: json("Another setup is under way, or the question is over", object({ error: text }, ["error"])),
     },
   },

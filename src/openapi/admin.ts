@@ -45,8 +45,8 @@ export function adminDocument({ host, port, routes }: DescribedAdmin): JsonObjec
       version,
       summary: "Health, status and what happens, for operators; the emulator's control where one runs",
       description:
-        "Nothing here moves money: what a till asks of its terminal goes to the services' own ports. Paths that take GET take HEAD as " +
-        "well. Answers may have more fields than stand here.",
+        "What a till asks of its terminal goes to the services' own ports. Without the token, or a session of `posline page` in its place, " +
+        "GET and HEAD are answered, and a POST that changes nothing; at emulated terminals all is. Answers may have more fields than stand here.",
       license: { name: "MIT", identifier: "MIT" },
     },
     // The server's URL is relative to the document's, so that it holds below a proxy's path as well.
@@ -72,7 +72,7 @@ export function adminDocument({ host, port, routes }: DescribedAdmin): JsonObjec
         },
       },
       securitySchemes: {
-        token: { type: "http", scheme: "bearer", description: "Where `admin.tokenFile` is configured" },
+        token: { type: "http", scheme: "bearer", description: "Of `admin.tokenFile`, or a session of `posline page`" },
       },
     },
   };

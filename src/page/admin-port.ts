@@ -1,8 +1,10 @@
 import { addressOf } from "./dom.ts";
+import { text } from "./texts.ts";
 
 /**
  * The page's requests to the port that it came from: answers, and the stream of events. All addresses are relative, so that it works below
- * any path of a proxy. If the port wants a token, the person is asked for it once; it is kept for this tab alone.
+ * any path of a proxy. If the port wants a token, the person is asked for it once; it is kept for this tab alone. The address that
+ * `posline page` prints has a code, which is exchanged for a session: that stands in the token's place, and changes need it.
  *
  * The stream is read by `fetch`, and not by the browser's EventSource: that one can't send a token, and hides the heartbeat, which is the
  * only sign that a quiet connection is alive.
@@ -25,6 +27,9 @@ const lineCharsMax = 1_048_576;
 /** Asks the person for the token. */
 export type AskToken = (wasWrong: boolean) => Promise<string>;
 
+/** The port changes nothing for this page, which has no session, or one that is over. */
+export class Locked extends Error {}
+
 export interface StreamEvent {
   readonly id: string;
   readonly event: string;
@@ -36,9 +41,42 @@ export class AdminPort {
   #token = keptToken();
   /** Set while the person is being asked: every answer that needs the token waits for the same one. */
   #asking: Promise<void> | undefined;
+  /** True if changes need a session: the port has a file with its key, or should have. */
+  #isGuarded = false;
+  #isCodeOver = false;
 
   constructor(askToken: AskToken) {
     this.#askToken = askToken;
+  }
+
+  /** Learns the paths of this port, and whether changes need a session. */
+  async paths(): Promise<readonly string[]> {
+    const { paths, keyFile } = await this.json<{ paths: readonly string[]; keyFile?: string | null }>("page/paths.json");
+    this.#isGuarded = keyFile !== undefined;
+    return paths;
+  }
+
+  /** Exchanges the code in the page's address, which keeps it no longer. */
+  async enter(): Promise<void> {
+    const [, code] = /^#code=(.+)$/.exec(location.hash) ?? [];
+    if (code === undefined) return;
+    history.replaceState(undefined, "", location.pathname);
+    this.#isCodeOver = false;
+    try {
+      this.#keep((await this.json<{ session: string }>("page/session", { code })).session);
+    } catch {
+      this.#isCodeOver = true;
+    }
+  }
+
+  /** True if this page can change nothing. */
+  get isLocked(): boolean {
+    return this.#isGuarded && this.#token === undefined;
+  }
+
+  /** What came of the code in the page's address; undefined where changes need none, and if there was none. */
+  get session(): "may" | "over" | undefined {
+    return this.isLocked ? (this.#isCodeOver ? "over" : undefined) : this.#isGuarded ? "may" : undefined;
   }
 
   /**
@@ -48,10 +86,14 @@ export class AdminPort {
   async json<T>(path: string, body?: object, ms = answerMs): Promise<T> {
     const request = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
     const response = await this.#fetch(path, request, () => AbortSignal.timeout(ms));
-    const text = await response.text();
-    if (!response.ok) throw new Error(errorIn(text) ?? `HTTP ${response.status}`);
+    const answer = await response.text();
+    if (response.status === 401) {
+      this.#token = undefined;
+      throw new Locked(text("locked"));
+    }
+    if (!response.ok) throw new Error(errorIn(answer) ?? `HTTP ${response.status}`);
     // The answer has this shape: page and port are of one version.
-    return JSON.parse(text) as T;
+    return JSON.parse(answer) as T;
   }
 
   /**
@@ -97,7 +139,8 @@ export class AdminPort {
       const headers = { ...request.headers, ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }) };
       // With credentials allowed, the browser itself would ask the person for a password.
       const response = await fetch(addressOf(path), { ...request, headers, credentials: "omit", signal: signal() });
-      if (response.status !== 401) return response;
+      // What a port that asks for no token refuses so is a change.
+      if (response.status !== 401 || request.method === "POST") return response;
       await response.body?.cancel();
       // Another request may have got a new one in the meantime.
       if (this.#token !== token) continue;
@@ -109,10 +152,14 @@ export class AdminPort {
   async #newToken(wasWrong: boolean): Promise<void> {
     let token = await this.#askToken(wasWrong);
     while (!isToken(token)) token = await this.#askToken(true);
-    this.#token = token;
     this.#asking = undefined;
+    this.#keep(token);
+  }
+
+  #keep(token: string): void {
+    this.#token = token;
     try {
-      sessionStorage.setItem(tokenKey, this.#token);
+      sessionStorage.setItem(tokenKey, token);
     } catch {
       // A browser that stores nothing for this page: the token is asked for again at the next load.
     }

@@ -85,6 +85,8 @@ class Page {
   async run(): Promise<void> {
     await this.#useLanguage(preferredLanguage());
     this.#offerLanguages();
+    await this.#port.enter();
+    addEventListener("hashchange", () => void this.#port.enter().then(() => this.#draw()));
     const find = byId("find", HTMLInputElement);
     find.addEventListener("input", () => {
       this.#exchanges.find(find.value);
@@ -99,7 +101,7 @@ class Page {
   /** Learns the paths of this port, and follows its events from the first time that it has any. */
   async #learnPaths(): Promise<void> {
     this.#arePathsOld = false;
-    const { paths } = await this.#port.json<{ paths: readonly string[] }>("page/paths.json");
+    const paths = await this.#port.paths();
     this.#paths = paths;
     if (this.#isFollowing || !paths.includes("/events")) return;
     this.#isFollowing = true;
@@ -255,6 +257,8 @@ class Page {
     const { count } = this.#exchanges;
     setText(byId("exchanges-none"), rows > 0 ? "" : count === 0 ? text("exchangesNone") : text("findNone", { count }));
     this.#curve.show(this.#exchanges.lineTimes);
+    const { session } = this.#port;
+    setText(byId("session-words"), session === undefined ? "" : text(`session.${session}`));
     this.#showVerdict();
   }
 

@@ -1,4 +1,4 @@
-import type { AdminPort } from "./admin-port.ts";
+import { type AdminPort, Locked } from "./admin-port.ts";
 import type { SetupMessage, SetupView } from "./answers.ts";
 import { byId, make, setText } from "./dom.ts";
 import { type TextKey, text } from "./texts.ts";
@@ -100,7 +100,7 @@ export class Setup {
       this.show(await this.#port.json<SetupView>("setup", body), true);
     } catch (error) {
       this.#hasAgreed = false;
-      this.#note = String(error);
+      this.#note = error instanceof Locked ? error.message : String(error);
     }
     this.#changed();
   }

@@ -1,4 +1,4 @@
-import { type AdminPort, answerMs } from "./admin-port.ts";
+import { type AdminPort, answerMs, Locked } from "./admin-port.ts";
 import type { SaleTest, Status, TestAnswer, TestView } from "./answers.ts";
 import { byId, make, makeEnglish, setText } from "./dom.ts";
 import { durationOf, moneyOf, optionalText, text, timeOfDay } from "./texts.ts";
@@ -16,7 +16,7 @@ interface Panel {
   readonly sell: HTMLButtonElement;
   readonly words: HTMLElement;
   readonly steps: HTMLElement;
-  /** The last answer to the question, or why there is none; "asking" until then. */
+  /** The last answer to the question, or why there is none; "asking" until then, "locked" if a sale needs a session. */
   asked: TestAnswer | string | undefined;
   shown: string;
 }
@@ -56,6 +56,11 @@ export class TerminalTests {
     const panel: Panel = { item, sell, words, steps, asked: undefined, shown: "" };
     ask.addEventListener("click", () => void this.#ask(service, panel));
     sell.addEventListener("click", () => {
+      if (this.#port.isLocked) {
+        panel.asked = "locked";
+        showIn(panel, this.#view?.sales[service]);
+        return;
+      }
       this.#service = service;
       this.#name();
       this.#dialog.showModal();
@@ -121,7 +126,7 @@ export class TerminalTests {
       await this.#port.json<TestView>("test", { service, sale: this.#money });
     } catch (error) {
       // It may have begun all the same: the present state says so.
-      panel.asked = String(error);
+      panel.asked = error instanceof Locked ? "locked" : String(error);
     }
     this.#changed();
   }
@@ -146,7 +151,7 @@ function showIn(panel: Panel, sale: SaleTest | undefined): void {
   panel.shown = shown;
   if (shownSale === undefined) {
     const isGood = asked !== undefined && typeof asked !== "string" && asked.error === undefined;
-    words.dataset["level"] = isGood ? "good" : asked === "asking" || asked === undefined ? "unclear" : "bad";
+    words.dataset["level"] = isGood ? "good" : isPlain(asked) || asked === undefined ? "unclear" : "bad";
     words.replaceChildren(...(asked === undefined ? [] : wordsOf(asked)));
     steps.replaceChildren();
     return;
@@ -162,8 +167,11 @@ function showIn(panel: Panel, sale: SaleTest | undefined): void {
   );
 }
 
+const isPlain = (asked: TestAnswer | string | undefined) => asked === "asking" || asked === "locked";
+
 function wordsOf(asked: TestAnswer | string): readonly (Node | string)[] {
   if (asked === "asking") return [text("test.asking")];
+  if (asked === "locked") return [text("locked")];
   if (typeof asked === "string") return [english(asked)];
   const { ms, offer, error } = asked;
   if (error !== undefined) return [english(error)];

@@ -1,13 +1,13 @@
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { AdminListener, type AdminRoute } from "../http/admin-listener.ts";
+import type { AdminStream } from "../http/streams.ts";
 import type { Judged, Moment } from "../judge/judgement.ts";
 import { countsText } from "../judge/judgement.ts";
 import { isWord, type Word } from "./scenario.ts";
 import { screenPage } from "./screen-page.ts";
 
 /**
- * The rehearsal's own port, on this machine only: a till may send its word there, and a person sees what to do at a till with a screen,
- * what happens meanwhile, and says what the screen shows in the end.
+ * The rehearsal's own port, on this machine only, under the admin port's guard and limits: a till may send its word there, and a person sees
+ * what to do at a till with a screen, what happens meanwhile, and says what the screen shows in the end.
  */
 
 /** What the page shows. */
@@ -24,27 +24,28 @@ export interface Shown {
 /** Moments that the page shows: the last. */
 const momentsMax = 40;
 
-/** Bytes of a word, with room to spare. */
-const bodyBytesMax = 1_024;
-
 export class RehearsalPort {
-  readonly #server: Server;
-  readonly #watching = new Set<ServerResponse>();
+  readonly #listener: AdminListener;
+  readonly #watching = new Set<AdminStream>();
   readonly #words = new Map<string, Word>();
   #said: ((word: Word) => void) | undefined;
   #shown: Shown = { task: "", note: "It begins", scenario: "", counts: "", addresses: {}, moments: [] };
   #port = 0;
 
-  constructor() {
-    this.#server = createServer((request, response) => void this.#answer(request, response).catch(() => response.destroy()));
+  /** @param error Called with a bug. */
+  constructor(error: (error: unknown) => void) {
+    const routes = {
+      "GET /": () => ({ status: 200, text: screenPage, contentType: "text/html; charset=utf-8" }),
+      "GET /events": () => ({ contentType: "text/event-stream", start: (stream: AdminStream) => this.#watch(stream) }),
+      "POST /said": this.#hears((word) => this.#said?.(word)),
+      "POST /word": this.#hears((word, key) => this.#words.set(key, word)),
+    };
+    this.#listener = new AdminListener({ config: { host: "127.0.0.1", port: 0 }, routes, error });
   }
 
-  /** @throws Error of the system if the port can't be had. */
-  async listen(port: number): Promise<void> {
-    this.#server.listen({ host: "127.0.0.1", port });
-    await once(this.#server, "listening");
-    const address = this.#server.address();
-    if (typeof address === "object" && address !== null) this.#port = address.port;
+  /** @throws Error of the system if it can't listen. */
+  async listen(): Promise<void> {
+    this.#port = (await this.#listener.listen()).port;
   }
 
   get url(): string {
@@ -53,7 +54,7 @@ export class RehearsalPort {
 
   /** Where a till sends the word of a deed. */
   wordUrl(key: string): string {
-    return `${this.url}/word/${key}`;
+    return `${this.url}/word?key=${encodeURIComponent(key)}`;
   }
 
   /** The word that a till sent of a deed, taken away. */
@@ -85,48 +86,27 @@ export class RehearsalPort {
   }
 
   close(): void {
-    this.#server.close();
-    this.#server.closeAllConnections();
+    void this.#listener.close();
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { method, url = "", headers } = request;
-    const own = [this.url, `http://localhost:${this.#port}`];
-    // Another page in the browser may neither read nor say anything here.
-    const isForeign = headers.origin !== undefined && !own.includes(headers.origin);
-    if (isForeign || !own.includes(`http://${headers.host}`)) return answer(response, 403, "Only for this machine\n");
-    if (method === "GET" && url === "/") return answer(response, 200, screenPage, "text/html; charset=utf-8");
-    if (method === "GET" && url === "/events") {
-      response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
-      this.#watching.add(response);
-      response.on("close", () => this.#watching.delete(response));
-      return this.#tell(response);
-    }
-    const key = /^\/word\/([A-Za-z0-9-]+)$/.exec(url)?.[1];
-    if (method !== "POST" || (url !== "/said" && key === undefined)) return answer(response, 404, "There is no such page\n");
-    const word = (await bodyOf(request)).trim();
-    if (!isWord(word)) return answer(response, 400, `${JSON.stringify(word.slice(0, 40))} is no word of a till\n`);
-    if (key !== undefined) this.#words.set(key, word);
-    else this.#said?.(word);
-    answer(response, 200, "noted\n");
+  #hears(hear: (word: Word, key: string) => void): AdminRoute {
+    return (body, { query }) => {
+      const word = body.trim();
+      if (!isWord(word)) return jsonAnswer(400, { error: `${JSON.stringify(word.slice(0, 40))} is no word of a till` });
+      hear(word, query.get("key") ?? "");
+      return jsonAnswer(200, { noted: word });
+    };
   }
 
-  #tell(response: ServerResponse): void {
-    response.write(`data: ${JSON.stringify(this.#shown)}\n\n`);
+  #watch(stream: AdminStream): () => void {
+    this.#watching.add(stream);
+    this.#tell(stream);
+    return () => this.#watching.delete(stream);
+  }
+
+  #tell(stream: AdminStream): void {
+    stream.write(`data: ${JSON.stringify(this.#shown)}\n\n`);
   }
 }
 
-function answer(response: ServerResponse, status: number, text: string, type = "text/plain; charset=utf-8"): void {
-  response
-    .writeHead(status, { "Content-Type": type, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" })
-    .end(text);
-}
-
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  let text = "";
-  for await (const piece of request.setEncoding("utf8")) {
-    text += piece;
-    if (text.length > bodyBytesMax) break;
-  }
-  return text;
-}
+const jsonAnswer = (status: number, body: object) => ({ status, text: `${JSON.stringify(body)}\n` });

@@ -25,7 +25,7 @@ async function opened() {
   await entry.sent();
   await entry.ended({ outcome: "unknown" });
   const settling = new Settling({ operations: journal, folder, resolve: false, error: assert.ifError });
-  const request = { query: new URLSearchParams(), headers: {} };
+  const request = { query: new URLSearchParams(), headers: {}, checkChange: () => {} };
   const settle = async (): Promise<AdminAnswer> => {
     const answer = await settling.routes["POST /journal/settle"]?.('{"key":"A","as":"done","note":"seen"}', request);
     assert.ok(answer !== undefined && "status" in answer);

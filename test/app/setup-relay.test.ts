@@ -10,8 +10,6 @@ import { until } from "../support/until.ts";
 
 /** Tests src/app/setup-relay.ts before helpers that misbehave. */
 
-const request = { query: new URLSearchParams(), headers: { host: "localhost:8880" } };
-
 interface View {
   readonly isRunning: boolean;
   readonly messages: readonly Readonly<Record<string, unknown>>[];
@@ -25,7 +23,7 @@ async function before(helper: (socket: Socket) => void, body: (relay: Relay, hel
   const server = createServer({ allowHalfOpen: true }).listen(socket);
   await once(server, "listening");
   const connected = once(server, "connection");
-  const relay = new Relay(new SetupRelay({ socket, log: quiet, hasToken: () => false }));
+  const relay = new Relay(new SetupRelay({ socket, log: quiet }));
   relay.post({});
   const [helped] = await connected;
   helped.on("error", () => {});
@@ -49,16 +47,12 @@ class Relay {
     this.#relay = relay;
   }
 
-  viewFor(asked: typeof request): { readonly status: number } {
-    return this.#relay.view(asked);
-  }
-
   get view(): View {
-    return JSON.parse(this.#relay.view(request).text);
+    return JSON.parse(this.#relay.view().text);
   }
 
   post(body: object): View & { readonly status: number } {
-    const { status, text } = this.#relay.change(JSON.stringify(body), request);
+    const { status, text } = this.#relay.change(JSON.stringify(body));
     return { status, ...JSON.parse(text) };
   }
 
@@ -120,14 +114,5 @@ test("SetupRelay takes the last word of a setup that is stopped, also if that is
     async (relay) => {
       relay.post({ stop: true });
       assert.deepEqual(await relay.ended(), { end: "written" });
-    },
-  ));
-
-test("SetupRelay shows how a setup goes, and takes its answers, only where the request names this box", () =>
-  before(
-    (socket) => socket.resume(),
-    async (relay) => {
-      const relayed = { ...request, headers: { host: "box.example" } };
-      assert.equal(relay.viewFor(relayed).status, 403);
     },
   ));

@@ -346,7 +346,7 @@ test("posline journal settle doesn't say that nothing was settled where a poslin
   await record(journal, "A 1", "unknown");
   const admin = createServer((request, response) => {
     if (request.url === "/journal/settle") request.resume().on("end", () => response.destroy());
-    else response.end("somebody else's page");
+    else response.end(request.url === "/page/paths.json" ? '{"paths":[]}' : "somebody else's page");
   });
   const portOf = async () => {
     await once(admin.listen(0, "127.0.0.1"), "listening");

@@ -180,6 +180,7 @@ const expected = ({ link, config, log, state, running }: Bench): Readonly<Record
     more: ["--scenario", "declined"],
   },
   "posline serve --emulated --fault corrupt=0.05 --fault late:5000=0.01 --seed 7": { fits: /"msg":"listening"/ },
+  "posline page": { fits: /^http:\/\/127\.0\.0\.1:\d+\/\n$/, more: ["--url", running] },
   "posline tap": {
     fits: /^\d\d:\S+ till -> bank \/terminals request \d+ bytes checksum good id=\S+\n {4}\/terminals\n/m,
     more: ["--url", running],

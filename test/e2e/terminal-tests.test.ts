@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { ask, BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
+import { sessionOf } from "../support/session.ts";
 import { answering, Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 import { endAll, posline, resultOf } from "./emulating.ts";
@@ -152,14 +153,17 @@ test("POST /test sends a sale that is lost once, and once it is found approved a
     },
   ));
 
-test("POST /test sells at no bank that has an API key, unless the admin port has a token", () =>
+test("POST /test asks for anybody, and sells only for who has a session or the token, at a bank with an API key as well", () =>
   before(
     false,
     () => '{"status":"success"}',
     async (admin, sent) => {
-      const { status, json } = await post(admin, { service: "bank-2", sale: { amount: 1, currency: "EUR" } });
-      assert.deepEqual([status, (await post(admin, { service: "bank-2" })).status], [403, 200]);
-      assert.match(JSON.stringify(json), /bank-2 sells only to who has its API key: set admin\.tokenFile/);
+      const sale = { service: "bank-2", sale: { amount: 1, currency: "EUR" } };
+      const { status, json } = await post(admin, sale);
+      assert.deepEqual([status, (await post(admin, { service: "bank-2" })).status], [401, 200]);
+      assert.match(JSON.stringify(json), /open the address that sudo posline page prints/);
       assert.equal(sent.filter((text) => text.startsWith("/sale")).length, 0);
+      assert.equal((await post(admin, sale, await sessionOf(admin))).status, 200);
+      await until(() => sent.some((text) => text.startsWith("/sale")), "the sale to be sent");
     },
   ));

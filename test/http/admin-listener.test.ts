@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { AdminListener, type AdminListenerOptions, adminBodyBytesMax } from "../../src/http/admin-listener.ts";
+import { PageKey } from "../../src/http/page-key.ts";
 import { ask, Client } from "./served.ts";
 
 const open: AdminListener[] = [];
@@ -32,6 +33,14 @@ async function started(more: Partial<AdminListenerOptions> = {}) {
   return { listener, port, bodies, errors };
 }
 
+const changing: AdminListenerOptions["routes"] = {
+  "POST /thing": () => ({ status: 200, text: "{}" }),
+  "POST /asking": (_, { checkChange }) => {
+    checkChange();
+    return { status: 200, text: "{}" };
+  },
+};
+
 const errorOf = (text: string): string => JSON.parse(text).error;
 
 test("AdminListener answers its routes with their own text and status", async () => {
@@ -59,9 +68,12 @@ test("AdminListener takes a whole URL as a request's target, with its query, and
   const page = { Origin: "http://localhost:8880", Host: "localhost:8880" };
   assert.equal((await ask(port, "GET", "http://localhost:8880/thing?recent=1", "", page)).status, 200);
   assert.deepEqual(queries, ["recent=1"]);
-  assert.equal((await ask(port, "GET", "http://evil.com/thing", "", page)).status, 421);
-  assert.equal((await ask(port, "POST", "http://localhost/thing")).status, 405);
-  assert.match(errorOf((await ask(port, "GET", "http://localhost/other")).text), /no path "\/other"/);
+  const two = await ask(port, "GET", "http://evil.com/thing", "", page);
+  assert.equal(two.status, 400);
+  assert.match(errorOf(two.text), /first line names "evil\.com", and its Host "localhost:8880": send one name in both$/);
+  const named = { Host: "localhost" };
+  assert.equal((await ask(port, "POST", "http://localhost/thing", "", named)).status, 405);
+  assert.match(errorOf((await ask(port, "GET", "http://localhost/other", "", named)).text), /no path "\/other"/);
 });
 
 test("AdminListener answers a route that answers later, with its own media type, and 500 where that fails", async () => {
@@ -190,13 +202,43 @@ test("AdminListener asks for its token as bearer token or as password, and says 
     assert.equal(answer.headers.get("x-posline-reason"), "wrong-key");
     assert.match(
       errorOf(answer.text),
-      /^Cannot accept the request: the .*: send "Authorization: Bearer TOKEN" with the token of/,
+      /^Cannot accept the request: .* (?:missing|over): send "Authorization: Bearer TOKEN" with the token of/,
     );
     assert.doesNotMatch(answer.text, new RegExp(token));
   }
   assert.equal(bodies.length, 3);
   assert.equal((await ask(port, "GET", "/nowhere")).status, 401, "a path that isn't there");
   assert.equal((await ask(port, "GET", "/broken")).status, 500, "a route that needs no token");
+});
+
+test("AdminListener lets nobody change anything by a Host alone: it asks for a session of its key, or the token", async () => {
+  const pageKey = new PageKey();
+  const { port, bodies } = await started({ pageKey, asking: ["POST /asking"], routes: { ...thing, ...changing } });
+  const post = (path: string, authorization?: string) =>
+    ask(port, "POST", path, "{}", authorization === undefined ? {} : { Authorization: authorization });
+  for (const given of [undefined, "Bearer x", `Bearer ${pageKey.code()}`, `Bearer ${new PageKey().session()}`, "Basic Og=="]) {
+    const answer = await post("/thing", given);
+    assert.equal(answer.status, 401, given);
+    assert.match(
+      errorOf(answer.text),
+      /: open the address that sudo posline page prints, or send "Authorization: Bearer TOKEN"/,
+    );
+    assert.equal((await post("/asking", given)).status, 401, "a route that looks itself");
+  }
+  assert.equal((await ask(port, "GET", "/thing")).status, 200);
+  assert.equal((await post("/thing", `Bearer ${pageKey.session()}`)).status, 200);
+  assert.equal((await post("/asking", `Bearer ${pageKey.session()}`)).status, 200);
+  assert.equal(bodies.length, 0);
+});
+
+test("AdminListener takes a session of its key in the place of its token, for reading as well", async () => {
+  const pageKey = new PageKey();
+  const { port } = await started({ ...guarded, pageKey });
+  const session = { Authorization: `Bearer ${pageKey.session()}` };
+  assert.equal((await ask(port, "GET", "/thing")).status, 401);
+  assert.equal((await ask(port, "GET", "/thing", "", session)).status, 200);
+  assert.equal((await ask(port, "POST", "/thing", "{}", session)).status, 200);
+  assert.equal((await ask(port, "POST", "/thing", "{}", { Authorization: `Bearer ${token}` })).status, 200);
 });
 
 test("AdminListener lets pages of allowOrigins read, with CORS, and change nothing", async () => {
@@ -242,13 +284,17 @@ test("AdminListener's own page may do what programs may: its Origin is the Host 
   assert.equal(bodies.length, 6);
   for (const [origin, host, status] of [
     [`http://localhost:${port + 1}`, `localhost:${port}`, 403],
+    // A proxy may name the port that a browser leaves out.
+    ["https://box.lan", "box.lan:443", 200],
+    ["https://box.lan", "box.lan:444", 403],
+    ["https://box.lan", "box.lan:99999", 403],
     ["http://evil.example", "evil.example", 421],
     ["http://box.lan", `localhost:${port}`, 403],
     ["null", "box.lan", 403],
   ] as const) {
     assert.equal((await from(origin, host)).status, status, origin);
   }
-  assert.equal(bodies.length, 6);
+  assert.equal(bodies.length, 7);
 });
 
 test("AdminListener opens by a link of another site, and loads nothing into one", async () => {

@@ -20,7 +20,7 @@ async function started(name: string): Promise<number> {
   const listener = new AdminListener({
     config: { host: "127.0.0.1", port: 0, token: "0123456789abcdef" },
     routes: { "GET /status": () => ({ status: 200, text: "{}" }) },
-    files: await readPageFiles(pathToFileURL(`${join(folder, name)}/`), ["/status"]),
+    files: await readPageFiles(pathToFileURL(`${join(folder, name)}/`), { paths: ["/status"] }),
     error: (error) => assert.fail(String(error)),
   });
   open.push(listener);

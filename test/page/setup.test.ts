@@ -7,6 +7,7 @@ import { merchantId, SetupBox } from "../app/setup-box.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
+import { keyOf } from "../support/session.ts";
 import { closeBrowser, findingsOf, noChromium, open, textOf, untilText } from "./browser.ts";
 
 /**
@@ -63,6 +64,11 @@ class SetUpBox {
     await this.#serve();
   }
 
+  /** What posline page prints. */
+  async address(): Promise<string> {
+    return `http://localhost:${this.admin}/#code=${(await keyOf(this.admin))?.code()}`;
+  }
+
   /** As systemd does for a secret, which posline reads at its start. */
   async restart(): Promise<void> {
     assert.equal(await this.#bridge?.ended("SIGTERM"), 0);
@@ -96,7 +102,7 @@ test("page sets up a terminal that is plugged in while it waits, with the mercha
   const box = new SetUpBox(["fiscal", "bank", "qr"]);
   try {
     await box.start();
-    const { page, close } = await open(`http://localhost:${box.admin}/`);
+    const { page, close } = await open(await box.address());
     await untilText(page, "#setup-words", /asks before it writes/);
     await picture(page, "begin");
     await page.click("#setup-begin");
@@ -134,7 +140,7 @@ test("page on a phone, in German: the same file for a terminal with a bank alone
   try {
     await box.start();
     const before = box.box.text;
-    const { page, close } = await open(`http://localhost:${box.admin}/`, {
+    const { page, close } = await open(await box.address(), {
       viewport: { width: 360, height: 740 },
       locale: "de-DE",
       colorScheme: "dark",

@@ -76,7 +76,7 @@ export class StreamDouble {
       routes["POST /test"] = () => ({ status: 200, text: JSON.stringify(this.tested) });
     }
     const paths = Object.keys(routes).flatMap((name) => (name.startsWith("GET ") ? [name.slice("GET ".length)] : []));
-    const files = await readPageFiles(builtPage, paths);
+    const files = await readPageFiles(builtPage, { paths });
     this.#listener = new AdminListener({
       config: { host: "127.0.0.1", port: this.port, ...(this.token === undefined ? {} : { token: this.token }) },
       routes,

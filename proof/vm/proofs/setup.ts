@@ -53,7 +53,11 @@ async function fromPage(box: Box, figure: (text: string) => void): Promise<void>
   const { guest, terminal } = box;
   await fresh(box);
   const setup = "http://localhost:8880/setup";
-  const post = (body: object) => guest.sh(`curl -s --data-raw '${JSON.stringify(body)}' ${setup}`);
+  const code = `"{\\"code\\":\\"$(posline page | sed 's/.*#code=//')\\"}"`;
+  const exchanged = `curl -s --data-raw ${code} http://localhost:8880/page/session | sed 's/.*"session":"//; s/".*//'`;
+  // One of its own for each: a restart ends them.
+  const post = (body: object) =>
+    guest.sh(`curl -s -H "Authorization: Bearer $(${exchanged})" --data-raw '${JSON.stringify(body)}' ${setup}`);
   /** Waits for a question, and gives its number. */
   const asked = async (what: string) => {
     const view = await guest.until(`curl -s ${setup}`, new RegExp(`"for":"${what}"`));
@@ -63,6 +67,9 @@ async function fromPage(box: Box, figure: (text: string) => void): Promise<void>
   };
   const refused = "(runuser -u nobody -- curl -s --unix-socket /run/posline/setup.sock http://x/ || echo refused $?)";
   assert.match(await guest.sh(refused), /refused 7/);
+  assert.equal(await guest.sh("stat -c '%U:%G %a' /run/posline/page/key"), "posline:posline 640");
+  assert.match(await guest.sh("runuser -u nobody -- posline page 2>&1 || echo refused $?"), /EACCES.*sudo[\s\S]*refused 69/);
+  assert.match(await guest.sh(`curl -s --data-raw '{}' ${setup}`), /open the address that sudo posline page prints/);
   assert.match(await post({}), /"isRunning":true/);
   assert.match(await post({}), /another setup is under way/);
   await asked("device");
