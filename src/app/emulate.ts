@@ -133,6 +133,7 @@ function lineListenerOf({ name, config, served, tcp }: EmulatedOnDevice, emulati
   return new LineListener({
     config,
     open,
+    isTerminal: true,
     services: served.map(({ service, config: each }) => ({
       contract: contractOnLine(each),
       service,

@@ -29,6 +29,7 @@ export function emulatedLine(options: EmulatedLineOptions): { readonly near: Ope
   const { handler, stepsFor } = options.emulation.onLine(config.crc16, options.served);
   const listener = new LineListener({
     config,
+    isTerminal: true,
     open: faultyTransport({ open: far, stepsFor, msPerByte: pace, unplug }),
     services: options.served.map(({ service, config: each }) => ({ contract: contractOnLine(each), service, handler })),
     report: {

@@ -25,33 +25,49 @@ function rowsOf(contract: Contract): readonly (readonly string[])[] {
     const routesBy = new Map<string, { readonly cells: readonly string[]; readonly routes: string[] }>();
     for (const { path, faultWords } of contract.routes) {
       if (faultWords[outcome] === "error") continue;
-      const cells = cellsOf(contract, path, outcome);
-      const group = routesBy.get(cells.join()) ?? { cells, routes: [] };
-      group.routes.push(`\`${path}\``);
-      routesBy.set(cells.join(), group);
+      for (const cells of cellsOf(contract, path, outcome)) {
+        const group = routesBy.get(cells.join()) ?? { cells, routes: [] };
+        group.routes.push(`\`${path}\``);
+        routesBy.set(cells.join(), group);
+      }
     }
     const others = routesBy.size === 0 ? "each" : "the others";
     return [
-      ...[...routesBy.values()].map(({ cells, routes }) => [routes.join(", "), outcome, ...cells]),
-      [others, outcome, ...cellsOf(contract, contract.probe.route, outcome)],
+      ...[...routesBy.values()].map(({ cells, routes }) => [routes.join(", "), ...cells]),
+      ...cellsOf(contract, contract.probe.route, outcome).map((cells) => [others, ...cells]),
     ];
   });
   const isAmbiguous = contract.routes.some(({ faultWords }) => faultWords["not-sent"] !== "error");
-  return isAmbiguous ? [...rows, ["not readable as HTTP", "not-sent", ...cellsOf(contract, undefined, "not-sent")]] : rows;
+  if (!isAmbiguous) return rows;
+  return [...rows, ...cellsOf(contract, undefined, "not-sent").map((cells) => ["not readable as HTTP", ...cells])];
 }
 
-/** Body, HTTP status, HTTP status under `faultStatus: 200`, and the words on a line. */
-function cellsOf(contract: Contract, path: string | undefined, outcome: FaultOutcome): readonly string[] {
-  const faults = kinds.filter((kind) => faultClasses[kind].outcome === outcome).map((kind) => new Fault(kind, ""));
-  const bodies = faults.map((fault) => faultBody(contract, path, fault));
-  const statuses = (faultStatus: 200 | undefined) =>
-    faults.map((fault, n) => ({
-      kind: fault.kind,
-      own: fault.httpStatus,
-      status: faultHttpStatus(contract, bodies[n]?.word ?? "error", fault, faultStatus),
-    }));
-  const silent = faults.every((fault) => faultOnLine(contract, path, fault).length === 0);
-  return [bodyText(bodies), statusText(statuses(undefined)), statusText(statuses(200)), silent ? "silence" : "the body"];
+/** For each word: the outcome, the body, the HTTP status, the HTTP status under `faultStatus: 200`, and the words on a line. */
+function cellsOf(contract: Contract, path: string | undefined, outcome: FaultOutcome): readonly (readonly string[])[] {
+  const all = kinds
+    .filter((kind) => faultClasses[kind].outcome === outcome)
+    .map((kind) => ({ fault: new Fault(kind, ""), body: faultBody(contract, path, new Fault(kind, "")) }));
+  const words = [...new Set(all.map(({ body }) => body.word))];
+  return words.map((word) => {
+    const those = all.filter(({ body }) => body.word === word);
+    const statuses = (faultStatus: 200 | undefined) =>
+      those.map(({ fault }) => ({
+        kind: fault.kind,
+        own: fault.httpStatus,
+        status: faultHttpStatus(contract, word, fault, faultStatus),
+      }));
+    const isTills = those.every(({ fault }) => fault.httpStatus < 500);
+    const which = words.length === 1 ? outcome : `${outcome}, ${isTills ? "4xx" : "5xx"}`;
+    const silent = those.every(({ fault }) => faultOnLine(contract, path, fault).length === 0);
+    const bodies = those.map(({ body }) => body);
+    return [
+      which,
+      bodyText(bodies),
+      statusText(statuses(undefined)),
+      statusText(statuses(200)),
+      silent ? "silence" : "the body",
+    ];
+  });
 }
 
 /** Bodies of one word, with the codes that they have. */

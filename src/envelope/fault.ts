@@ -1,6 +1,6 @@
 import type { Contract, FaultWord } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
-import type { Fault, FaultOutcome } from "../core/fault.ts";
+import { type Fault, faultClasses } from "../core/fault.ts";
 import { readReply } from "./reply.ts";
 
 /**
@@ -27,7 +27,7 @@ type Told = Pick<Fault, "kind" | "outcome" | "message">;
  * @param path The path asked for; undefined if no request could be read.
  */
 export function faultBody(contract: Contract, path: string | undefined, { kind, outcome, message }: Told): FaultBody {
-  const word = wordOf(contract, path, outcome);
+  const word = wordOf(contract, path, { kind, outcome });
   const { status, code } = envelopeOf(contract, word, kind);
   return { word, status, code, payload: Buffer.from(JSON.stringify({ status, code, message })) };
 }
@@ -64,11 +64,13 @@ function isError(payload: readonly Buffer[]): boolean {
   return typeof read === "object" && read.status === "error";
 }
 
-function wordOf(contract: Contract, path: string | undefined, outcome: FaultOutcome): FaultWord {
-  // A path that the contract doesn't have asks about no operation.
-  if (path !== undefined) return routeOf(contract, path)?.faultWords[outcome] ?? "error";
+function wordOf(contract: Contract, path: string | undefined, { kind, outcome }: Pick<Fault, "kind" | "outcome">): FaultWord {
   // An unread request may be any route's.
-  return contract.routes.every(({ faultWords }) => faultWords[outcome] === "error") ? "error" : "none";
+  if (path === undefined) return contract.routes.every(({ faultWords }) => faultWords[outcome] === "error") ? "error" : "none";
+  // A path that the contract doesn't have asks about no operation.
+  const word = routeOf(contract, path)?.faultWords[outcome] ?? "error";
+  // A till that goes on asking would repeat its own mistake for ever.
+  return word === "in progress" && faultClasses[kind].httpStatus < 500 ? "none" : word;
 }
 
 function envelopeOf(contract: Contract, word: FaultWord, kind: Fault["kind"]): Pick<FaultBody, "status" | "code"> {

@@ -91,6 +91,8 @@ export interface LineListenerOptions {
   readonly services: readonly ListeningService[];
   /** Requests that are answered; `all` by default. */
   readonly answering?: Answering;
+  /** True if a terminal is played, to which a form is a request in an STX frame alone (fiscal contract, Endpoints). */
+  readonly isTerminal?: true;
   /** Makes a `traceparent` for each call, if it is to go on to others. */
   readonly newTrace?: () => string;
   readonly report: LineListenerReport;
@@ -416,7 +418,7 @@ export class LineListener {
    * Endpoints).
    */
   #readRequest({ framing, payload }: Frame): Asked | Unaddressed {
-    const { services } = this.#options;
+    const { services, isTerminal } = this.#options;
     const whole = wholeOf(payload);
     if (framing === "stx") {
       const fiscal = services.find(({ contract }) => contract.framing === "stx");
@@ -426,7 +428,10 @@ export class LineListener {
     if (text === undefined) return { cause: "it begins with neither a route nor a :port and a route" };
     const asked = services.find(({ contract }) => isSelected(contract, text.prefix));
     if (asked === undefined) return { cause: unselected(text.prefix, services) };
-    return asked.contract.envelope === "form" ? readForm(asked, formPayload(text)) : { asked, request: text };
+    if (asked.contract.envelope !== "form") return { asked, request: text };
+    return isTerminal === true
+      ? { cause: "its framing is bank's and qr's: send fiscal an STX frame" }
+      : readForm(asked, formPayload(text));
   }
 
   #callOf({ asked: { contract, service = contract.service }, request: { route, body } }: Asked): Call {

@@ -124,7 +124,7 @@ function schemaName({ word, code }: FaultBody): string {
 const wordDescriptions: Readonly<Record<FaultBody["word"], string>> = {
   error: "A fault of posline's in the service's own error envelope: no word of the terminal",
   "in progress": "A fault of posline's as the service says that it goes on: its error would end a payment that may go on",
-  none: "A fault of posline's for which the contract has no word that would not be taken for an end",
+  none: "A fault of posline's for which the contract has no word that would not be taken for an end, or for a payment that goes on",
 };
 
 function schemaOf({ word, status, code }: FaultBody): JsonObject {

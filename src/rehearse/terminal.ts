@@ -54,6 +54,7 @@ export class Terminal {
     const unplug = (ms: number) => line.unplug(ms);
     this.#listener = new LineListener({
       config,
+      isTerminal: true,
       open: faultyTransport({ open: line.open, stepsFor, msPerByte: msPerByte(config), unplug }),
       services: contractNames.map((service) => ({ contract: contracts[service], service, handler })),
       report: { discard: () => {}, state: () => {} },

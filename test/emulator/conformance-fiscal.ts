@@ -145,7 +145,7 @@ export const fiscalRows: readonly Fiscal[] = [
   ...signed("/close_shift", {}),
   { route: "/close_shift", body: { openOrdersOperation: "delete" }, before: [slowSale], case: "success", why: "delete" },
   { route: "/close_shift", body: { openOrdersOperation: "renew" }, before: [slowSale], case: "success", why: "renew" },
-  { route: "/close_shift", body: { openOrdersOperation: "check" }, before: [slowSale], case: 44, why: "an order is unclosed" },
+  { route: "/close_shift", body: { openOrdersOperation: "check" }, before: [slowSale], case: 5, why: "an order is unclosed" },
   { route: "/close_shift", body: {}, before: [closed], case: 6 },
   { route: "/check_shift", body: {}, case: "success", has: ["shiftID", "isShiftOpen", "shiftStatus", "shiftOpenAt", "cash"] },
   ...signed("/check_shift", {}),

@@ -196,12 +196,12 @@ function bridgeCode({ service, route: path }: Row, body: string): number | undef
     assert.ok(error instanceof Fault);
     // To /check of qr the bridge never says an error, which would end a payment
     const { word, code } = faultBody(contract, path, error);
-    return word === "in progress" ? 1 : code;
+    return word === "none" ? 1 : code;
   }
 }
 
 /** Codes of a request whose fields are right to the emulator: an integer may be an id, and is no currency, payment or document. */
-const understood: Readonly<Record<ContractName, readonly number[]>> = { fiscal: [7, 9, 44], bank: [-15, -16, -47], qr: [] };
+const understood: Readonly<Record<ContractName, readonly number[]>> = { fiscal: [5, 7, 9], bank: [-15, -16, -47], qr: [] };
 
 /** What the emulator answers to a row's request in its place; undefined where it takes it. */
 function emulatorCode(emulator: Emulator, row: Row, body: string, over: CameOver): number | undefined {

@@ -199,7 +199,10 @@ class EmulatedFiscal implements EmulatedService {
     return success({ ...shift.fields, fiscalID: shift.fiscalId });
   }
 
-  /** @param operation Anything but delete or renew means check (Endpoints). The code of its refusal isn't shown: 44 says enough. */
+  /**
+   * @param operation Anything but delete or renew means check (Endpoints). The code of its refusal isn't shown (Errors, rule 3): 5, which has
+   * no rule on this route, while 44 would have a till poll for a document that it didn't send.
+   */
   #closeShift(fields: FiscalFields, operation: unknown): ServiceAnswer {
     const { register, shift } = this.#memory;
     this.#mustBeOpen(fields);
@@ -208,11 +211,7 @@ class EmulatedFiscal implements EmulatedService {
       for (const document of unclosed) register.remove(document);
     } else if (unclosed.length > 0 && operation !== "renew") {
       const state = `${unclosed.length} documents are not closed`;
-      return fields.refuse(
-        fiscalCodes.documentStillProcessing,
-        state,
-        "ask /check_status, or send openOrdersOperation delete or renew",
-      );
+      return fields.refuse(fiscalCodes.internalError, state, "close them, or send openOrdersOperation delete or renew");
     }
     shift.end();
     this.#context.changed();
