@@ -46,6 +46,7 @@ const files = [
   ],
   ["/etc/posline/gateway.json", "The gateway's configuration, where there is a gateway."],
   ["/var/lib/posline", "The journal of money."],
+  ["/var/cache/posline/last-record", "The number of its newest record, by which an older copy of the journal is recognised."],
   ["/usr/lib/udev/rules.d/60-posline.rules", "Gives serial adapters to the service and keeps other programs from them."],
   ["/usr/share/posline/posline.schema.json", "The configuration's JSON Schema, for editors."],
   ["/usr/share/posline/examples/posline-chromium.json", "A policy that lets a kiosk's browser reach the services."],

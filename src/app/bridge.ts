@@ -87,7 +87,12 @@ export async function startBridge({ config, log, emulated, sockets, tap, setupSo
   const status = new Status(version);
   const error = (reason: unknown) => reportBug(log, reason);
   const events = new Events({ version, notReady: () => status.notReady(), error });
-  const operations = await operationsOf(config, log, events);
+  const operations = await operationsOf(
+    config,
+    log,
+    events,
+    emulated === undefined ? process.env["CACHE_DIRECTORY"] : undefined,
+  );
   const settling = settlingOf(operations, config, error);
   const forServices = sockets.filter((each) => !adminSockets.includes(each));
   const control = emulation?.routes ?? {};
@@ -404,10 +409,13 @@ function viewOf(line: Line): LineView {
 }
 
 /** Without a journal what this process sent is known as long as it runs. */
-async function operationsOf({ journal }: Config, log: Log, events: Events): Promise<Operations> {
+async function operationsOf({ journal }: Config, log: Log, events: Events, cache: string | undefined): Promise<Operations> {
   refuseUnrecorded({ journal });
   if (journal === false || journal.folder === undefined) return new Operations();
-  return openMoneyJournal(journal, journal.folder, log, (operation) => events.publish({ event: "operation", operation }));
+  // A folder in /var/cache, which backups leave out.
+  const lastRecord = cache === undefined ? undefined : `${cache}/last-record`;
+  const publish: Parameters<typeof openMoneyJournal>[3] = (operation) => events.publish({ event: "operation", operation });
+  return openMoneyJournal(journal, journal.folder, log, publish, lastRecord);
 }
 
 function settlingOf(operations: Operations, { journal }: Config, error: (reason: unknown) => void): Settling {

@@ -10,12 +10,14 @@ import { type Operations, openOperations } from "../operations/operations.ts";
  * Opens the journal of money, and logs the unknown operations of the process before. It never fails: a journal that can't be written
  * is logged and retried with each request, and its operations are logged once it can be read.
  * @param onOperation Called with each operation whose outcome becomes unknown, or known, from now on.
+ * @param lastRecord As in `RecorderOptions`.
  */
 export function openMoneyJournal(
   { bytes, onFailure }: Pick<JournalConfig, "bytes" | "onFailure">,
   folder: string,
   log: Log,
   onOperation: (operation: UnknownOperation | SettledOperation) => void = () => {},
+  lastRecord?: string,
 ): Promise<Operations> {
   // A disk that fails in changing ways is reported once for each way until it works again.
   const reported = new Set<string>();
@@ -23,6 +25,7 @@ export function openMoneyJournal(
     folder,
     bytes,
     onFailure,
+    lastRecord,
     onUnknown: onOperation,
     report: {
       failed: (error) => {

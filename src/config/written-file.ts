@@ -1,4 +1,4 @@
-import { JsonError, parseJson, repeatedKeys, withoutComments } from "../core/json-syntax.ts";
+import { JsonError, parseJsonOnce, withoutComments } from "../core/json-syntax.ts";
 import { check, type Node } from "./check.ts";
 import { ConfigError } from "./config.ts";
 import { fileBytesMax } from "./limits.ts";
@@ -37,10 +37,7 @@ export function readJson({ path, what, comments }: WrittenFile, text: string, sc
   let parsed: unknown;
   try {
     const json = comments === true ? withoutComments(text) : text;
-    parsed = parseJson(json);
-    for (const { path: key, lines } of repeatedKeys(json)) {
-      problems.push(`${key}: set twice, on line ${lines[0]} and on line ${lines[1]}: keep only one`);
-    }
+    parsed = parseJsonOnce(json, problems);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     throw new ConfigError([...problems, error.message], path, what);

@@ -31,7 +31,8 @@ export interface Polling {
 
 /**
  * A fault's word in its body, for tills that read the body alone. `error`: the contract's error envelope. `in progress`: as the service
- * answers while it can't tell the end yet. `none`: no word of the contract, since each would be taken for an end.
+ * answers while it can't tell the end yet; never of a request that is wrong itself (4xx), which gets `none`. `none`: no word of the contract,
+ * since each would be taken for an end.
  */
 export type FaultWord = "error" | "in progress" | "none";
 

@@ -16,7 +16,7 @@ const post = posts({ replyTimeoutMs, key: "pay_id", errorStatusMax: 499 });
 /** Flow rule 2 goes on while the answer is success without data, and both states and rule 3 lead there from a start. */
 const startWords = { "not-sent": "error", unknown: "in progress" } as const;
 
-/** States: status error on /check ends the payment, and no fault of asking may. */
+/** States: status error on /check ends the payment, and no fault of asking may: a wrong question (4xx) has no word at all. */
 const checkWords = { "not-sent": "in progress", unknown: "in progress" } as const;
 
 /** Endpoints: these aren't polled, so success says that it was done and error that it was not. */

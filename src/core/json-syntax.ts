@@ -93,6 +93,18 @@ export function printableKey(key: string): string {
   return plain.length > 80 ? `${plain.slice(0, 77)}...` : plain;
 }
 
+/**
+ * Parses JSON, and adds each key that an object has twice to the problems.
+ * @throws JsonError
+ */
+export function parseJsonOnce(text: string, problems: string[]): unknown {
+  const parsed = parseJson(text);
+  for (const { path, lines } of repeatedKeys(text)) {
+    problems.push(`${path}: set twice, on line ${lines[0]} and on line ${lines[1]}: keep only one`);
+  }
+  return parsed;
+}
+
 /** The first place at which the text isn't JSON. */
 function errorIn(text: string): JsonError {
   let comma = { offset: 0, line: 0, column: 0 };

@@ -25,52 +25,61 @@ function rowsOf(contract: Contract): readonly (readonly string[])[] {
     const routesBy = new Map<string, { readonly cells: readonly string[]; readonly routes: string[] }>();
     for (const { path, faultWords } of contract.routes) {
       if (faultWords[outcome] === "error") continue;
-      const cells = cellsOf(contract, path, outcome);
-      const group = routesBy.get(cells.join()) ?? { cells, routes: [] };
-      group.routes.push(`\`${path}\``);
-      routesBy.set(cells.join(), group);
+      for (const cells of cellsOf(contract, path, outcome)) {
+        const group = routesBy.get(cells.join()) ?? { cells, routes: [] };
+        group.routes.push(`\`${path}\``);
+        routesBy.set(cells.join(), group);
+      }
     }
     const others = routesBy.size === 0 ? "each" : "the others";
     return [
-      ...[...routesBy.values()].map(({ cells, routes }) => [routes.join(", "), outcome, ...cells]),
-      [others, outcome, ...cellsOf(contract, contract.probe.route, outcome)],
+      ...[...routesBy.values()].map(({ cells, routes }) => [routes.join(", "), ...cells]),
+      ...cellsOf(contract, contract.probe.route, outcome).map((cells) => [others, ...cells]),
     ];
   });
   const isAmbiguous = contract.routes.some(({ faultWords }) => faultWords["not-sent"] !== "error");
-  return isAmbiguous ? [...rows, ["not readable as HTTP", "not-sent", ...cellsOf(contract, undefined, "not-sent")]] : rows;
+  if (!isAmbiguous) return rows;
+  return [...rows, ...cellsOf(contract, undefined, "not-sent").map((cells) => ["not readable as HTTP", ...cells])];
 }
 
-/** Body, HTTP status, HTTP status under `faultStatus: 200`, and the words on a line. */
-function cellsOf(contract: Contract, path: string | undefined, outcome: FaultOutcome): readonly string[] {
-  const faults = kinds.filter((kind) => faultClasses[kind].outcome === outcome).map((kind) => new Fault(kind, ""));
-  const bodies = faults.map((fault) => faultBody(contract, path, fault));
-  const statuses = (faultStatus: 200 | undefined) =>
-    faults.map((fault, n) => ({
-      kind: fault.kind,
-      own: fault.httpStatus,
-      status: faultHttpStatus(contract, bodies[n]?.word ?? "error", fault, faultStatus),
-    }));
-  const silent = faults.filter((fault) => faultOnLine(contract, path, fault).length === 0).length;
-  const onLine = silent === 0 ? "the body" : silent === faults.length ? "silence" : "the body, or silence";
-  return [bodyText(bodies, faults), statusText(statuses(undefined)), statusText(statuses(200)), onLine];
+/** For each word: the outcome, the body, the HTTP status, the HTTP status under `faultStatus: 200`, and the words on a line. */
+function cellsOf(contract: Contract, path: string | undefined, outcome: FaultOutcome): readonly (readonly string[])[] {
+  const all = kinds
+    .filter((kind) => faultClasses[kind].outcome === outcome)
+    .map((kind) => ({ fault: new Fault(kind, ""), body: faultBody(contract, path, new Fault(kind, "")) }));
+  const words = [...new Set(all.map(({ body }) => body.word))];
+  return words.map((word) => {
+    const those = all.filter(({ body }) => body.word === word);
+    const statuses = (faultStatus: 200 | undefined) =>
+      those.map(({ fault }) => ({
+        kind: fault.kind,
+        own: fault.httpStatus,
+        status: faultHttpStatus(contract, word, fault, faultStatus),
+      }));
+    const isTills = those.every(({ fault }) => fault.httpStatus < 500);
+    const which = words.length === 1 ? outcome : `${outcome}, ${isTills ? "4xx" : "5xx"}`;
+    const silent = those.every(({ fault }) => faultOnLine(contract, path, fault).length === 0);
+    const bodies = those.map(({ body }) => body);
+    return [
+      which,
+      bodyText(bodies),
+      statusText(statuses(undefined)),
+      statusText(statuses(200)),
+      silent ? "silence" : "the body",
+    ];
+  });
 }
 
-/** The bodies with their codes; if only some have a word, with the kinds of the others. */
-function bodyText(bodies: readonly FaultBody[], faults: readonly Fault[]): string {
-  const spoken = bodies.filter(({ word }) => word !== "none");
-  const [{ word, status } = {}] = spoken;
-  if (word === undefined) return "`message` alone";
-  const codes = [...new Set(spoken.flatMap(({ code }) => code ?? []))].sort((one, other) => other - one).join(", ");
-  const text = `${word === "in progress" ? "in progress: " : ""}\`${status}\`${codes === "" ? "" : ` ${codes}`}`;
-  if (spoken.length === bodies.length) return text;
-  const kinds = faults.filter((_, n) => bodies[n]?.word === "none").map(({ kind }) => kind);
-  return `${text}; ${kinds.join(", ")}: \`message\` alone`;
+/** Bodies of one word, with the codes that they have. */
+function bodyText(bodies: readonly FaultBody[]): string {
+  const codes = [...new Set(bodies.flatMap(({ code }) => code ?? []))].sort((one, other) => other - one).join(", ");
+  const [{ word, status } = {}] = bodies;
+  if (word === "none") return "`message` alone";
+  return `${word === "in progress" ? "in progress: " : ""}\`${status}\`${codes === "" ? "" : ` ${codes}`}`;
 }
 
 function statusText(all: readonly { readonly kind: FaultKind; readonly own: number; readonly status: number }[]): string {
   if (all.every(({ status }) => status === 200)) return "200";
-  const [in200, others] = [all.filter(({ status }) => status === 200), all.filter(({ status }) => status !== 200)];
-  if (in200.length === 0) return "its own";
-  const [few, text] = in200.length < others.length ? [in200, "its own; %: 200"] : [others, "200; %: its own"];
-  return text.replace("%", few.map(({ kind }) => kind).join(", "));
+  const in200 = all.filter(({ status }) => status === 200).map(({ kind }) => kind);
+  return in200.length === 0 ? "its own" : `its own; ${in200.join(", ")}: 200`;
 }

@@ -1,6 +1,6 @@
 import type { Contract, FaultWord } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
-import type { Fault } from "../core/fault.ts";
+import { type Fault, faultClasses } from "../core/fault.ts";
 import { readReply } from "./reply.ts";
 
 /**
@@ -67,18 +67,13 @@ function isError(payload: readonly Buffer[]): boolean {
   return typeof read === "object" && read.status === "error";
 }
 
-/** The kinds that say that the request's body is wrong. */
-const ofBody: ReadonlySet<Fault["kind"]> = new Set(["malformed", "missing", "date", "amount", "sign"]);
-
 function wordOf(contract: Contract, path: string | undefined, { kind, outcome }: Pick<Fault, "kind" | "outcome">): FaultWord {
-  if (path !== undefined) {
-    // A path that the contract doesn't have asks about no operation.
-    const word = routeOf(contract, path)?.faultWords[outcome] ?? "error";
-    // A till that is told to go on asking would send its broken body for ever.
-    return word === "in progress" && ofBody.has(kind) ? "none" : word;
-  }
   // An unread request may be any route's.
-  return contract.routes.every(({ faultWords }) => faultWords[outcome] === "error") ? "error" : "none";
+  if (path === undefined) return contract.routes.every(({ faultWords }) => faultWords[outcome] === "error") ? "error" : "none";
+  // A path that the contract doesn't have asks about no operation.
+  const word = routeOf(contract, path)?.faultWords[outcome] ?? "error";
+  // A till that goes on asking would repeat its own mistake for ever.
+  return word === "in progress" && faultClasses[kind].httpStatus < 500 ? "none" : word;
 }
 
 function envelopeOf(contract: Contract, word: FaultWord, kind: Fault["kind"]): Pick<FaultBody, "status" | "code"> {

@@ -1,7 +1,7 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { adviceWhenUnknown } from "../contract/contracts.ts";
 import type { Call, Reply, ServiceName } from "../core/call.ts";
-import { Fault, type FaultKind, type FaultReason, nothingSent } from "../core/fault.ts";
+import { Fault, type FaultKind, type FaultReason, faultClasses, nothingSent } from "../core/fault.ts";
 import { wholeOf } from "../envelope/json.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
 import type { UpstreamResponse } from "./caller-request.ts";
@@ -89,12 +89,18 @@ const isEnvelope = ({ status, code }: ReadReply) => status === "error" && code !
 /** A fault of an upstream posline, in its own texts. */
 function fromPosline({ status, outcome, reason, payload }: UpstreamResponse, { json }: ReadReply): Fault | undefined {
   if (outcome !== "not-sent" && outcome !== "unknown") return undefined;
-  const kind: FaultKind = outcome === "not-sent" ? "unavailable" : status === 504 ? "timeout" : "broken";
+  const kind = outcome === "not-sent" ? refusedKind(reason) : status === 504 ? "timeout" : "broken";
   const { message } = json;
   return new Fault(kind, typeof message === "string" ? message : `the upstream posline reported ${outcome}`, {
     payload,
     reason,
   });
+}
+
+/** The kind of a fault that wasn't sent: what a till must fix at an upstream posline, it must fix here too. */
+function refusedKind(reason: FaultReason | undefined): FaultKind {
+  // The keys of `faultClasses` are the kinds.
+  return (Object.keys(faultClasses) as FaultKind[]).find((kind) => faultClasses[kind].reason === reason) ?? "unavailable";
 }
 
 interface RefusedStatus {

@@ -2,6 +2,7 @@ import { Deadline, nowMs } from "../core/clock.ts";
 import type { OperationEnd } from "../core/followed.ts";
 import type { Disk } from "./disk.ts";
 import { JournalError, journalFile, writeReason } from "./errors.ts";
+import { LastRecord } from "./last-record.ts";
 import type { RingScan } from "./reader.ts";
 import { type SettledRecord, type UnknownOperation, writeRecord } from "./record.ts";
 import { type OpenedRing, openRing, type Ring, readRing, type SlotRecord } from "./ring.ts";
@@ -31,6 +32,8 @@ export const recordMs = 5_000;
 
 /** How often in a row a file that was taken away is opened anew. */
 const replacementsMax = 3;
+
+const compareReport = "what was sent since isn't in it: compare the terminals' reports before anything is sold again";
 
 /** Where a journal reports what its operator should know. */
 export interface JournalReport {
@@ -71,6 +74,8 @@ export interface RecorderOptions {
   readonly folder: string;
   readonly bytes: number;
   readonly report: JournalReport;
+  /** The file that has the number of the newest record, outside the folder; undefined if none is kept. */
+  readonly lastRecord?: string | undefined;
   /** Called once, when the journal was first read. */
   readonly onFirstRead: (found: FoundRecords) => void;
   /** Called when the file was taken away: what stood only there, the next process won't know. */
@@ -82,6 +87,7 @@ export class Recorder {
   readonly #deadline = new Deadline(() => this.#overdue());
   readonly #retry = new DiskRetry(() => this.#tryAgain());
   readonly #queue = new WriteQueue();
+  readonly #last: LastRecord;
   /** What is being written. */
   #batch: readonly QueuedRecord[] = [];
   /** Sendings on the disk that have no outcome there: they must be in whatever file comes in the place of theirs. */
@@ -100,6 +106,7 @@ export class Recorder {
 
   constructor(options: RecorderOptions) {
     this.#options = options;
+    this.#last = new LastRecord(options.lastRecord);
   }
 
   /** Why the last attempt failed, and what to do; undefined when it did not. */
@@ -127,12 +134,10 @@ export class Recorder {
   async close(): Promise<void> {
     this.#retry.stop();
     if (!this.#queue.isEmpty) this.#running ??= this.#run();
-    if (this.#running !== undefined) {
-      const timeout = new Promise<void>((resolve) => {
-        setTimeout(resolve, recordMs).unref();
-      });
-      await Promise.race([this.#running, timeout]);
-    }
+    const timeout = new Promise<void>((resolve) => {
+      setTimeout(resolve, recordMs).unref();
+    });
+    await Promise.race([this.#running?.then(() => this.#last.write()) ?? this.#last.write(), timeout]);
     this.#deadline.dispose();
     // A disk that hangs would delay the end.
     if (this.#running === undefined) await this.#release();
@@ -187,6 +192,7 @@ export class Recorder {
 
   #written(queued: QueuedRecord): void {
     queued.release(true);
+    this.#last.note(queued.sequence ?? 0);
     if (queued.record.kind === "sent") this.#inFlight.add(queued);
     else if (queued.record.kind === "outcome") this.#inFlight.delete(queued.record.sent);
   }
@@ -228,7 +234,8 @@ export class Recorder {
       await this.#readOnly(error);
       throw error;
     }
-    const { ring, found, notices } = opened;
+    const { ring, notices } = opened;
+    const found = this.#compared(opened.found);
     this.#ring = ring;
     this.#reconcile(found);
     if (!this.#wasRead || this.#replacements > 0) for (const notice of notices) report.noticed(notice);
@@ -241,7 +248,17 @@ export class Recorder {
     if (this.#wasRead || error instanceof JournalError) return;
     const { disk, folder } = this.#options;
     const found = await readRing(disk, folder).catch(() => undefined);
-    if (found !== undefined) this.#read(found);
+    if (found !== undefined) this.#read(this.#compared(found));
+  }
+
+  /** An older copy of the file is whole in itself, and lacks what was recorded since. */
+  #compared(found: RingScan): RingScan {
+    if (this.#wasRead || found.head >= this.#last.atStart) return found;
+    const { folder, report } = this.#options;
+    report.noticed(
+      `${journalFile(folder)} is older than this box's last run, as if an older copy was put back: ${compareReport}`,
+    );
+    return { ...found, isLacking: true };
   }
 
   #read(found: FoundRecords): void {

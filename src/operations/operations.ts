@@ -37,6 +37,8 @@ export interface JournalOptions {
   /** Whether a request that can't be recorded is refused, or sent without a record. */
   readonly onFailure: "refuse" | "relay";
   readonly report: JournalReport;
+  /** As in `RecorderOptions`. */
+  readonly lastRecord?: string | undefined;
   /** Called with each operation whose caller learns that its outcome is unknown, and with one whose failure is taken back. */
   readonly onUnknown?: ((operation: UnknownOperation) => void) | undefined;
   /** The box's own disk, unless a test gives another. */
@@ -66,10 +68,10 @@ export class Operations implements OperationLog {
     this.#options = options;
     this.#memory = new UnderKey(rememberedOf(options?.bytes));
     if (options === undefined) return;
-    const { disk = nodeDisk, folder, bytes, report } = options;
+    const { disk = nodeDisk, folder, bytes, report, lastRecord } = options;
     const onFirstRead = (found: FoundRecords) => this.#found(found, report);
     const onReplaced = () => this.#memory.missing(0, nowMs());
-    this.#recorder = new Recorder({ disk, folder, bytes, report, onFirstRead, onReplaced });
+    this.#recorder = new Recorder({ disk, folder, bytes, report, lastRecord, onFirstRead, onReplaced });
   }
 
   /** `ok`, or why the journal can't be written and what to do. */

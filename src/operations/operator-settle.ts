@@ -1,6 +1,8 @@
+import type { Node } from "../config/check.ts";
+import { checkObject } from "../config/check-object.ts";
 import type { ContractName } from "../core/call.ts";
 import type { OperationEnd } from "../core/followed.ts";
-import { isObject } from "../core/json-object.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { JournalError } from "../journal/errors.ts";
 import { isSameOperation, type SentRecord, storedKey } from "../journal/record.ts";
 
@@ -38,14 +40,15 @@ export function readOperatorSettle(text: string): OperatorSettle & { readonly fo
   return { key, as, note, service: word("service"), route: word("route"), folder: word("folder") };
 }
 
-function parsed(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isObject(value)) return value;
-  } catch {
-    // A text that isn't JSON is refused below.
-  }
-  throw new JournalError('Cannot settle: the body must be a JSON object such as {"key":"A-77","as":"done","note":"..."}');
+/** Each field's own rules follow, with the operation's name; a field that isn't known is nothing to refuse a settling for. */
+const anyFields: Node = { type: "object", properties: { key: {}, as: {}, note: {} }, additionalProperties: {} };
+
+function parsed(text: string): JsonObject {
+  const problems: string[] = [];
+  const value = checkObject(anyFields, text, problems);
+  if (problems.length === 0) return value;
+  const example = '{"key":"A-77","as":"done","note":"..."}';
+  throw new JournalError(`Cannot settle: the body must be a JSON object such as ${example} (${problems.join("; ")})`);
 }
 
 /**

@@ -72,7 +72,7 @@ export const isAbort = ({ route, key }: SentRecord, { outcome, status }: Pick<Op
   route === "/abort" && key !== undefined && outcome === "answered" && status === "success";
 
 const lacking =
-  "records of the last day are missing from the journal, as after a disk failure: for a day a repetition of their operations isn't " +
+  "records of the last day are missing from the journal, as after a disk failure or an older copy of it: for a day a repetition of their operations isn't " +
   "recognised, and answers say X-Posline-Repeat-Guard: off. Check the disk (sudo dmesg | tail)";
 
 /** @param advice What to do about it. */

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { silenceMs } from "../../src/config/limits.ts";
 import { emulatedMerchantId } from "../../src/config/overrides.ts";
+import { frameOf } from "../../src/wire/framing.ts";
 import { ask, startedBridge } from "../support/bridge-process.ts";
 import { Pty } from "../support/pty.ts";
 import { endAll, fiscalForm, folder, posline, post, receipt, resultOf, saleOf } from "./emulating.ts";
@@ -110,6 +112,26 @@ test("posline emulate answers on a line and over HTTP at once, from one memory",
   await bridge.stop();
   await emulator.ended("SIGTERM");
   unplug();
+});
+
+test("posline emulate --line takes a fiscal form in an STX frame alone, and its log says why another is nobody's request", async () => {
+  const heard: Buffer[] = [];
+  const pty = new Pty((bytes) => heard.push(bytes)).linkAt(join(folder.path, "framings"));
+  const emulator = posline(["emulate", "--line", join(folder.path, "framings"), "--no-http"]);
+  await emulator.logged((line) => line["reason"] === "the device opened", "the device to open");
+  try {
+    // Until the line has been silent for a moment, what comes is left over from before.
+    await new Promise((resolve) => setTimeout(resolve, 4 * silenceMs));
+    const form = fiscalForm(receipt("R-1"));
+    await pty.write(Buffer.concat(frameOf("length", [Buffer.from(`:8008/sale\n${form}`)], "arc")));
+    await emulator.logged((line) => /:8008 selects no service of this line/.test(String(line["reason"])), "the refusal");
+    assert.equal(Buffer.concat(heard).length, 0);
+    await pty.write(Buffer.concat(frameOf("stx", [Buffer.from(`command=/sale&${form}`)], "arc")));
+    await emulator.until(() => (Buffer.concat(heard).includes('"docStatus":1') ? true : undefined), "the receipt");
+    assert.equal(await emulator.ended("SIGTERM"), 0);
+  } finally {
+    pty.unplug();
+  }
 });
 
 test("posline emulate waits for a device that isn't there yet", async () => {

@@ -69,6 +69,16 @@ test("POST /test asks each service's own question, and says the time of the answ
     assert.equal(status, 400);
     assert.match(String(json["error"]), why);
   }
+  for (const [path, body, twice] of [
+    ["/test", '{"service":"bank","sale":{"amount":100,"amount":900,"currency":"EUR"}}', /sale\.amount: set twice/],
+    ["/emulator", '{"advanceMs":1,"advanceMs":2}', /advanceMs: set twice/],
+    ["/journal/settle", '{"key":"A","as":"not-done","as":"done","note":"n"}', /as: set twice/],
+  ] as const) {
+    const { status, text } = await ask(admin, "POST", path, body);
+    assert.equal(status, 400, path);
+    assert.match(text, twice);
+  }
+  assert.equal((await ask(admin, "GET", "/test", "")).text.trim(), '{"sales":{}}', "nothing was sold");
   const foreign = await post(admin, { service: "bank" }, { Origin: "http://evil.example" });
   assert.equal(foreign.status, 403);
   await emulated.ended("SIGTERM");

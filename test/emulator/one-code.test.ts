@@ -196,7 +196,7 @@ function bridgeCode({ service, route: path }: Row, body: string): number | undef
     assert.ok(error instanceof Fault);
     // To /check of qr the bridge never says an error, which would end a payment
     const { word, code } = faultBody(contract, path, error);
-    return word === "in progress" ? 1 : code;
+    return word === "none" ? 1 : code;
   }
 }
 

@@ -37,17 +37,10 @@ test("faultTable() says by which codes a till reads the faults of a service, and
 });
 
 test("faultTable() says where a till gets no word of the contract, and nothing at all on a line", () => {
-  const ofBody = "malformed, missing, date, amount, sign";
   const silence = ["`message` alone", "its own", "its own", "silence"];
   assert.deepEqual(rowsOf("qr"), [
-    [
-      "`/check`",
-      "not-sent",
-      `in progress: \`success\`; ${ofBody}: \`message\` alone`,
-      "its own",
-      `200; ${ofBody}: its own`,
-      "the body, or silence",
-    ],
+    ["`/check`", "not-sent, 4xx", ...silence],
+    ["`/check`", "not-sent, 5xx", "in progress: `success`", "its own", "200", "the body"],
     ["the others", "not-sent", "`error` 1", "its own", "200", "the body"],
     ["`/showqrcode`, `/check`", "unknown", "in progress: `success`", "its own", "200", "the body"],
     ["`/cancel`, `/refund`, `/final_confirm`", "unknown", ...silence],

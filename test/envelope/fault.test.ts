@@ -26,8 +26,7 @@ test("faultBody() writes each contract's word for what isn't known, to the lette
   const text = (contract: typeof qr, path: string | undefined, kind: FaultKind) =>
     faultBody(contract, path, new Fault(kind, "why")).payload.toString();
   assert.equal(text(qr, "/check", "timeout"), '{"status":"success","message":"why"}');
-  assert.equal(text(qr, "/check", "malformed"), '{"message":"why"}');
-  assert.equal(text(qr, "/check", "key"), '{"status":"success","message":"why"}');
+  assert.equal(text(qr, "/check", "unavailable"), '{"status":"success","message":"why"}');
   assert.equal(text(qr, "/showqrcode", "broken"), '{"status":"success","message":"why"}');
   assert.equal(text(qr, "/showqrcode", "unavailable"), '{"status":"error","code":1,"message":"why"}');
   assert.equal(text(qr, "/refund", "timeout"), '{"message":"why"}');
@@ -35,6 +34,23 @@ test("faultBody() writes each contract's word for what isn't known, to the lette
   assert.equal(text(fiscal, "/deposit", "timeout"), '{"status":"error","code":44,"message":"why"}');
   assert.equal(text(fiscal, "/sale", "timeout"), '{"status":"error","code":5,"message":"why"}');
   assert.equal(text(bank, "/confirm", "timeout"), '{"status":"error","code":-3,"message":"why"}');
+});
+
+test("faultBody() never says that an operation goes on to a request that its till must fix, and that would be sent so for ever", () => {
+  for (const contract of Object.values(contracts)) {
+    for (const { path } of contract.routes) {
+      for (const kind of kinds.filter((each) => faultClasses[each].httpStatus < 500)) {
+        const fault = new Fault(kind, "why");
+        const { word, status } = faultBody(contract, path, fault);
+        assert.notEqual(status, "success", `${contract.service} ${path} ${kind}`);
+        const isCheck = contract === qr && path === "/check";
+        // An error there would end a payment that may go on.
+        assert.equal(word, isCheck ? "none" : "error", `${contract.service} ${path} ${kind}`);
+        assert.deepEqual(faultOnLine(contract, path, fault).length, isCheck ? 0 : 1);
+        assert.equal(faultHttpStatus(contract, word, fault, 200), isCheck ? fault.httpStatus : 200);
+      }
+    }
+  }
 });
 
 test("faultBody() answers a path that the contract doesn't have with an error, and what is no request by what all routes allow", () => {

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import { deflateSync, gzipSync } from "node:zlib";
 import { payloadBytesMax } from "../../src/config/limits.ts";
+import { contracts } from "../../src/contract/contracts.ts";
 import type { FaultKind } from "../../src/core/fault.ts";
+import { faultOnLine } from "../../src/envelope/fault.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bareServer, callerOf, callOf, endAll, failsAs, replyBytesMax, textOf, upstreamOf } from "./calling.ts";
 import type { Answer } from "./upstream.ts";
@@ -252,6 +254,24 @@ test("httpCaller() advises to ask again after an unknown outcome of what only re
     "broken",
     /Nothing was changed: send the request again$/,
   );
+});
+
+test("httpCaller() knows a request that an upstream posline has its till fix by the reason, whatever the status", async () => {
+  const text = '{"message":"Cannot accept /check: the body is not JSON"}';
+  for (const [status, reason, kind] of [
+    [400, "malformed-request", "malformed"],
+    [200, "missing-parameter", "missing"],
+    [403, "origin-not-allowed", "origin"],
+    [503, "line-down", "unavailable"],
+    [200, "internal-error", "unavailable"],
+  ] as const) {
+    const headers = { "X-Posline-Outcome": "not-sent", "X-Posline-Reason": reason };
+    const upstream = await upstreamOf(answering(status, text, headers));
+    const fault = await failsAs(callerOf("qr", upstream.url)(callOf("qr", "/check", "{")), kind, /is not JSON$/);
+    assert.deepEqual([fault.outcome, fault.reason], ["not-sent", reason]);
+    // A line has no HTTP status: there the word is all that a till gets.
+    assert.equal(faultOnLine(contracts.qr, "/check", fault).length, kind === "unavailable" ? 1 : 0);
+  }
 });
 
 test("httpCaller() believes an upstream posline's outcome, and hands on its fault in its own words", async () => {

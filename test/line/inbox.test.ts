@@ -395,7 +395,7 @@ test("LineListener tells the handler how long a call has waited", async () => {
 test("LineListener writes a fault in the words that it brings, and reports an error that is none", async () => {
   const gateway = await Gateway.open();
   await gateway.ask("/sale\n1");
-  gateway.calls[0]?.fail(new Fault("broken", "m", { payload: [Buffer.from('{"status":"error","own":1}')] }));
+  gateway.calls[0]?.fail(new Fault("unavailable", "m", { payload: [Buffer.from('{"status":"error","own":1}')] }));
   assert.deepEqual(await gateway.written(), ['{"status":"error","own":1}']);
   await gateway.ask("/sale\n2");
   gateway.calls[1]?.fail(new TypeError("a bug"));

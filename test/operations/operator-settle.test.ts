@@ -82,6 +82,7 @@ test("readOperatorSettle() names what is wrong with a request", () => {
   for (const [text, said] of [
     ["", /the body must be a JSON object/],
     ["[]", /the body must be a JSON object/],
+    ['{"key":"A","key":"B","as":"done","note":"n"}', /key: set twice/],
     ["{}", /key is missing/],
     ['{"key":"A"}', /as must be "done" or "not-done"/],
     ['{"key":"A","as":"maybe"}', /as must be "done" or "not-done"/],

@@ -200,8 +200,8 @@ class EmulatedFiscal implements EmulatedService {
   }
 
   /**
-   * @param operation Anything but delete or renew means check (Endpoints). The code of its refusal isn't shown (Errors, rule 3): 5 has no rule
-   * for this route; 44 would have a till poll for a document.
+   * @param operation Anything but delete or renew means check (Endpoints). The code of its refusal isn't shown (Errors, rule 3): 5, which has
+   * no rule on this route, while 44 would have a till poll for a document that it didn't send.
    */
   #closeShift(fields: FiscalFields, operation: unknown): ServiceAnswer {
     const { register, shift } = this.#memory;
@@ -211,7 +211,7 @@ class EmulatedFiscal implements EmulatedService {
       for (const document of unclosed) register.remove(document);
     } else if (unclosed.length > 0 && operation !== "renew") {
       const state = `${unclosed.length} documents are not closed`;
-      return fields.refuse(fiscalCodes.internalError, state, "end them, or send openOrdersOperation delete or renew");
+      return fields.refuse(fiscalCodes.internalError, state, "close them, or send openOrdersOperation delete or renew");
     }
     shift.end();
     this.#context.changed();

@@ -155,8 +155,13 @@ export class DocumentIssue {
         "send those of its answer",
       );
     }
+    // 44 would say that the refund itself goes on, of which nothing is begun.
     if (sale.closed === undefined) {
-      return this.#refuse(fiscalCodes.documentStillProcessing, "the sale is not closed yet", "ask /check_status until it is");
+      return this.#refuse(
+        fiscalCodes.documentNotFiscalized,
+        "the sale is not closed yet",
+        "ask /check_status of the sale first",
+      );
     }
     const left = sale.sum - register.refundedOf(sale);
     if (draft.sum > left) {

@@ -230,10 +230,11 @@ test("/refund counts what is still processing against its sale, until it is abor
   assert.equal(context.code("/refund", receipt("C", 57, { parentDocID: "1" })), 0);
 });
 
-test("/refund of a sale that is still processing is code 44", () => {
+test("/refund of a sale that is still processing is code 10, and nothing of the refund goes on", () => {
   const context = new FiscalContext();
   assert.equal(context.code("/sale", receipt("A", 144)), 44);
-  assert.equal(context.code("/refund", receipt("B", 1, { parentDocID: "1" })), 44);
+  assert.equal(context.code("/refund", receipt("B", 1, { parentDocID: "1" })), 10);
+  assert.equal(context.code("/check_status", { documentExtID: "B" }), 9);
 });
 
 test("/refund in cash gives no more than the drawer holds (4); a cashless one needs none", () => {
