@@ -88,19 +88,21 @@ export function faultAnswers(
     return paths.map((path) => {
       const fault = new Fault(kind, "");
       const body = faultBody(contract, path, fault);
-      return { kind, body, httpStatus: faultHttpStatus(contract, body.word, fault, faultStatus) };
+      return { kind, path, body, httpStatus: faultHttpStatus(contract, body.word, fault, faultStatus) };
     });
   });
   const statuses = [...new Set(written.map(({ httpStatus }) => httpStatus))].sort((one, other) => one - other);
   return statuses.map((httpStatus) => {
     const here = written.filter((each) => each.httpStatus === httpStatus);
+    // On one route a request that is wrong has no word either, for more reasons than one that can't be read.
+    const unreadAlone = here.every(({ path }) => path === undefined) ? ".Unread" : "";
     const bodies = new Map(here.map(({ body }) => [schemaName(body), body]));
     return {
       httpStatus,
       outcomes: unique(here.map(({ kind }) => faultClasses[kind].outcome)),
       reasons: unique(here.flatMap(({ kind }) => reasonsOf[kind])),
       bodies: [...bodies].map(([name, body]) => components.ref("schemas", name, () => schemaOf(body))),
-      name: `${(STATUS_CODES[httpStatus] ?? "Status").replaceAll(/\W/g, "")}.${[...bodies.keys()].join(".")}`,
+      name: `${(STATUS_CODES[httpStatus] ?? "Status").replaceAll(/\W/g, "")}.${[...bodies.keys()].join(".")}${unreadAlone}`,
     };
   });
 }
