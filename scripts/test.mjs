@@ -46,14 +46,24 @@ function files(isRest) {
   return all.filter((file) => restOfTests.test(file) === isRest);
 }
 
+/**
+ * How many milliseconds a file may take, and those that share a process together: many times what they take on a busy machine.
+ * POSLINE_TEST_LIMIT_MS sets another limit, for a campaign of hours.
+ */
+const limitMs = Number(process.env.POSLINE_TEST_LIMIT_MS ?? (args.length === 0 ? 300_000 : 900_000));
+
 /** Runs with node's own runner what was named. */
 function runNamed() {
   const loaded = ["--import", "tsx", "--import", "./test/support/assert-ok.ts"];
   const named = args.some((each) => !each.startsWith("-")) ? [] : files(false);
-  const { status } = spawnSync(process.execPath, [...loaded, "--test", "--test-reporter=spec", ...args, ...named], {
-    cwd: root,
-    stdio: "inherit",
-  });
+  const { status } = spawnSync(
+    process.execPath,
+    [...loaded, "--test", "--test-reporter=spec", `--test-timeout=${limitMs}`, ...args, ...named],
+    {
+      cwd: root,
+      stdio: "inherit",
+    },
+  );
   return status ?? 1;
 }
 
@@ -67,6 +77,8 @@ class Tally {
   #programs = new Map();
   #wrote = new Map();
   #sources = new Map();
+  /** The files of each program, in their order. */
+  #files = new Map();
   /** The files that have not come to their end. */
   #waiting;
   /** Processes that have ended, and failed: node tells of their tests in order, and late. */
@@ -77,6 +89,7 @@ class Tally {
 
   constructor(programs) {
     for (const { path, files } of programs) {
+      this.#files.set(path, [...files.values()]);
       for (const [bundle, source] of [...files, [path, relative(root, path)]]) {
         this.#programs.set(bundle, path);
         this.#sources.set(bundle, source);
@@ -106,7 +119,16 @@ class Tally {
     const { error } = data.details;
     // A file fails with its tests, which are told.
     if (error.failureType === "subtestsFailed") return;
+    if (error.failureType === "testTimeoutFailure" && this.#files.has(data.name)) return this.#kill(data.name);
     this.failed.push({ program: this.#programs.get(data.file), name: this.#nameOf(data), text: inspect(error.cause ?? error) });
+  }
+
+  /** Notes as failed the file at which a program was when its time was over: the first that hasn't ended, or those that it can be. */
+  #kill(program) {
+    const files = this.#files.get(program);
+    const at = files.find((file) => this.#waiting.delete(file));
+    const what = at === undefined ? "its tests had ended, and something kept its process" : "its tests did not end";
+    this.failed.push({ program, name: at ?? files.join(", "), text: `Killed after ${limitMs / 1_000} s: ${what}` });
   }
 
   /** Notes as failed what never came to its end, since its process ended before. */
@@ -147,7 +169,7 @@ async function runAll(isRest) {
   const progress = isShown ? setInterval(show, 1_000) : undefined;
   // Much of what they do is to wait, and most of the rest.
   const concurrency = cores + (isRest ? 2 : 1);
-  for await (const event of run({ files: programs.map(({ path }) => path), concurrency })) tally.take(event);
+  for await (const event of run({ files: programs.map(({ path }) => path), concurrency, timeout: limitMs })) tally.take(event);
   tally.end();
   clearInterval(progress);
   if (isShown) process.stdout.write("\r\x1b[K");

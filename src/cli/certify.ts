@@ -196,7 +196,7 @@ export const certifyCommand = defineCommand({
       repeatable: true,
       example: "bank",
       choices: contractNames,
-      describe: "Ask only this service; may be repeated (default: all three)",
+      describe: "Ask only these services, such as bank,fiscal (default: all three)",
     },
     check: { type: "string", repeatable: true, example: "bank-idle", describe: "Make only this check; may be repeated" },
     list: { type: "boolean", describe: "Print the checks, and make none" },

@@ -30,6 +30,7 @@ export interface ValueFlag {
   readonly choices?: readonly string[];
   /** The flag that can't be given beside it. */
   readonly conflicts?: string;
+  /** May be given several times, and each time several values, with commas between them. */
   readonly repeatable?: true;
 }
 
@@ -119,8 +120,7 @@ export function readArguments<F extends FlagTable, P extends PositionalTable>(
     } else if (token.kind === "option") {
       const [flag, value] = flagOf(name, flags, token);
       const key = camel(flag);
-      const option = flags[flag];
-      values[key] = option?.type !== "boolean" && option?.repeatable ? [...list(values[key]), value] : value;
+      values[key] = Array.isArray(value) ? [...list(values[key]), ...list(value)] : value;
     }
   }
   refuseConflicts(flags, values);
@@ -167,8 +167,8 @@ function switchValue(rawName: string, value: string | undefined): boolean {
   throw new UsageError(`${rawName} takes no value, and ${inQuotes(value)} was given: write ${rawName} alone`);
 }
 
-function flagValue(name: string, flag: ValueFlag, value: string | undefined, isInline: boolean): string | number {
-  const { type, choices, example } = flag;
+function flagValue(name: string, flag: ValueFlag, value: string | undefined, isInline: boolean): unknown {
+  const { type, choices, example, repeatable } = flag;
   const isNumber = type !== "string" && Number.isFinite(Number(value)) && value?.trim() !== "";
   // The next flag isn't a value; a number below 0 is, and so is whatever follows a "="
   const isNextFlag = value !== undefined && !isInline && value.startsWith("-") && value !== "-" && !isNumber;
@@ -177,6 +177,7 @@ function flagValue(name: string, flag: ValueFlag, value: string | undefined, isI
     const offer = choices === undefined ? `for example --${name} ${example}` : `--${name} ${orList(choices)}`;
     throw new UsageError(`--${name} needs a value: write ${offer}`);
   }
+  if (type === "string" && repeatable) return value.split(",").map((each) => oneOf(each.trim(), flag, `--${name}`));
   if (type === "string") return oneOf(value, flag, `--${name}`);
   if (isNumber) return Number(value);
   const what = type === "whole" ? "whole number" : "number";

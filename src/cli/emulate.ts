@@ -98,7 +98,7 @@ export const emulateCommand = defineCommand({
       repeatable: true,
       example: "bank",
       choices: contractNames,
-      describe: "Emulate only this service; may be repeated (default: all three)",
+      describe: "Emulate only these services, such as bank,fiscal (default: all three)",
     },
     ...emulatorFlags,
     "print-world": { type: "boolean", describe: "Print the world that is played, as a file for --world, and nothing else" },

@@ -206,7 +206,7 @@ export const rehearseCommand = defineCommand({
       repeatable: true,
       example: "bank",
       choices: contractNames,
-      describe: "Play only scenarios of this service; may be repeated (default: all three)",
+      describe: "Play only scenarios of these services, such as bank,fiscal (default: all three)",
     },
     scenario: {
       type: "string",

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,6 +15,10 @@ import { Pty } from "../support/pty.ts";
 import { until } from "../support/until.ts";
 
 /** What other programs do to the settings of a device while posline has it: a real pty, and `stty` on it from outside. */
+
+const needsStty = {
+  skip: spawnSync("stty", ["--version"]).error !== undefined && "there is no stty here: sudo apt-get install coreutils",
+};
 
 const lockFolder = mkdtempSync(join(tmpdir(), "posline-settings-"));
 after(() => rmSync(lockFolder, { recursive: true, force: true }));
@@ -98,23 +102,27 @@ const changes: readonly (readonly [changed: readonly string[], words: string, se
   ],
 ];
 
-test("Connection.lookAtSettings() sets again what another program changed, whatever it was, and says what", async () => {
-  for (const [changed, words, settings] of changes) {
-    const { pty, connection, told } = await opened(settings);
-    const own = settingsOf(pty);
-    stty(pty, ...changed);
-    assert.notEqual(settingsOf(pty), own, changed.join(" "));
-    connection.lookAtSettings?.();
-    await until(() => told.length > 0, `${changed.join(" ")} to be noticed`);
-    assert.equal(settingsOf(pty), own, changed.join(" "));
-    assert.deepEqual(told, [
-      `another program changed settings of ${pty.path}: ${words}; posline set them again: no other process has the device ` +
-        "open any more: sudo posline doctor looks for programs that open it",
-    ]);
-  }
-});
+test(
+  "Connection.lookAtSettings() sets again what another program changed, whatever it was, and says what",
+  needsStty,
+  async () => {
+    for (const [changed, words, settings] of changes) {
+      const { pty, connection, told } = await opened(settings);
+      const own = settingsOf(pty);
+      stty(pty, ...changed);
+      assert.notEqual(settingsOf(pty), own, changed.join(" "));
+      connection.lookAtSettings?.();
+      await until(() => told.length > 0, `${changed.join(" ")} to be noticed`);
+      assert.equal(settingsOf(pty), own, changed.join(" "));
+      assert.deepEqual(told, [
+        `another program changed settings of ${pty.path}: ${words}; posline set them again: no other process has the device ` +
+          "open any more: sudo posline doctor looks for programs that open it",
+      ]);
+    }
+  },
+);
 
-test("Connection.lookAtSettings() names the program that has the device open, with how to stop it", async () => {
+test("Connection.lookAtSettings() names the program that has the device open, with how to stop it", needsStty, async () => {
   const { pty, connection, told } = await opened();
   const script = 'exec 3<>"$1"; stty echo icanon <&3; echo set; exec cat';
   const intruder = spawn("sh", ["-c", script, "sh", pty.path], { stdio: ["pipe", "pipe", "inherit"] });
@@ -129,22 +137,26 @@ test("Connection.lookAtSettings() names the program that has the device open, wi
   ]);
 });
 
-test("Connection.lookAtSettings() changes nothing by looking: no setting, no flag of the descriptors, no byte, and says nothing", async () => {
-  const opening = await opened();
-  const { pty, connection, told } = opening;
-  connection.write([Buffer.from("out")]);
-  await pty.write(Buffer.from("in"));
-  await until(() => opening.text === "in", "the reading");
-  const before = [settingsOf(pty), ...descriptorsOf(pty)];
-  const looks = spawnsSeen();
-  connection.lookAtSettings?.();
-  connection.lookAtSettings?.();
-  await until(() => looks().length > 0, "the look to begin");
-  await until(() => looks().length === 0, "the look to end");
-  assert.deepEqual([settingsOf(pty), ...descriptorsOf(pty)], before);
-  assert.deepEqual(told, []);
-  assert.equal(opening.text, "in");
-});
+test(
+  "Connection.lookAtSettings() changes nothing by looking: no setting, no flag of the descriptors, no byte, and says nothing",
+  needsStty,
+  async () => {
+    const opening = await opened();
+    const { pty, connection, told } = opening;
+    connection.write([Buffer.from("out")]);
+    await pty.write(Buffer.from("in"));
+    await until(() => opening.text === "in", "the reading");
+    const before = [settingsOf(pty), ...descriptorsOf(pty)];
+    const looks = spawnsSeen();
+    connection.lookAtSettings?.();
+    connection.lookAtSettings?.();
+    await until(() => looks().length > 0, "the look to begin");
+    await until(() => looks().length === 0, "the look to end");
+    assert.deepEqual([settingsOf(pty), ...descriptorsOf(pty)], before);
+    assert.deepEqual(told, []);
+    assert.equal(opening.text, "in");
+  },
+);
 
 /** The children of this process that run now. */
 function spawnsSeen(): () => readonly string[] {
@@ -153,7 +165,7 @@ function spawnsSeen(): () => readonly string[] {
   return () => children().filter((pid) => !others.has(pid));
 }
 
-test("serialPort looks at the settings each minute, and not while bytes pass", async () => {
+test("serialPort looks at the settings each minute, and not while bytes pass", needsStty, async () => {
   const { pty, told } = await opened({}, { lookMs: 20 });
   const own = settingsOf(pty);
   const beganMs = performance.now();
@@ -173,20 +185,24 @@ test("serialPort looks at the settings each minute, and not while bytes pass", a
   assert.equal(settingsOf(pty), own);
 });
 
-test("Connection.lookAtSettings() looks once a second at most, and then once more when the line is quiet", async (t) => {
-  const { connection, told, pty } = await opened();
-  const read = t.mock.method(LinuxPortBinding.prototype, "getBaudRate").mock;
-  const beganMs = performance.now();
-  while (performance.now() < beganMs + 500) {
-    connection.lookAtSettings?.();
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  assert.equal(read.callCount(), 1);
-  stty(pty, "echo");
-  await until(() => told.length > 0, "the change to be noticed");
-});
+test(
+  "Connection.lookAtSettings() looks once a second at most, and then once more when the line is quiet",
+  needsStty,
+  async (t) => {
+    const { connection, told, pty } = await opened();
+    const read = t.mock.method(LinuxPortBinding.prototype, "getBaudRate").mock;
+    const beganMs = performance.now();
+    while (performance.now() < beganMs + 500) {
+      connection.lookAtSettings?.();
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    assert.equal(read.callCount(), 1);
+    stty(pty, "echo");
+    await until(() => told.length > 0, "the change to be noticed");
+  },
+);
 
-test("serialPort overrules a program that changes the mode while the device is being set up", async (t) => {
+test("serialPort overrules a program that changes the mode while the device is being set up", needsStty, async (t) => {
   const pty = new Pty(() => {});
   // Called once the binding has set the device up.
   t.mock.method(LinuxPortBinding.prototype, "set", async () => stty(pty, "echo", "icanon", "opost", "icrnl", "min", "0"));
@@ -195,39 +211,47 @@ test("serialPort overrules a program that changes the mode while the device is b
   assert.deepEqual(told, []);
 });
 
-test("serialPort leaves DTR up at the end where hupcl is false, whatever the device was set to before, and not by default", async () => {
-  for (const before of ["hupcl", "-hupcl"]) {
-    for (const hupcl of [true, false]) {
-      const pty = new Pty(() => {});
-      stty(pty, before);
-      await opened({ hupcl }, { pty });
-      assert.equal(/ (-?hupcl) /.exec(stty(pty, "-a"))?.[1], hupcl ? "hupcl" : "-hupcl", `${before}, ${hupcl}`);
+test(
+  "serialPort leaves DTR up at the end where hupcl is false, whatever the device was set to before, and not by default",
+  needsStty,
+  async () => {
+    for (const before of ["hupcl", "-hupcl"]) {
+      for (const hupcl of [true, false]) {
+        const pty = new Pty(() => {});
+        stty(pty, before);
+        await opened({ hupcl }, { pty });
+        assert.equal(/ (-?hupcl) /.exec(stty(pty, "-a"))?.[1], hupcl ? "hupcl" : "-hupcl", `${before}, ${hupcl}`);
+      }
     }
-  }
-});
+  },
+);
 
-test("serialPort sets DTR and RTS both, also once its reader's opening has raised them, and neither where neither is configured", async (t) => {
-  const set: unknown[] = [];
-  t.mock.method(LinuxPortBinding.prototype, "set", async function (this: LinuxPortBinding, lines: object) {
-    set.push({ ...lines, openings: this.fd === null ? 0 : openings() });
-  });
-  let pty = new Pty(() => {});
-  const openings = () => descriptorsOf(pty).length;
-  const none = openings();
-  await opened({ dtr: false }, { pty });
-  await until(() => set.length === 2, "both settings");
-  const [first, second] = [none + 1, openings()];
-  assert.ok(second > first);
-  assert.deepEqual(set.splice(0), [
-    { dtr: false, rts: true, openings: first },
-    { dtr: false, rts: true, openings: second },
-  ]);
-  pty = new Pty(() => {});
-  const { connection } = await opened({}, { pty });
-  await until(() => openings() > none + 1, "the reading");
-  await connection.close();
-  assert.deepEqual(set, []);
-});
+test(
+  "serialPort sets DTR and RTS both, also once its reader's opening has raised them, and neither where neither is configured",
+  needsStty,
+  async (t) => {
+    const set: unknown[] = [];
+    t.mock.method(LinuxPortBinding.prototype, "set", async function (this: LinuxPortBinding, lines: object) {
+      set.push({ ...lines, openings: this.fd === null ? 0 : openings() });
+    });
+    let pty = new Pty(() => {});
+    const openings = () => descriptorsOf(pty).length;
+    const none = openings();
+    await opened({ dtr: false }, { pty });
+    await until(() => set.length === 2, "both settings");
+    const [first, second] = [none + 1, openings()];
+    assert.ok(second > first);
+    assert.deepEqual(set.splice(0), [
+      { dtr: false, rts: true, openings: first },
+      { dtr: false, rts: true, openings: second },
+    ]);
+    pty = new Pty(() => {});
+    const { connection } = await opened({}, { pty });
+    await until(() => openings() > none + 1, "the reading");
+    await connection.close();
+    assert.deepEqual(set, []);
+  },
+);
 
 test("serialPort opens the device where there is no stty, and says that its settings can't be read", async () => {
   const { PATH } = process.env;
@@ -241,7 +265,7 @@ test("serialPort opens the device where there is no stty, and says that its sett
   }
 });
 
-test("Connection.close() ends a look that is under way, and leaves no process behind", async () => {
+test("Connection.close() ends a look that is under way, and leaves no process behind", needsStty, async () => {
   const { pty, connection, told } = await opened();
   const looks = spawnsSeen();
   stty(pty, "echo");
@@ -254,7 +278,7 @@ test("Connection.close() ends a look that is under way, and leaves no process be
   assert.deepEqual(again.told, []);
 });
 
-test("Connection.lookAtSettings() of a device that is gone says nothing: its loss is said", async () => {
+test("Connection.lookAtSettings() of a device that is gone says nothing: its loss is said", needsStty, async () => {
   const { pty, connection, told } = await opened();
   pty.unplug();
   connection.lookAtSettings?.();

@@ -1,17 +1,21 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { scratchFolder } from "../support/bridge-process.ts";
 
-/** How tests are run: scripts/test.mjs and scripts/test-build.mjs, over files of tests that are made here. */
+/** How tests are run: scripts/test.mjs and scripts/test-build.mjs, over files of tests that are made here, and .ci/run. */
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /** A project with these files of tests and posline's way to run them. */
-function project(t: TestContext, tests: Readonly<Record<string, string>>): (...args: string[]) => ReturnType<typeof run> {
+function project(
+  t: TestContext,
+  tests: Readonly<Record<string, string>>,
+  env: NodeJS.ProcessEnv = {},
+): (...args: string[]) => ReturnType<typeof run> {
   const { path, remove } = scratchFolder();
   t.after(remove);
   for (const file of ["scripts/test.mjs", "scripts/test-build.mjs", "test/support/assert-ok.ts", "package.json"]) {
@@ -22,13 +26,14 @@ function project(t: TestContext, tests: Readonly<Record<string, string>>): (...a
     mkdirSync(dirname(join(path, file)), { recursive: true });
     writeFileSync(join(path, file), `import { ok } from "node:assert/strict";\n${source}`);
   }
-  return (...args) => run(path, args);
+  return (...args) => run(path, args, env);
 }
 
-function run(folder: string, args: readonly string[]) {
+function run(folder: string, args: readonly string[], more: NodeJS.ProcessEnv) {
   // A test runner under another one reports to that in place of printing.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  return spawnSync(process.execPath, [join(folder, "scripts/test.mjs"), ...args], { env, encoding: "utf8" });
+  const options = { env: { ...env, ...more }, encoding: "utf8", timeout: 60_000 } as const;
+  return spawnSync(process.execPath, [join(folder, "scripts/test.mjs"), ...args], options);
 }
 
 const holds = 'import { test } from "node:test";\ntest("holds", () => ok(true));\n';
@@ -65,6 +70,33 @@ test("npm test fails for a file that can't be loaded, one that ends its process,
     assert.match(stdout, /✖ /);
   }
   assert.equal(project(t, {})().status, 1);
+});
+
+test("npm test kills a file that takes longer than its limit, names it, and runs the others", (t) => {
+  const process = 'import { spawnSync } from "node:child_process";\n';
+  const run = project(
+    t,
+    {
+      "test/wire/waits.test.ts": `${process}${holds}test("endless", () => new Promise((done) => setTimeout(done, 99_000)));`,
+      "test/wire/leaks.test.ts": `${process}${holds}setInterval(() => {}, 1_000);`,
+      "test/wire/blocks.test.ts": `${process}${holds}test("blocked", () => spawnSync("sleep", ["20"]));`,
+      "test/wire/holds.test.ts": `${process}${holds}`,
+      "test/wire/fails.test.ts": `${process}${fails}`,
+    },
+    { POSLINE_TEST_LIMIT_MS: "4000" },
+  );
+  const { status, stdout } = run();
+  assert.equal(status, 1, stdout);
+  for (const [file, why] of [
+    ["waits", "its tests did not end"],
+    ["blocks", "its tests did not end"],
+    ["leaks", "its tests had ended, and something kept its process"],
+  ])
+    assert.ok(stdout.includes(`✖ test/wire/${file}.test.ts\n    Killed after 4 s: ${why}\n`), stdout);
+  assert.match(stdout, /✖ test\/wire\/fails\.test\.ts: fails[\s\S]* 4 failed, 0 skipped/);
+  const named = run("test/wire/leaks.test.ts", "test/wire/holds.test.ts");
+  assert.equal(named.status, 1);
+  assert.match(named.stdout, /✖ \S*test\/wire\/leaks\.test\.ts[\s\S]*test timed out after 4000ms/);
 });
 
 test("npm test keeps hooks and own modules of files apart that share a process, and gives clocks a process of their own", (t) => {
@@ -113,4 +145,26 @@ test("npm test with a file's name shows its tests one by one, and repeats a fail
   );
   assert.equal(status, 1);
   assert.match(stdout, /✔ holds[\s\S]*✖ fails[\s\S]*ℹ fail 1\n[\s\S]*failing tests:[\s\S]*✖ fails[\s\S]*as it should/);
+});
+
+test(".ci/run fails, and names the packages, where apt-get can't install what is missing, before it installs or tests anything", (t) => {
+  const { path, remove } = scratchFolder();
+  t.after(remove);
+  const began = join(path, "began");
+  const program = (name: string, line: string) => writeFileSync(join(path, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
+  for (const name of ["grep", "php", "apt-get"]) program(name, "exit 100");
+  program("dirname", "echo .ci");
+  program("npm", `echo > ${began}`);
+  const { status, stderr } = spawnSync("/bin/bash", [join(root, ".ci/run")], {
+    cwd: root,
+    env: { PATH: path },
+    encoding: "utf8",
+    timeout: 30_000,
+  });
+  assert.equal(status, 1, stderr);
+  assert.match(
+    stderr,
+    /^apt-get can't install curl systemd [^:]*nginx-light[^:]*: install them, or the checks that need them would be skipped$/m,
+  );
+  assert.equal(existsSync(began), false);
 });

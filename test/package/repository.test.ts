@@ -1,9 +1,24 @@
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
-import { appendFileSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
-import { before, test } from "node:test";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import {
+  appendFileSync,
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { before, type TestContext, test } from "node:test";
 import { newerPackage, repositoryWith, throwAwayKey } from "../../proof/vm/packages.ts";
+import { until } from "../support/until.ts";
 import { folder, makePackages, missing, noDpkg, packageIn, root, version } from "./packages.ts";
 
 /** The repository of `npm run deb -- --repository`, as apt takes it: with folders of its own, so that nothing of this machine changes. */
@@ -216,4 +231,203 @@ test("--repository says what is missing before it makes a package", { skip: noAp
     assert.match(stderr.trimEnd(), reason);
   }
   spawnSync("gpgconf", ["--kill", "all"], { env: { ...process.env, GNUPGHOME } });
+});
+
+test("--index makes readable for all what it writes and what lies there, whatever umask it and the copying had", {
+  skip: noApt,
+}, () => {
+  const copy = copied();
+  const ring2 = join(copy, "pool/ring-2");
+  mkdirSync(ring2, { mode: 0o700 });
+  copyFileSync(debOf(newer), join(ring2, basename(debOf(newer))));
+  chmodSync(join(ring2, basename(debOf(newer))), 0o600);
+  chmodSync(join(copy, "dists"), 0o700);
+  const line = 'umask 077; exec "$@"';
+  const args = [join(root, "scripts/deb.mjs"), "--repository", copy, "--unsigned", "--index"];
+  execFileSync("sh", ["-c", line, "sh", process.execPath, ...args], { stdio: "ignore" });
+  const places = [".", ...readdirSync(copy, { recursive: true, encoding: "utf8" })].map((name) => join(copy, name));
+  const hidden = places.filter((place) => {
+    const stat = statSync(place);
+    const needed = stat.isDirectory() ? 0o555 : 0o444;
+    return (stat.mode & needed) !== needed;
+  });
+  assert.deepEqual(hidden, []);
+});
+
+/** The environment of gpg with keys of its own, gone with the test. */
+function gpgHome(t: TestContext, name: string): NodeJS.ProcessEnv {
+  const env = throwAwayKey(join(folder(), "gnupg"), name);
+  t.after(() => spawnSync("gpgconf", ["--kill", "all"], { env }));
+  return env;
+}
+
+const gpg = (env: NodeJS.ProcessEnv, ...args: readonly string[]) =>
+  execFileSync("gpg", ["--batch", "--quiet", "--passphrase", "", ...args], { env, encoding: "utf8", stdio: "pipe" });
+
+/** The fingerprints of a key and its subkeys. */
+const fingerprintsOf = (env: NodeJS.ProcessEnv, name: string): readonly string[] =>
+  [...gpg(env, "--with-colons", "--list-secret-keys", name).matchAll(/^fpr:+([0-9A-F]+):/gm)].map(([, each = ""]) => each);
+
+/** Everything that lies in a folder, by name. */
+const everythingIn = (place: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    readdirSync(place, { recursive: true, encoding: "utf8" })
+      .filter((name) => statSync(join(place, name)).isFile())
+      .map((name) => [name, readFileSync(join(place, name), "latin1")]),
+  );
+
+test("--sign-with refuses an expired or revoked key before it writes anything, and names one that expires soon, each with the command that cures it", {
+  skip: noApt,
+}, async (t) => {
+  const copy = copied();
+  const before = everythingIn(copy);
+  const env = gpgHome(t, "Good <good@shop.example>");
+  gpg(env, "--quick-generate-key", "Expired <expired@shop.example>", "ed25519", "sign", "seconds=1");
+  gpg(env, "--quick-generate-key", "Soon <soon@shop.example>", "ed25519", "sign", "10d");
+  gpg(env, "--quick-generate-key", "Sub <sub@shop.example>", "ed25519", "cert", "never");
+  const [sub = ""] = fingerprintsOf(env, "Sub");
+  gpg(env, "--quick-add-key", sub, "ed25519", "sign", "seconds=1");
+  gpg(env, "--quick-generate-key", "Revoked <revoked@shop.example>", "ed25519", "sign", "never");
+  const [revoked = ""] = fingerprintsOf(env, "Revoked");
+  const certificate = join(env["GNUPGHOME"] ?? "", "openpgp-revocs.d", `${revoked}.rev`);
+  writeFileSync(certificate, readFileSync(certificate, "utf8").replace(/^:---/m, "---"));
+  gpg(env, "--import", certificate);
+  await new Promise((resolve) => setTimeout(resolve, 2_100));
+  const index = (name: string) => deb(["--repository", copy, "--index", "--sign-with", name], env);
+
+  for (const name of ["Expired", "Sub"]) {
+    const { status, stderr } = index(name);
+    assert.equal(status, 1, stderr);
+    const [, command = ""] =
+      /^Cannot make the repository: key [0-9A-F]+ expired on \S+, and boxes refuse from then on what it signed: (gpg .*), and bring the new posline\.gpg to each box$/m.exec(
+        stderr,
+      ) ?? [];
+    assert.deepEqual(everythingIn(copy), before, name);
+    execFileSync("sh", ["-c", command.replaceAll("gpg ", "gpg --batch --passphrase '' ")], { env, stdio: "pipe" });
+    const again = index(name);
+    assert.deepEqual([again.status, again.stderr], [0, ""], command);
+    rmSync(copy, { recursive: true });
+    assert.equal(spawnSync("cp", ["-a", repository, copy]).status, 0);
+  }
+
+  const { status, stderr } = index("Revoked");
+  assert.equal(status, 1);
+  const [, made = ""] =
+    / is revoked or can't sign, and boxes refuse it: make another one by (gpg .*), and bring /.exec(stderr) ?? [];
+  assert.deepEqual(everythingIn(copy), before);
+  execFileSync("sh", ["-c", made.replace("gpg ", "gpg --batch --passphrase '' ")], { env, stdio: "pipe" });
+  const another = index("Revoked");
+  assert.deepEqual([another.status, another.stderr], [0, ""], made);
+
+  const soon = index("Soon");
+  assert.equal(soon.status, 0);
+  assert.match(
+    soon.stderr,
+    /^Soon no box takes the repository: key [0-9A-F]+ expires on \S+, and boxes refuse [^:]+: gpg --quick-set-expire [0-9A-F]+ 2y, and bring /,
+  );
+  gpg(env, "--quick-generate-key", "--yes", "Good <good@shop.example>", "ed25519", "sign", "2y");
+  assert.match(
+    index("Good").stderr,
+    /gpg has several keys Good: name the one that boxes have by its fingerprint: [0-9A-F]{40}, [0-9A-F]{40}$/m,
+  );
+});
+
+test("--index refuses by name a package in the pool of which a part is missing, and one that no box would be offered", {
+  skip: noApt,
+}, () => {
+  const whole = readFileSync(debOf(newer));
+  for (const [name, spoil, reason] of [
+    [
+      basename(debOf(newer)),
+      (file: string) => truncateSync(file, whole.length / 2),
+      "is no whole package: copy it there again",
+    ],
+    [basename(debOf(newer)), (file: string) => truncateSync(file, 100), "is no whole package: copy it there again"],
+    [basename(debOf(newer)), (file: string) => truncateSync(file), "is no whole package: copy it there again"],
+    [
+      basename(debOf(newer)),
+      (file: string) => writeFileSync(file, Buffer.concat([whole.subarray(0, 100_000), Buffer.alloc(whole.length - 100_000)])),
+      "is no whole package: copy it there again",
+    ],
+    [
+      basename(debOf(newer)),
+      (file: string) => renameSync(file, join(dirname(file), "posline.deb")),
+      "posline.deb would be offered to no box: its name must end with _ARCHITECTURE.deb",
+    ],
+  ] as const) {
+    const copy = copied();
+    spoil(join(copy, "pool", suite, name));
+    const before = everythingIn(copy);
+    const { status, stdout, stderr } = deb(["--repository", copy, "--unsigned", "--index"]);
+    assert.deepEqual([status, stdout], [1, ""], stderr);
+    assert.ok(stderr.startsWith(`Cannot make the repository: pool/${suite}/`) && stderr.includes(reason), stderr);
+    assert.deepEqual(everythingIn(copy), before, reason);
+  }
+});
+
+/** A gpg that runs this line of shell before it signs. */
+function gpgThatFirst(line: string): string {
+  const own = folder();
+  const real = execFileSync("sh", ["-c", "command -v gpg"], { encoding: "utf8" }).trim();
+  const script = `#!/bin/sh\ncase "$*" in *--clearsign*) ${line};; esac\nexec ${real} "$@"\n`;
+  writeFileSync(join(own, "gpg"), script, { mode: 0o755 });
+  return `${own}:${process.env["PATH"]}`;
+}
+
+test("--index puts index and signature in place together: a signing that fails changes nothing, and no Release is beside another one's InRelease", {
+  skip: noApt,
+}, async (t) => {
+  const copy = copied();
+  const before = everythingIn(copy);
+  const env = gpgHome(t, "Own <own@shop.example>");
+  rmSync(join(copy, "pool", suite, basename(debOf(newer))));
+  delete (before as Record<string, string>)[join("pool", suite, basename(debOf(newer)))];
+  mkdirSync(join(copy, "pool/ring-2"));
+  const args = ["--repository", copy, "--sign-with", "Own", "--index"];
+  const failed = deb(args, { ...env, PATH: gpgThatFirst("echo no passphrase >&2; exit 2") });
+  assert.equal(failed.status, 1);
+  assert.match(failed.stderr, /no passphrase/);
+  assert.deepEqual(everythingIn(copy), before);
+
+  const slow = { ...process.env, ...env, PATH: gpgThatFirst("sleep 1") };
+  const child = spawn(process.execPath, [join(root, "scripts/deb.mjs"), ...args], { env: slow, stdio: "ignore" });
+  const place = join(copy, "dists", suite);
+  let looks = 0;
+  while (child.exitCode === null) {
+    const [signed, plain, still] = ["InRelease", "Release", "InRelease"].map((name) => {
+      const file = join(place, name);
+      return existsSync(file) ? readFileSync(file, "utf8").trim() : undefined;
+    });
+    assert.ok(signed !== undefined);
+    if (signed === still && plain !== undefined) assert.ok(signed.includes(plain), "the InRelease of the Release beside it");
+    looks++;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.equal(child.exitCode, 0);
+  assert.ok(looks > 100, `${looks} looks`);
+  assert.notEqual(readFileSync(join(place, "InRelease"), "latin1"), before[join("dists", suite, "InRelease")]);
+});
+
+test("--repository refuses a second publisher before it writes anything, and takes the next one once the first is killed", {
+  skip: noApt,
+}, async (t) => {
+  const copy = copied();
+  const env = gpgHome(t, "Own <own@shop.example>");
+  const begun = join(folder(), "begun");
+  const args = ["--repository", copy, "--sign-with", "Own", "--index"];
+  const hanging = { ...process.env, ...env, PATH: gpgThatFirst(`: > ${begun}; sleep 20; exit 1`) };
+  const first = spawn(process.execPath, [join(root, "scripts/deb.mjs"), ...args], { env: hanging, stdio: "ignore" });
+  await until(() => existsSync(begun), "the first to sign");
+  const before = everythingIn(copy);
+  const second = deb(args, env);
+  assert.equal(second.status, 1);
+  assert.match(
+    second.stderr,
+    /^Cannot make the repository: another process publishes into \S+: run this again when it has ended$/m,
+  );
+  assert.deepEqual(everythingIn(copy), before);
+  first.kill("SIGKILL");
+  await once(first, "exit");
+  await until(() => deb(args, env).status === 0, "the next one to publish");
+  assert.equal(existsSync(join(copy, ".new")), false);
 });

@@ -113,6 +113,31 @@ test("runCommands() refuses a word that a command doesn't take, and no command a
   }
 });
 
+test("readArguments() takes the values of a flag that may be repeated with commas as well, in every command that has one", async () => {
+  const given = [];
+  for (const command of commands) {
+    for (const [flag, option] of Object.entries(command.flags)) {
+      if (option.type === "boolean" || option.repeatable !== true) continue;
+      const values = (option.choices ?? ["a", "b", "c"]).slice(0, 3);
+      const [first = "", second = "", third = ""] = values;
+      const { [flag]: read } = readArguments(command, [`--${flag}`, `${first}, ${second}`, `--${flag}=${third}`]) as Record<
+        string,
+        unknown
+      >;
+      assert.deepEqual(read, values, `${command.name} --${flag}`);
+      given.push(`${command.name} --${flag}`);
+    }
+  }
+  for (const each of ["certify --services", "rehearse --services", "emulate --service"]) assert.ok(given.includes(each), each);
+  for (const value of ["bank,card", "bank,"]) {
+    const wrong = value.slice("bank,".length);
+    assert.match(
+      await messageOf(["certify", "--services", value]),
+      new RegExp(`^--services "${wrong}" must be fiscal, bank or qr`),
+    );
+  }
+});
+
 test("readArguments() reads values, switches, aliases, repeated flags and numbers below 0", () => {
   const table: Pick<Command, "name" | "flags" | "positionals"> = {
     name: "x",
