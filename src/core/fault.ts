@@ -34,8 +34,7 @@ export const faultReasons = {
     "the same key was sent before with another body, or by another service over the same device (`Prefer: wait` only)",
   "too-many-followed": "as many operations of the service are followed as may be (`Prefer: wait` only)",
   "not-configured": "no service is configured on this port",
-  "cannot-ask":
-    "not sent: the terminal refuses the question that comes before; or sent, and nobody can be asked how it ended (`Prefer: wait` only)",
+  "cannot-ask": "the terminal refuses the question that comes before the call (`Prefer: wait` only)",
   "line-down": "the line's device is not open",
   recovering: "the line is not proven clean yet after a lost answer or an opening",
   "queue-full": "as many calls wait as may (`queueCallsMax`)",
@@ -47,6 +46,7 @@ export const faultReasons = {
   "upstream-refused": "a gateway's upstream refused the request by its HTTP status",
   "internal-error": "a bug in posline",
   "no-reply": "sent, and no reply came in time",
+  "no-question": "sent, and its contract has no question about how it ended: this will not change (`Prefer: wait` only)",
   "sent-before": "the same request was on the line when posline stopped, and isn't sent once more",
   "reply-corrupt": "sent, and the reply is not whole and correct",
   "reply-too-large": "sent, and the reply is larger than `replyBytesMax`",

@@ -109,7 +109,7 @@ export class ResponseWriter {
     const { response } = target;
     const headers = this.#headers(target, answered, bytes, reply.queueMs, reply.lineMs);
     if (reply.followed !== undefined) headers.push(...followedHeaders(reply.followed));
-    if (reply.followed?.isLasting === true) headers.push("X-Posline-Reason", "cannot-ask");
+    if (reply.followed?.isLasting === true) headers.push("X-Posline-Reason", "no-question");
     if (reply.isJoined === true) headers.push(...joined);
     response.writeHead(200, headers);
     writePayload(response, reply.payload, bytes);

@@ -45,11 +45,11 @@ export const reasonsOf = {
     "stopping",
     "internal-error",
   ],
-  timeout: ["no-reply", "cannot-ask"],
+  timeout: ["no-reply", "no-question"],
   // No answer about a followed call that was sent before.
   broken: [
     "no-reply",
-    "cannot-ask",
+    "no-question",
     "sent-before",
     "reply-corrupt",
     "reply-too-large",

@@ -81,7 +81,7 @@ export const reasonRows: readonly ReasonRow[] = [
   },
   {
     outcome: "unknown",
-    reasons: ["cannot-ask"],
+    reasons: ["no-question"],
     result: "`unknown`",
     cashier: "Look at the terminal: it isn't known whether this was done",
     code: "stop: sending it again won't change the result",

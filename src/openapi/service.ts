@@ -203,7 +203,7 @@ class RouteWriter {
     const reply = this.#schemaRef(schemasOf(contract.service, this.#route.path)?.reply);
     const outcomes = ["answered" as const, ...(faults?.outcomes ?? [])];
     const isAsked = this.#route.polling !== undefined || settlingRulesOf(contract.service, this.#route.path) === undefined;
-    const reasons = [...(faults?.reasons ?? []), ...(isAsked ? [] : (["cannot-ask"] as const))];
+    const reasons = [...(faults?.reasons ?? []), ...(isAsked ? [] : (["no-question"] as const))];
     const examples = this.#examples(method).filter(({ httpStatus }) => httpStatus === 200);
     return {
       description: `The terminal's answer, byte for byte${faults === undefined ? "" : ", or a fault where `X-Posline-Outcome` says so"}`,

@@ -39,14 +39,16 @@ export function toldOf(told: Told): Reply {
   const { asked, known, state, start, last, polls, whyNot, cannotAsk, isGuarded } = told;
   const { end, isAccepted } = known;
   const isOpen = end === undefined;
+  const reply = last === undefined || last.ending instanceof Fault ? undefined : last.ending;
+  // What the terminal denies, or says of something else, doesn't go on.
+  const goesOn = reply === undefined || !(isAbsent(asked.contract, reply) || statesSome(asked, last?.route ?? "", reply));
   const result: OperationResult =
-    end ?? (isAccepted && whyNot === undefined && cannotAsk === undefined ? "pending" : "unknown");
+    end ?? (isAccepted && goesOn && whyNot === undefined && cannotAsk === undefined ? "pending" : "unknown");
   // Until a question has found the payment under its name, another sending may have shown another code.
   const trans = known.standing.length > 1 && !state.learnedProven ? undefined : provenName(state);
   const isLasting = result === "unknown" && asked.route.polling === undefined ? true : undefined;
   const followed: Followed = { result, answerOf: undefined, polls, isGuarded, isLasting, trans };
   if (isLasting && (start === undefined || start instanceof Fault)) throw neverKnown(told, followed);
-  const reply = last === undefined || last.ending instanceof Fault ? undefined : last.ending;
   const says = reply === undefined ? undefined : endIn(asked, reply);
   const isProof =
     reply !== undefined &&
@@ -77,17 +79,14 @@ const isDenied = (result: OperationResult, start: Reply | Fault) =>
   isGoodEnd(result) && !(start instanceof Fault) && start.status !== "success";
 
 /** True if an answer to a question says that an operation ended so. */
-function proves(
-  { finals }: Contract,
-  result: OperationResult,
-  says: OperationResult | undefined,
-  { status, code }: Reply,
-): boolean {
+function proves(contract: Contract, result: OperationResult, says: OperationResult | undefined, reply: Reply): boolean {
   if (isGoodEnd(result)) return isGoodEnd(says);
   if (says !== undefined) return says === result;
-  const isAbsent = code !== undefined && finals.absentCodes.includes(code);
-  return status === "error" && (result === "failed" || !isAbsent);
+  return reply.status === "error" && (result === "failed" || !isAbsent(contract, reply));
 }
+
+const isAbsent = ({ finals }: Contract, { status, code }: Reply) =>
+  status === "error" && code !== undefined && finals.absentCodes.includes(code);
 
 function endIn({ contract, rules }: AskedCall, reply: Reply): OperationResult | undefined {
   const json = parseExactObject(textOf(reply.payload));
@@ -108,7 +107,7 @@ function neverKnown({ asked: { contract, route }, start, error }: Told, followed
   const advice = "Look at the terminal, or at the payment system, and record what you saw (posline journal settle)";
   return new Fault(lost?.kind ?? "broken", `Cannot say how ${route.path} ended: ${state}. ${advice}`, {
     ...lost?.details,
-    reason: "cannot-ask",
+    reason: "no-question",
     followed,
   });
 }

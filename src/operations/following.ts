@@ -1,3 +1,4 @@
+import { settlingRulesOf } from "../contract/settling.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { Fault, nothingSent } from "../core/fault.ts";
 import type { OperationEnd } from "../core/followed.ts";
@@ -219,12 +220,25 @@ export class Following {
   /** @throws Fault if something stands under its key whose end would be taken for its own. */
   #refuseShared(asked: AskedCall, device: string | undefined): void {
     const { service } = asked.call;
-    if (isFollowUp(asked)) return;
+    if (isFollowUp(asked)) {
+      // Both may give the same payment back.
+      const open =
+        asked.rules.isByAmount && this.#operations.under(service, asked.key).find((each) => this.#mayGiveBack(asked, each));
+      if (open) throw keyReused(asked, open);
+      return;
+    }
     const [other] = [
       ...standingOf(this.#operations.under(service, asked.key)),
       ...this.#operations.underByOthers({ service, key: asked.key }, device),
     ];
     if (other !== undefined) throw keyReused(asked, other);
+  }
+
+  /** True if it isn't known whether another route has given the payment back. */
+  #mayGiveBack({ contract, route }: AskedCall, sending: Sending): boolean {
+    const { route: other } = sending.sent;
+    const isBack = other !== route.path && settlingRulesOf(contract.service, other)?.isByAmount === true;
+    return isBack && this.#operations.knownOf(sending).end === undefined;
   }
 
   /** Sends the operation, once all that has to be known before is known. */

@@ -122,7 +122,7 @@ class BridgeRun {
         isNew = false;
         // Another body has its key: what is asked about the key is about that one. And what nobody can be asked about stays unknown.
         const { reason } = result.summary;
-        if (reason === "key-reused" || (reason === "cannot-ask" && result.outcome !== "not-sent")) return this.#unknown(result);
+        if (reason === "key-reused" || reason === "no-question") return this.#unknown(result);
         const done = this.#learn(result, isGuarded);
         // A third one would be shown to a customer who has paid the first.
         if (isOfSecondCode) this.#know({ isSentOnce: true });

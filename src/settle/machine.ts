@@ -179,6 +179,8 @@ function afterQuery(operation: FollowedOperation, state: SettleState, result: Ca
   if (end !== undefined) {
     return provesOwnEnd(operation, seen.baseline, reply) ? afterEnd(operation, seen, end, result) : askAgain(seen);
   }
+  const hasFailedToPrint = !success && summary.code !== undefined && summary.code === operation.rules.print?.code;
+  if (hasFailedToPrint) return askAgain({ ...seen, phase: "accepted", unprinted: true });
   if (success || hasCode(operation.contract.finals.pendingCodes, summary.code)) return afterPending(seen);
   return operation.contract.finals.errorIsFinal ? afterFinalError(operation, seen, result) : askAgain(seen);
 }

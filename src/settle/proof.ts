@@ -43,8 +43,10 @@ export function isOwnRefusal({ codes, faultCodes }: Contract, code: number | und
   return code !== faultCodes.broken && codes.some((each) => each.code === code);
 }
 
-export function saysAbsent({ contract }: FollowedOperation, { success, summary }: AnsweredCall): boolean {
-  return !success && hasCode(contract.finals.absentCodes, summary.code);
+/** An end in its data is one, whatever its code (bank.md, Endpoints, rule 2). */
+export function saysAbsent(operation: FollowedOperation, { success, reply, summary }: AnsweredCall): boolean {
+  const { absentCodes } = operation.contract.finals;
+  return !success && hasCode(absentCodes, summary.code) && finalStateIn(operation, reply) === undefined;
 }
 
 /** The value at the contract's place of final states. */

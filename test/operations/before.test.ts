@@ -182,7 +182,7 @@ for (const [route, body] of [
         words.push([word, followed?.isLasting]);
         if (!(told instanceof Fault)) assert.match(Buffer.concat(told?.payload ?? []).toString(), /Merchant limit reached/);
         else {
-          assert.equal(told.reason, "cannot-ask");
+          assert.equal(told.reason, "no-question");
           if (says !== undefined) assert.match(told.message, /answered .*1.*Merchant limit reached/);
           assert.match(told.message, /will not change/);
           assert.match(told.message, /posline journal settle/);

@@ -54,9 +54,35 @@ const cases: readonly Case[] = [
     ],
   },
   {
-    name: "'there is none' proves nothing of what the terminal had",
+    name: "'there is none' proves nothing of what the terminal had, and that doesn't go on either",
     answer: losing(success, absent),
-    steps: [{ send: "/sale", is: "pending" }],
+    steps: [{ send: "/sale", is: "unknown" }],
+  },
+  {
+    name: "an end in its data is one, though its code says that there is none",
+    answer: losing(success, { ...final("ERROR", "T-1"), code: -15 }),
+    steps: [{ send: "/sale", is: "declined" }],
+  },
+  {
+    name: "fiscal: accepted, and denied for good afterwards",
+    contract: "fiscal",
+    answer: (route) => (route === "/sale" ? { status: "error", code: 44 } : noDocument),
+    steps: [{ send: "/sale", is: "unknown" }],
+  },
+  {
+    name: "fiscal: closed, and not printed, as a question's answer said",
+    contract: "fiscal",
+    answer: losing({ status: "error", code: 15 }, closed),
+    steps: [{ send: "/sale", is: "unprinted" }],
+  },
+  {
+    name: "qr: /cancel beside a /refund of unknown end, which may have given the payment back, isn't sent",
+    contract: "qr",
+    answer: (route) => (route === "/refund" ? { status: "error", code: 1 } : { status: "success", data: { rrn: "1" } }),
+    steps: [
+      { send: "/refund", is: "unknown" },
+      { send: "/cancel", is: "422" },
+    ],
   },
   {
     name: "'failed' is taken back by the terminal's own word",
@@ -155,7 +181,7 @@ const cases: readonly Case[] = [
     answer: (route) => (route !== "/check" ? success : approved),
     steps: [
       { send: "/sale", is: "approved" },
-      { send: "/cancel", is: "pending" },
+      { send: "/cancel", is: "unknown" },
     ],
   },
   {
@@ -190,7 +216,7 @@ const cases: readonly Case[] = [
     answer: (route) => (route.startsWith("/check") ? closed : { status: "success" }),
     steps: [
       { send: "/sale", is: "closed" },
-      { send: "/refund", is: "pending" },
+      { send: "/refund", is: "unknown" },
     ],
   },
   {

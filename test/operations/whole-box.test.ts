@@ -255,7 +255,7 @@ test("a cancel waits for its sale's answer, which proves more than a question: a
   await time.advance(70_000);
   const again = box.call("/sale", sale, 60);
   await time.advance(200_000);
-  assert.deepEqual([cancel.word, again.word, box.count("/sale"), box.count("/cancel")], ["failed", "pending", 1, 0]);
+  assert.deepEqual([cancel.word, again.word, box.count("/sale"), box.count("/cancel")], ["failed", "unknown", 1, 0]);
 });
 
 test("what a till's own question proves counts beside posline's: after 'it runs' three times 'there is none' isn't failed", async () => {
@@ -272,7 +272,7 @@ test("what a till's own question proves counts beside posline's: after 'it runs'
   await time.until(() => check.outcome !== undefined, 1_000);
   isTill = false;
   await time.advance(100_000);
-  assert.equal(first.word, "pending");
+  assert.equal(first.word, "unknown");
 });
 
 test("a sale's late end is never taken for its cancel's", async () => {
@@ -665,7 +665,7 @@ test("a bad end isn't told any more once the same sale, sent without the header,
   await time.advance(10_000);
   const again = box.call("/sale", sale, 60);
   await time.advance(70_000);
-  assert.deepEqual([first.word, meanwhile.word, again.word, box.count("/sale")], ["declined", "pending", "approved", 2]);
+  assert.deepEqual([first.word, meanwhile.word, again.word, box.count("/sale")], ["declined", "unknown", "approved", 2]);
 });
 
 test("what a till's own question finds meanwhile is the word of whoever waits, whatever the terminal says later, and however it writes codes", async () => {

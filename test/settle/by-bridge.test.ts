@@ -116,7 +116,11 @@ test("settleByBridge() ends as not-sent what is refused for good, and as decline
 
 const asksNot = (outcome: "not-sent" | "unknown"): Answer => ({
   ...failedAnswer(outcome, "the terminal can't be asked"),
-  ...{ httpStatus: outcome === "not-sent" ? 503 : 502, reason: "cannot-ask", retryAfterMs: undefined },
+  ...{
+    httpStatus: outcome === "not-sent" ? 503 : 502,
+    reason: outcome === "not-sent" ? "cannot-ask" : "no-question",
+    retryAfterMs: undefined,
+  },
 });
 
 test("settleByBridge() ends at once where the terminal refuses the question before, and where there is none about it", async () => {
