@@ -672,7 +672,7 @@ test("what a till's own question finds meanwhile is the word of whoever waits, w
   for (const code of [-15, "-15"]) {
     for (const [found, word] of [
       [final("APPROVED", "T-1"), "approved"],
-      [success, "pending"],
+      [success, "unknown"],
     ] as const) {
       let isFound = false;
       const box = await new WholeBox(time, ({ route }) => {
