@@ -9,6 +9,7 @@ import { type ExchangeRecord, type Log, openLog } from "../../src/core/log.ts";
 import { LogBudget } from "../../src/core/log-budget.ts";
 import { lineBytesMax } from "../../src/core/log-text.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
+import { needs } from "../support/lacking.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { record, textOf, written } from "./written.ts";
 
@@ -199,7 +200,7 @@ test("Log.dropped counts the lines that a budget left out, as the log itself say
   assert.equal(lines.length + leftOut, 150);
 });
 
-test("Log.dropped counts the lines that a reader who stopped reading never took", () => {
+test("Log.dropped counts the lines that a reader who stopped reading never took", needs("mkfifo"), () => {
   const folder = scratchFolder();
   try {
     const path = join(folder.path, "fifo");

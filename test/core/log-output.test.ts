@@ -11,6 +11,7 @@ import type { LogHealth } from "../../src/core/log.ts";
 import { openLog } from "../../src/core/log.ts";
 import { JournaldOutput } from "../../src/core/log-output.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
+import { needs } from "../support/lacking.ts";
 import { until } from "../support/until.ts";
 import { record } from "./written.ts";
 
@@ -121,41 +122,45 @@ test("Log counts the lines of a reader that went away, and its state says so", a
   await logging.end();
 });
 
-test("Log writes to a pipe's next reader, from a whole line on, and says how many lines the one before missed", (t) => {
-  const folder = scratchFolder();
-  t.after(() => folder.remove());
-  const path = join(folder.path, "fifo");
-  execFileSync("mkfifo", [path]);
-  const reader = () => openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  const first = reader();
-  const log = openLog("info", { fd: openSync(path, constants.O_WRONLY | constants.O_NONBLOCK), journald: false });
-  const tell = (key: string) => log.exchange({ ...record, key, outcome: "unknown", message: "m".repeat(2_000) });
-  // More than a pipe holds, so that it stops within a line.
-  for (let n = 0; n < 40; n++) tell(`early ${n}`);
-  log.flush();
-  assert.equal(log.dropped.reader, 0);
-  const took = readSync(first, Buffer.alloc(1_000_000));
-  closeSync(first);
-  tell("nobody's");
-  log.flush();
-  const missed = log.dropped.reader;
-  assert.ok(missed > 1 && missed <= 41, `${missed} missed, ${took} bytes taken`);
-  const second = reader();
-  tell("late");
-  log.flush();
-  const bytes = Buffer.alloc(1_000_000);
-  const lines = bytes.toString("utf8", 0, readSync(second, bytes)).trimEnd().split("\n");
-  const told: Record<string, unknown>[] = lines.map((line) => JSON.parse(line));
-  assert.deepEqual(
-    told.map(({ key, dropped, msg }) => [key, dropped, msg]),
-    [
-      ["late", undefined, "exchange"],
-      [undefined, missed, "log lines were dropped: the reader went away (EPIPE)"],
-    ],
-  );
-  assert.equal(log.state, "ok");
-  assert.equal(log.dropped.reader, missed);
-});
+test(
+  "Log writes to a pipe's next reader, from a whole line on, and says how many lines the one before missed",
+  needs("mkfifo"),
+  (t) => {
+    const folder = scratchFolder();
+    t.after(() => folder.remove());
+    const path = join(folder.path, "fifo");
+    execFileSync("mkfifo", [path]);
+    const reader = () => openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const first = reader();
+    const log = openLog("info", { fd: openSync(path, constants.O_WRONLY | constants.O_NONBLOCK), journald: false });
+    const tell = (key: string) => log.exchange({ ...record, key, outcome: "unknown", message: "m".repeat(2_000) });
+    // More than a pipe holds, so that it stops within a line.
+    for (let n = 0; n < 40; n++) tell(`early ${n}`);
+    log.flush();
+    assert.equal(log.dropped.reader, 0);
+    const took = readSync(first, Buffer.alloc(1_000_000));
+    closeSync(first);
+    tell("nobody's");
+    log.flush();
+    const missed = log.dropped.reader;
+    assert.ok(missed > 1 && missed <= 41, `${missed} missed, ${took} bytes taken`);
+    const second = reader();
+    tell("late");
+    log.flush();
+    const bytes = Buffer.alloc(1_000_000);
+    const lines = bytes.toString("utf8", 0, readSync(second, bytes)).trimEnd().split("\n");
+    const told: Record<string, unknown>[] = lines.map((line) => JSON.parse(line));
+    assert.deepEqual(
+      told.map(({ key, dropped, msg }) => [key, dropped, msg]),
+      [
+        ["late", undefined, "exchange"],
+        [undefined, missed, "log lines were dropped: the reader went away (EPIPE)"],
+      ],
+    );
+    assert.equal(log.state, "ok");
+    assert.equal(log.dropped.reader, missed);
+  },
+);
 
 test("Log connects to journald anew as often as it goes away, loses none of its lines, and says that some may be missing", async () => {
   const folder = scratchFolder();

@@ -21,6 +21,7 @@ import { after, test } from "node:test";
 import pty from "@lydell/node-pty";
 import { holdersOf, lockedFileOf, lookForHolders } from "../../src/device/holders.ts";
 import { heldBy } from "../../src/device/open-errors.ts";
+import { needs } from "../support/lacking.ts";
 
 interface OpenPty {
   readonly ptsName: string;
@@ -54,24 +55,28 @@ function processTable(pid: number, files: readonly string[], program = true): st
   return proc;
 }
 
-test("holdersOf() names each process that has a pty open: this one, and a child for as long as it runs", async () => {
-  const line = open();
-  const fd = openSync(line.ptsName, constants.O_RDWR | constants.O_NOCTTY);
-  const child = spawn("sleep", ["600"], { stdio: [fd, "ignore", "ignore"] });
-  closeSync(fd);
-  const self = { pid: process.pid, name: readFileSync("/proc/self/comm", "utf8").trim() };
-  try {
-    await once(child, "spawn");
-    const both = [self, { pid: child.pid ?? 0, name: "sleep" }].sort((one, other) => one.pid - other.pid);
-    assert.deepEqual(await holdersOf(line.ptsName), both);
-    child.kill();
-    await once(child, "exit");
-    assert.deepEqual(await holdersOf(line.ptsName), [self]);
-  } finally {
-    child.kill();
-    close(line);
-  }
-});
+test(
+  "holdersOf() names each process that has a pty open: this one, and a child for as long as it runs",
+  needs("sleep"),
+  async () => {
+    const line = open();
+    const fd = openSync(line.ptsName, constants.O_RDWR | constants.O_NOCTTY);
+    const child = spawn("sleep", ["600"], { stdio: [fd, "ignore", "ignore"] });
+    closeSync(fd);
+    const self = { pid: process.pid, name: readFileSync("/proc/self/comm", "utf8").trim() };
+    try {
+      await once(child, "spawn");
+      const both = [self, { pid: child.pid ?? 0, name: "sleep" }].sort((one, other) => one.pid - other.pid);
+      assert.deepEqual(await holdersOf(line.ptsName), both);
+      child.kill();
+      await once(child, "exit");
+      assert.deepEqual(await holdersOf(line.ptsName), [self]);
+    } finally {
+      child.kill();
+      close(line);
+    }
+  },
+);
 
 test("holdersOf() finds a holder through another name of the device", async () => {
   const line = open();
@@ -119,7 +124,7 @@ test("holdersOf() finds who holds a lock though its descriptors can't be seen", 
 });
 
 test("holdersOf() says that the owner of a lock has ended where nobody else can be seen", async () => {
-  const ended = spawn("true");
+  const ended = spawn(process.execPath, ["--version"], { stdio: "ignore" });
   await once(ended, "exit");
   const pid = ended.pid ?? 0;
   const proc = processTable(812, []);

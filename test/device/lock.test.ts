@@ -21,6 +21,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { takeLock } from "../../src/device/lock.ts";
 import { OpenError } from "../../src/device/transport.ts";
+import { needs } from "../support/lacking.ts";
 
 /** Lock files in a folder that anybody may write to. The device is one that nobody locks. */
 
@@ -71,7 +72,7 @@ async function asNobody<T>(run: () => Promise<T>): Promise<T> {
 }
 
 async function deadPid(): Promise<number> {
-  const gone = spawn("true");
+  const gone = spawn(process.execPath, ["--version"], { stdio: "ignore" });
   await once(gone, "exit");
   return gone.pid ?? 0;
 }
@@ -105,7 +106,7 @@ const strays: Readonly<Record<string, (file: string) => void>> = {
   "a process that is gone": (file) => writeFileSync(file, `${String(dead).padStart(10)} minicom till\n`),
 };
 
-test("takeLock() takes the place of whatever is no lock of a living process, and waits for none", async () => {
+test("takeLock() takes the place of whatever is no lock of a living process, and waits for none", needs("mkfifo"), async () => {
   writeFileSync(victim, `${process.ppid}\n`);
   for (const [name, make] of Object.entries(strays)) {
     const { folder, file } = newFolder();
@@ -140,7 +141,7 @@ test("takeLock() reads little of a giant file", async () => {
   assert.ok(process.resourceUsage().maxRSS - before < 100 * 1024, `${process.resourceUsage().maxRSS - before} kB`);
 });
 
-test("takeLock() goes on without a lock file where what is there may not be taken away", async () => {
+test("takeLock() goes on without a lock file where what is there may not be taken away", needs("mkfifo", "chown"), async () => {
   for (const [name, make] of Object.entries(strays)) {
     const { folder, file } = newFolder();
     make(file);
@@ -209,7 +210,7 @@ test("takeLock() never advises to kill the first process or the one that started
   }
 });
 
-test("takeLock() names the process to stop only where its user made the file", async () => {
+test("takeLock() names the process to stop only where its user made the file", needs("sleep"), async () => {
   const child = spawn("sleep", ["60"]);
   try {
     await once(child, "spawn");

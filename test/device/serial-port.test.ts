@@ -15,6 +15,7 @@ import type { Connection, ConnectionHandler } from "../../src/device/transport.t
 import { closeMs } from "../../src/device/transport.ts";
 import { configOf } from "../line/lines.ts";
 import { type Adapter, Box } from "../support/box.ts";
+import { needs } from "../support/lacking.ts";
 import { Pty } from "../support/pty.ts";
 import { until } from "../support/until.ts";
 
@@ -302,7 +303,7 @@ test("serialPort sends nothing on an opening that was to go out on the one befor
   await second.opening.close();
 });
 
-test("serialPort refuses a device that is open already, and leaves the live line's speed alone", async () => {
+test("serialPort refuses a device that is open already, and leaves the live line's speed alone", needs("stty"), async () => {
   const pty = newPty();
   const { opening } = await opened(pty.path, { baudRate: 57_600 });
   const speed = await output("stty", "-F", pty.path, "speed");
@@ -314,7 +315,7 @@ test("serialPort refuses a device that is open already, and leaves the live line
   assert.equal(existsSync(lockOf(pty)), false);
 });
 
-test("serialPort refuses a device with another process's lock file, by its name", async () => {
+test("serialPort refuses a device with another process's lock file, by its name", needs("sleep"), async () => {
   const pty = newPty();
   const holder = spawn("sleep", ["30"]);
   writeFileSync(lockOf(pty), `${String(holder.pid).padStart(10)}\n`);
@@ -332,7 +333,7 @@ test("serialPort refuses a device with another process's lock file, by its name"
 
 test("serialPort takes over the lock file of a process that is gone", async () => {
   const pty = newPty();
-  const gone = spawn("true");
+  const gone = spawn(process.execPath, ["--version"], { stdio: "ignore" });
   await once(gone, "exit");
   writeFileSync(lockOf(pty), `${String(gone.pid).padStart(10)}\n`);
   const { opening } = await opened(pty.path);
@@ -349,40 +350,48 @@ test("serialPort takes over a lock file of its own number that it doesn't hold, 
   }
 });
 
-test("serialPort refuses a device that another process has locked with flock, and leaves its speed alone", async () => {
-  const pty = newPty();
-  const holder = spawn("flock", [pty.path, "sh", "-c", "echo locked; exec cat"], { stdio: ["pipe", "pipe", "inherit"] });
-  try {
-    await once(holder.stdout, "data");
-    const speed = await output("stty", "-F", pty.path, "speed");
-    await assert.rejects(opened(pty.path, { baudRate: 2_400 }), {
-      name: "OpenError",
-      message: new RegExp(`is locked by process ${holder.pid} \\(flock`),
-    });
-    assert.equal(await output("stty", "-F", pty.path, "speed"), speed);
-    assert.equal(existsSync(lockOf(pty)), false);
-  } finally {
-    holder.kill();
-  }
-});
+test(
+  "serialPort refuses a device that another process has locked with flock, and leaves its speed alone",
+  needs("flock", "stty", "cat"),
+  async () => {
+    const pty = newPty();
+    const holder = spawn("flock", [pty.path, "sh", "-c", "echo locked; exec cat"], { stdio: ["pipe", "pipe", "inherit"] });
+    try {
+      await once(holder.stdout, "data");
+      const speed = await output("stty", "-F", pty.path, "speed");
+      await assert.rejects(opened(pty.path, { baudRate: 2_400 }), {
+        name: "OpenError",
+        message: new RegExp(`is locked by process ${holder.pid} \\(flock`),
+      });
+      assert.equal(await output("stty", "-F", pty.path, "speed"), speed);
+      assert.equal(existsSync(lockOf(pty)), false);
+    } finally {
+      holder.kill();
+    }
+  },
+);
 
-test("serialPort names the process that has the device, and not the one that locked it and has ended", async () => {
-  const pty = newPty();
-  const locker = spawn("flock", [pty.path, "sh", "-c", "sleep 600 & echo $!"], { stdio: ["ignore", "pipe", "inherit"] });
-  const exited = once(locker, "exit");
-  const child = Number(String((await once(locker.stdout, "data"))[0]));
-  try {
-    await exited;
-    await assert.rejects(opened(pty.path), {
-      name: "OpenError",
-      message: new RegExp(`is in use by process ${child} \\(sleep\\): stop it: sudo kill ${child}$`),
-    });
-    const pids = (await holdersOf(pty.path)).map(({ pid }) => pid);
-    assert.deepEqual([pids.includes(child), pids.includes(locker.pid ?? 0)], [true, false]);
-  } finally {
-    process.kill(child);
-  }
-});
+test(
+  "serialPort names the process that has the device, and not the one that locked it and has ended",
+  needs("flock", "sleep"),
+  async () => {
+    const pty = newPty();
+    const locker = spawn("flock", [pty.path, "sh", "-c", "sleep 600 & echo $!"], { stdio: ["ignore", "pipe", "inherit"] });
+    const exited = once(locker, "exit");
+    const child = Number(String((await once(locker.stdout, "data"))[0]));
+    try {
+      await exited;
+      await assert.rejects(opened(pty.path), {
+        name: "OpenError",
+        message: new RegExp(`is in use by process ${child} \\(sleep\\): stop it: sudo kill ${child}$`),
+      });
+      const pids = (await holdersOf(pty.path)).map(({ pid }) => pid);
+      assert.deepEqual([pids.includes(child), pids.includes(locker.pid ?? 0)], [true, false]);
+    } finally {
+      process.kill(child);
+    }
+  },
+);
 
 test("serialPort opens without a lock file where there is no folder for it", async () => {
   const pty = newPty();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,15 +11,13 @@ import { wordsOf } from "../../src/device/open-errors.ts";
 import { type SerialPortOptions, serialPort } from "../../src/device/serial-port.ts";
 import type { Connection } from "../../src/device/transport.ts";
 import { configOf } from "../line/lines.ts";
+import { needs } from "../support/lacking.ts";
 import { Pty } from "../support/pty.ts";
 import { until } from "../support/until.ts";
 
 /** What other programs do to the settings of a device while posline has it: a real pty, and `stty` on it from outside. */
 
-const needsStty = {
-  skip: spawnSync("stty", ["--version"]).error !== undefined && "there is no stty here: sudo apt-get install coreutils",
-};
-
+const needsStty = needs("stty");
 const lockFolder = mkdtempSync(join(tmpdir(), "posline-settings-"));
 after(() => rmSync(lockFolder, { recursive: true, force: true }));
 const ends: (() => unknown)[] = [];

@@ -3,8 +3,12 @@ import { test } from "node:test";
 import { runCommand } from "../../src/doctor/host.ts";
 
 test("runCommand() gives a program's output and code, and takes its words as they are", async () => {
-  assert.deepEqual(await runCommand("echo", ["$HOME; ls"]), { ran: true, code: 0, out: "$HOME; ls\n" });
-  assert.deepEqual(await runCommand("false", []), { ran: true, code: 1, out: "" });
+  assert.deepEqual(await runCommand(process.execPath, ["-p", "process.argv[1]", "$HOME; ls"]), {
+    ran: true,
+    code: 0,
+    out: "$HOME; ls\n",
+  });
+  assert.deepEqual(await runCommand(process.execPath, ["-e", "process.exit(1)"]), { ran: true, code: 1, out: "" });
 });
 
 test("runCommand() says that a program isn't there", async () => {
@@ -15,6 +19,6 @@ test("runCommand() says that a program isn't there", async () => {
 });
 
 test("runCommand() ends a program that doesn't end", async () => {
-  const result = await runCommand("sleep", ["600"], 20);
+  const result = await runCommand(process.execPath, ["-e", "setTimeout(() => {}, 600_000)"], 20);
   assert.equal(result.ran, false);
 });

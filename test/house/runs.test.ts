@@ -79,7 +79,7 @@ test("npm test kills a file that takes longer than its limit, names it, and runs
     {
       "test/wire/waits.test.ts": `${process}${holds}test("endless", () => new Promise((done) => setTimeout(done, 99_000)));`,
       "test/wire/leaks.test.ts": `${process}${holds}setInterval(() => {}, 1_000);`,
-      "test/wire/blocks.test.ts": `${process}${holds}test("blocked", () => spawnSync("sleep", ["20"]));`,
+      "test/wire/blocks.test.ts": `${process}${holds}test("blocked", () => spawnSync("node", ["-e", "setTimeout(() => {}, 20_000)"]));`,
       "test/wire/holds.test.ts": `${process}${holds}`,
       "test/wire/fails.test.ts": `${process}${fails}`,
     },

@@ -11,7 +11,7 @@ export const bundle = fileURLToPath(new URL("../../dist/posline.cjs", import.met
  * Only three descriptors are handed on: those of ptys are inherited by children, and a process that holds its own pty's other
  * end would never see it hang up. The process id stays the same.
  */
-export const closeAndRun = 'for n in $(ls /proc/$$/fd); do [ "$n" -gt 2 ] && eval "exec $n>&-"; done; exec "$@"';
+export const closeAndRun = 'for n in $(cd /proc/$$/fd; echo *); do [ "$n" -gt 2 ] && eval "exec $n>&-"; done; exec "$@"';
 
 /** Those that run: a test or campaign that ends by an error leaves none behind, which would hold ports and ptys. */
 const running = new Set<ChildProcess>();
