@@ -60,7 +60,7 @@ const signals = [
       "with the reason, and the old one stays.",
   ],
   [
-    "SIGTERM, SIGINT",
+    "SIGTERM, SIGINT, SIGQUIT",
     "Accepts no more, answers what waits with 503 not-sent, and lets the exchange in flight end, for 60 seconds at most. A " +
       "second one ends at once.",
   ],

@@ -1,14 +1,25 @@
 import { createHash } from "node:crypto";
-import { accessSync, constants, mkdirSync, readFileSync, type Stats, statSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from "node:fs";
 import { createServer, type Server } from "node:net";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { type Config, secretKeys } from "../config/config.ts";
 import { draftOf } from "../config/draft.ts";
 import { type Environment, type Loaded, loadConfig } from "../config/load.ts";
 import { resolveDraft } from "../config/resolve.ts";
 import { serviceEnvironment } from "../config/service-environment.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
-import { editJson, type JsonEdit } from "../core/json-edit.ts";
+import { editJson, type JsonEdit, withoutTextsOf } from "../core/json-edit.ts";
 import { type FileReaders, replaceFile } from "../core/replace-file.ts";
 import { quoted } from "../core/shell-text.ts";
 import { textDiff } from "../core/text-diff.ts";
@@ -69,16 +80,22 @@ export class SetupFile {
   /** @throws SetupError, or ConfigError for a file that can't be used. */
   static async open(named: string | undefined, host: Host): Promise<SetupFile> {
     const own = join(host.etc, "posline", "posline.json");
-    const path = resolve(named ?? host.env["POSLINE_CONFIG"] ?? own);
-    const isInstalled = path === own;
+    const asked = resolve(named ?? host.env["POSLINE_CONFIG"] ?? own);
+    const real = realPath(asked);
+    const isInstalled = real === realPath(own);
+    const path = isInstalled ? own : asked;
     try {
-      accessSync(dirname(path), constants.W_OK | constants.X_OK);
+      accessSync(dirname(real), constants.W_OK | constants.X_OK);
     } catch (error) {
       const why =
         codeOf(error) === "ENOENT" ? "there is no such folder: make it" : "this user may not write there: sudo posline setup";
       throw new SetupError(`${path}: ${why}`);
     }
-    const lock = await oneSetupOf(path);
+    if (!existsSync(path) && lstatSync(path, { throwIfNoEntry: false }) !== undefined) {
+      const state = `it is a link to ${readlinkSync(path)}, where no file is: put one there, or remove the link`;
+      throw new SetupError(`${path}: ${state}`);
+    }
+    const lock = await oneSetupOf(real);
     try {
       const text = textAt(path);
       const loaded = text === undefined ? undefined : await loadText(path, text, host, isInstalled);
@@ -111,7 +128,7 @@ export class SetupFile {
     const secret = merchantId === undefined ? undefined : this.#secretFile(config);
     const text = secret?.edit === undefined ? edited : editJson(edited, [secret.edit]);
     if (text === this.#text && secret === undefined) return undefined;
-    const diff = textDiff(masked(this.#text ?? ""), masked(text));
+    const diff = textDiff(withoutTextsOf(secretKeys, this.#text ?? ""), withoutTextsOf(secretKeys, text));
     return {
       diff: secret === undefined ? diff : `${diff}+ ${secret.path} (the merchant's id)\n`,
       write: () => {
@@ -201,9 +218,14 @@ function merchantIdIn({ config, origins }: Loaded): KnownMerchantId | undefined 
   return { value: fiscal.merchantId, origin: origin.replace(/^file /, "") };
 }
 
-const secretMember = new RegExp(`("(?:${[...secretKeys].join("|")})"\\s*:\\s*)"(?:[^"\\\\]|\\\\.)*"`, "g");
-
-const masked = (text: string) => text.replace(secretMember, '$1"****"');
+/** The one name of a file that has several by links, also of one that isn't there yet. */
+function realPath(path: string): string {
+  try {
+    return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path));
+  } catch {
+    return path;
+  }
+}
 
 /**
  * Holds the file for one setup: the kernel gives a name in the abstract namespace to one process alone, and takes it back with it.

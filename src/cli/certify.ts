@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline/promises";
 import type { Check, Sale } from "../certify/check.ts";
 import type { Config, LineConfig } from "../config/config.ts";
 import { loadConfig } from "../config/load.ts";
@@ -10,6 +9,7 @@ import { openerOf } from "../device/opener.ts";
 import { OpenError } from "../device/transport.ts";
 import { countOf, countsText, type Judged, type Judgement } from "../judge/judgement.ts";
 import { Table } from "../judge/table.ts";
+import { askAtTerminal } from "./ask.ts";
 import { defineCommand, inQuotes } from "./command.ts";
 import { sourceFlags } from "./config.ts";
 import { exitCodes, UsageError } from "./exit.ts";
@@ -161,13 +161,8 @@ async function isConfirmed({ amount, currency }: Sale, path: string, checks: rea
   }
   const selling = checks.filter(({ sells }) => sells === true).length;
   const asked = `${selling} checks sell, deposit and print on ${path}, each for ${amount} minor units of ${currency}. Money may move. Go on? [y/N] `;
-  const reader = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const answer = await reader.question(printable(asked));
-    if (/^y(?:es)?$/i.test(answer.trim())) return true;
-  } finally {
-    reader.close();
-  }
+  const answer = await askAtTerminal(process.stderr)(printable(asked));
+  if (/^y(?:es)?$/i.test(answer?.trim() ?? "")) return true;
   process.stderr.write("Nothing was sent\n");
   return false;
 }

@@ -76,11 +76,23 @@ export async function runCommands(args: readonly string[]): Promise<number | und
   const command = commands.find(({ name }) => name === word);
   process.stdout.on("error", (error) => outputFailed(error, command));
   if (args.includes(completionsFlag) || (word !== undefined && yargsCommands.includes(word))) return print(args);
-  if (command !== undefined && !isHelp) return command.run(args.toSpliced(at, 1));
+  if (command !== undefined && !isHelp) {
+    endAsByCtrlC();
+    return command.run(args.toSpliced(at, 1));
+  }
   if (isHelp && (command !== undefined || at === -1 || word?.startsWith("-"))) {
     return print(args.map((each) => (each === "-h" ? "--help" : each)));
   }
   throw new UsageError(unknownText(args, word));
+}
+
+/** A closed window and Ctrl-\\ end a command as Ctrl-C does, unless it listens itself: what it began ends with it. */
+function endAsByCtrlC(): void {
+  for (const signal of ["SIGHUP", "SIGQUIT"] as const) {
+    process.on(signal, () => {
+      if (process.listenerCount(signal) === 1) process.kill(process.pid, "SIGINT");
+    });
+  }
 }
 
 function unknownText(args: readonly string[], word: string | undefined): string {

@@ -71,7 +71,7 @@ export interface ServiceCommand {
 }
 
 /**
- * Loads the configuration, starts, and runs until SIGTERM or SIGINT; SIGHUP reloads.
+ * Loads the configuration, starts, and runs until a signal to stop; SIGHUP reloads, and stops what reads its file once.
  * @returns the exit code: 0, 69 when something can't be had, 78 when the configuration can't be used, or the error's own.
  */
 export async function runUntilStopped(command: ServiceCommand): Promise<number> {
@@ -166,7 +166,7 @@ function supervisionFrom(log: Log): Supervision | undefined {
 /** A configuration that can't be used is logged with its reason, and the one in use stays. */
 async function reload(flags: Flags, log: Log, running: RunningService, supervision: Supervision | undefined): Promise<void> {
   if (running.reload === undefined) {
-    log.process("warn", "nothing is reloaded: this command reads its configuration once: restart it");
+    process.kill(process.pid, "SIGINT");
     return;
   }
   await supervision?.reloading();
@@ -184,7 +184,7 @@ async function reload(flags: Flags, log: Log, running: RunningService, supervisi
 }
 
 /**
- * The signals of the process: SIGTERM and SIGINT to stop, and a second one to stop now, when what is in flight has an unknown
+ * The signals of the process: SIGTERM, SIGINT and SIGQUIT to stop, and a second one to stop now, when what is in flight has an unknown
  * outcome; SIGHUP to reload. But at a terminal SIGHUP says that its window was closed, and a bridge that nobody sees any more
  * must not keep the device. Listens from its construction, so that no signal is lost while the process starts.
  */
@@ -206,12 +206,14 @@ class ProcessSignals {
       this.#stopped = true;
       resolve();
     };
-    process.on("SIGTERM", stop);
-    process.on("SIGINT", stop);
+    for (const signal of ["SIGTERM", "SIGINT", "SIGQUIT"] as const) process.on(signal, stop);
+    // Once the window is closed, it is no terminal any more.
+    const isAtTerminal = isatty(0) || isatty(2);
     process.on("SIGHUP", () => {
-      if (process.stdin.isTTY || process.stderr.isTTY) stop();
+      // The shell of a closed window passes its own on, so a second one says nothing new.
+      if (this.#stopped) return;
+      if (isAtTerminal) stop();
       // Reloads run one after the other, so that the last one has the file's last state.
-      else if (this.#stopped) return;
       else if (this.#reload === undefined) this.#isReloadAsked = true;
       else this.#reloaded = this.#reloaded.then(this.#reload);
     });

@@ -1,9 +1,8 @@
-import { createInterface } from "node:readline/promises";
-import { Writable } from "node:stream";
 import type { SetupEnd, SetupOptions, SetupPerson } from "../app/setup.ts";
 import { printable, printableLines } from "../core/shell-text.ts";
 import type { Device } from "../device/devices.ts";
 import { usbWords } from "../device/usb-words.ts";
+import { type Ask, askAtTerminal } from "./ask.ts";
 import { secretFrom } from "./call-target.ts";
 import { defineCommand } from "./command.ts";
 import { sourceFlags } from "./config.ts";
@@ -32,9 +31,6 @@ export interface SetupSurroundings {
   readonly ask: Ask | undefined;
 }
 
-/** @param hidden What is typed isn't shown. @param signal Ends the question. */
-export type Ask = (question: string, options?: { readonly hidden?: true; readonly signal?: AbortSignal }) => Promise<string>;
-
 /** @returns the exit code: 0 when all is written, or nothing had to be or was to be; 69 when the test afterwards failed. */
 export async function runSetup(args: SetupArguments, { setUp, look, out, ask }: SetupSurroundings): Promise<number> {
   const { config, line, merchantIdFile, yes = false } = args;
@@ -52,16 +48,24 @@ export async function runSetup(args: SetupArguments, { setUp, look, out, ask }: 
       if (refused !== undefined) say(refused);
       if (yes || ask === undefined) return undefined;
       const question = "The merchant's id of fiscal (not shown; Enter if you don't know it): ";
-      const id = (await ask(question, { hidden: true })).trim();
+      const id = await given(ask(question, { hidden: true }));
       return id === "" ? undefined : id;
     },
     agrees: async (diff) => {
       out(`\n${printableLines(diff)}\n`);
-      return yes || ask === undefined || /^y(?:es)?$/i.test((await ask("Write this? [yes/no] ")).trim());
+      return yes || ask === undefined || /^y(?:es)?$/i.test((await ask("Write this? [yes/no] "))?.trim() ?? "");
     },
   };
   const end = await setUp({ config, line, merchantId: await secretFrom(merchantIdFile), person });
   return end.is !== "written" || (await end.test()) ? exitCodes.ok : exitCodes.unavailable;
+}
+
+/** What was typed. @throws SetupError if the input has ended. */
+async function given(answer: Promise<string | undefined>): Promise<string> {
+  const text = await answer;
+  if (text !== undefined) return text.trim();
+  const { SetupError } = await import("../app/setup-file.ts");
+  throw new SetupError("it was stopped: nothing was written");
 }
 
 /** Asks for the terminal, and lets a device be named by its number in a list, while another one may still be plugged in. */
@@ -79,30 +83,10 @@ async function pick(
     out(`  ${at + 1}  ${printable(device.path)}${words === "" ? "" : ` (${printable(words)})`}\n`);
   }
   for (;;) {
-    const device = devices[Number((await ask("", { signal })).trim()) - 1];
+    const device = devices[Number(await given(ask("", { signal }))) - 1];
     if (device !== undefined) return device;
     out(`Type a number from 1 to ${devices.length}, or plug the terminal in\n`);
   }
-}
-
-/** Asks at this process's terminal; undefined where it has none. */
-function askAtTerminal(): Ask | undefined {
-  const { stdin: input, stdout: output } = process;
-  if (input.isTTY !== true || output.isTTY !== true) return undefined;
-  return async (question, { hidden, signal } = {}) => {
-    // Readline shows what is typed by writing it; of a secret that goes nowhere.
-    const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-    const lines = createInterface({ input, output: hidden === true ? nowhere : output, terminal: true });
-    lines.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
-    // The terminal itself shows nothing from here on, so whoever reads the question may type.
-    if (hidden === true) output.write(question);
-    try {
-      return await lines.question(question, signal === undefined ? {} : { signal });
-    } finally {
-      lines.close();
-      if (hidden === true) output.write("\n");
-    }
-  };
 }
 
 export const setupCommand = defineCommand({
@@ -141,6 +125,8 @@ export const setupCommand = defineCommand({
       // Whoever has gone has ended a search, too, which would go on asking the terminal for a minute.
       return ended.finally(() => setTimeout(() => process.exit(), lastMessageMs).unref());
     }
-    return runSetup(args, { setUp, look: lookOf(process), out: (text) => process.stdout.write(text), ask: askAtTerminal() });
+    const { stdin, stdout } = process;
+    const ask = stdin.isTTY === true && stdout.isTTY === true ? askAtTerminal(stdout) : undefined;
+    return runSetup(args, { setUp, look: lookOf(process), out: (text) => stdout.write(text), ask });
   },
 });

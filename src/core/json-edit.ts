@@ -1,4 +1,4 @@
-import { findNodeAtLocation, type Node, parseTree } from "jsonc-parser";
+import { findNodeAtLocation, type Node, parseTree, visit } from "jsonc-parser";
 
 /** Changes members of a JSON text and leaves every other byte as its author wrote it: what a person reads as a diff is the change alone. */
 
@@ -53,6 +53,23 @@ function without(text: string, root: Node, path: readonly string[]): string {
   const from = before === undefined ? member.offset : before.offset + before.length;
   const to = before === undefined && after !== undefined ? after.offset : member.offset + member.length;
   return spliced(text, from, to - from, "");
+}
+
+/** Shows no text of a member that has one of these names, however its name is written: `\u004b` is a K. */
+export function withoutTextsOf(names: ReadonlySet<string>, text: string): string {
+  const pieces: string[] = [];
+  let [member, end] = ["", 0];
+  visit(text, {
+    onObjectProperty: (name) => {
+      member = name;
+    },
+    onLiteralValue: (value, offset, length) => {
+      if (typeof value !== "string" || !names.has(member)) return;
+      pieces.push(text.slice(end, offset), '"****"');
+      end = offset + length;
+    },
+  });
+  return [...pieces, text.slice(end)].join("");
 }
 
 const spliced = (text: string, offset: number, length: number, put: string) =>

@@ -174,14 +174,15 @@ export class SetupBox {
     return JSON.parse(this.text);
   }
 
-  /** @param answers What the person types, in order; undefined: nobody is there. */
-  async run(args: SetupArguments, answers: readonly string[] | undefined): Promise<number> {
+  /** @param answers What the person types, in order, undefined being Ctrl-D; undefined in their place: nobody is there. */
+  async run(args: SetupArguments, answers: readonly (string | undefined)[] | undefined): Promise<number> {
     const typed = [...(answers ?? [])];
     const ask = (question: string, { hidden, signal }: { hidden?: true; signal?: AbortSignal } = {}) => {
-      if (question === "")
+      // The device is named by plugging it in, if anything is typed at all.
+      if (question === "" && (typed.length === 0 || typed[0] !== undefined))
         return new Promise<string>((_, fail) => signal?.addEventListener("abort", () => fail(new Error("gone"))));
       this.asked.push(hidden === true ? `${question}(hidden)` : question);
-      return Promise.resolve(typed.shift() ?? "");
+      return Promise.resolve(typed.length === 0 ? "" : typed.shift());
     };
     return runSetup(args, {
       setUp: (options): Promise<SetupEnd> => setUp({ ...options, places: this.#places }),

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { readFileSync, statSync } from "node:fs";
+import { lstatSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { SetupError } from "../../src/app/setup-file.ts";
 import { UsageError } from "../../src/cli/exit.ts";
@@ -126,6 +126,67 @@ started("posline setup of a file that another setup has is refused, says why, an
   }
 });
 
+started(
+  "posline setup of a file that another setup has by another name is refused, through a folder's link or the file's own",
+  async () => {
+    const box = new SetupBox(whole, { waitMs: 60_000 });
+    try {
+      const [folder, link] = [join(box.box.root, "folder"), join(box.box.root, "other.json")];
+      symlinkSync(dirname(box.file), folder);
+      const first = box.run({ config: join(folder, "posline.json") }, [merchantId, "yes"]);
+      await box.saying(/Plug the terminal in/);
+      const refused = refusal(/another posline setup is at work on .*posline\.json: let it end/);
+      await assert.rejects(box.run({ line: box.device }, []), refused);
+      box.write('{"lines":{"till":{"path":"/dev/gone"}},"services":{"bank":{"line":"till"}}}');
+      symlinkSync(box.file, link);
+      await assert.rejects(box.run({ line: box.device, config: link }, []), refused);
+      assert.deepEqual(box.heard, []);
+      box.plug();
+      await assert.rejects(first, refusal(/was changed by somebody else meanwhile: nothing was written/));
+    } finally {
+      box.remove();
+    }
+  },
+);
+
+started(
+  "posline setup of the service's file by another name is the service's: the merchant's id goes where systemd reads it",
+  () =>
+    withBox({ ...whole, services: ["fiscal"] }, async (box) => {
+      const link = join(box.box.root, "other.json");
+      box.write('{"lines":{"till":{"path":"/dev/gone"}},"services":{"fiscal":{"line":"till"}}}');
+      symlinkSync(box.file, link);
+      assert.equal(await box.run({ line: box.device, config: link }, [merchantId, "yes"]), 0);
+      assert.equal(readFileSync(join(box.file, "../credentials/merchant-id"), "utf8"), `${merchantId}\n`);
+      assert.doesNotMatch(box.text, /merchantIdFile/);
+      assert.match(box.said.join(""), new RegExp(`Written: ${box.file}\n`));
+    }),
+);
+
+started("posline setup of a link that leads to no file says so, sends nothing, and leaves the link", () =>
+  withBox(whole, async (box) => {
+    symlinkSync("/srv/gone.json", box.file);
+    await assert.rejects(
+      box.run({ line: box.device, yes: true }, undefined),
+      refusal(/posline\.json: it is a link to \/srv\/gone\.json, where no file is: put one there, or remove the link$/),
+    );
+    assert.ok(lstatSync(box.file).isSymbolicLink());
+    assert.deepEqual(box.heard, []);
+  }),
+);
+
+started("posline setup whose input ends at a question writes nothing", () =>
+  withBox({ ...whole, services: ["fiscal"] }, async (box) => {
+    const stopped = refusal(/^Cannot set up: it was stopped: nothing was written$/);
+    await assert.rejects(box.run({}, [undefined]), stopped);
+    assert.deepEqual(box.heard, []);
+    await assert.rejects(box.run({ line: box.device }, [undefined, "yes"]), stopped);
+    assert.equal(await box.run({ line: box.device }, [merchantId, undefined]), 0);
+    assert.match(box.said.join(""), /Nothing was written\n$/);
+    assert.throws(() => box.text, { code: "ENOENT" });
+  }),
+);
+
 started("posline setup gives up if no device is plugged in, and sends nothing to one that was there", async () => {
   const box = new SetupBox(whole, { waitMs: 600 });
   box.plug();
@@ -167,17 +228,18 @@ started("posline setup gives a line whose device is away the new one, leaves eve
   "log":   { "level": "warn" },
   "services": {
     "bank": { "line": "card",
-              "port": 9999, "apiKey": "s3cret-key" } },
+              "port": 9999, "apiKey": "s3cret-key" }, "fiscal": { "line": "net", "merchant\\u0049d": "s3cret-too" } },
   "lines": {
-    "card": { "path": "${path}"${more} }
+    "card": { "path": "${path}"${more} }, "net": { "path": "tcp:127.0.0.1:9" }
   }
 }
 `;
     box.write(text("/dev/gone", ', "parity": "even"'));
     assert.equal(await box.run({ line: box.device, yes: true }, undefined), 0);
     assert.equal(box.text, text(box.device, ', "crc16": "umts"'));
-    assert.doesNotMatch(box.said.join(""), /s3cret-key/);
-    assert.match(box.said.join(""), /"apiKey": "\*\*\*\*"/);
+    assert.doesNotMatch(box.said.join(""), /s3cret/);
+    assert.match(box.said.join(""), /"port": 9999, "apiKey": "\*\*\*\*"/);
+    assert.match(box.said.join(""), /"merchant\\u0049d": "\*\*\*\*"/);
   }),
 );
 

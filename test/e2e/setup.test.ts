@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import pty from "@lydell/node-pty";
@@ -12,6 +12,42 @@ after(() => folder.remove());
 
 const terminal = networkTerminal(["fiscal", "bank", "qr"]);
 after(() => terminal.close());
+
+const idFile = join(folder.path, "id");
+writeFileSync(idFile, merchantId);
+
+/** What a command shows at a terminal whose person types Ctrl-D at such a question, and its exit code. */
+async function atCtrlD(args: readonly string[], question: RegExp): Promise<{ readonly shown: string; readonly code: unknown }> {
+  const child = pty.spawn(process.execPath, [bundle, ...args], { cols: 200 });
+  let [shown, hasTyped] = ["", false];
+  child.onData((text) => {
+    shown += text;
+    if (hasTyped || !question.test(shown)) return;
+    hasTyped = true;
+    child.write("\x04");
+  });
+  const code = await new Promise((resolve) => child.onExit(({ exitCode }) => resolve(exitCode)));
+  return { shown, code };
+}
+
+for (const [more, question, code, last] of [
+  [[], /merchant's id of fiscal[^\n]*: $/, 69, /\r\nCannot set up: it was stopped: nothing was written\r\n$/],
+  [["--merchant-id-file", idFile], /Write this\? \[yes\/no\] /, 0, /\r\nNothing was written\r\n$/],
+] as const) {
+  test(`posline setup takes Ctrl-D at ${question} for a no: nothing is written, in plain words`, async () => {
+    const file = join(folder.path, `ctrl-d-${code}.json`);
+    const ended = await atCtrlD(["setup", "--line", await terminal.path(), "--config", file, ...more], question);
+    assert.match(ended.shown, last);
+    assert.deepEqual([ended.code, existsSync(file)], [code, false]);
+  });
+}
+
+test("posline certify takes Ctrl-D at its question for a no: nothing is sent", async () => {
+  const sales = ["--with-sales", "--amount", "100", "--currency", "EUR"];
+  const { shown, code } = await atCtrlD(["certify", "--line", await terminal.path(), ...sales], /Go on\? \[y\/N\] /);
+  assert.match(shown, /Go on\? \[y\/N\] [^\n]*\r\nNothing was sent\r\n$/);
+  assert.equal(code, 75);
+});
 
 test("posline setup at a terminal asks for the merchant's id without showing it, shows the file, and writes it on yes", async () => {
   const file = join(folder.path, "posline.json");
