@@ -2,7 +2,8 @@
 """A till that does everything: python3 shop.py DO KEY AMOUNT [OF], the amount in minor units.
 
 DO is sale, refund, receipt, return, cash-in, qr or qr-refund. OF is the key of what is given back, or of the sale that the
-receipt is for. The last line on standard output is how it ended. After a crash, run it again with the same arguments.
+receipt is for. The last line on standard output is how it ended; the exit code is 0 only if that is good. After a crash, run it again
+with the same arguments.
 """
 import base64
 import hashlib
@@ -40,11 +41,12 @@ def settled(address, route, body):
         try:
             answer, text = post(address, route, body, {"Prefer": "wait=60"})
             word = answer.getheader("X-Posline-Result", "")
-            if word not in ("", "pending", "unknown") and not (word == "failed" and answer.status == 503):
+            is_open = word in ("", "pending", "unknown") or (word == "failed" and answer.status == 503)
+            # A person has to look at the terminal: nobody else can tell, or nobody could for ten minutes.
+            is_late = word != "" and (time.monotonic() > until or answer.getheader("X-Posline-Reason") == "no-question")
+            if not is_open or is_late:
                 print(text, file=sys.stderr)
                 return word, answer, text
-            if word == "unknown" and (time.monotonic() > until or answer.getheader("X-Posline-Reason") == "cannot-ask"):
-                return word, answer, text  # A person has to look at the terminal.
             if word in ("pending", "unknown") and answer.getheader("X-Posline-Repeat-Guard") == "off":
                 end(3, f"{route} is {word}, and no journal: ask /check (fiscal: /check_status), do not send it again before")
             if word == "" and text and answer.status < 500 and answer.status != 408:
@@ -84,8 +86,9 @@ def save(name, what):
 def bank(route, more):
     body = json.dumps({"pay_id": key, "amount": amount, "currency_name": "EUR", **more})
     word, _, text = settled(BANK, route, body)
-    if word == "approved":
-        save(key, {"rrn": (json.loads(text).get("data") or {}).get("rrn")})
+    rrn = (json.loads(text).get("data") or {}).get("rrn") if word == "approved" else None
+    if rrn and not (of and of == key):  # What is given back by the sale's own key keeps the sale's.
+        save(key, {"rrn": rrn})
     return word
 
 
@@ -125,19 +128,21 @@ earlier = saved(of) if of else {}
 ITEM = os.environ.get("POSLINE_ITEM", "Coffee")
 QUANTITY = int(os.environ.get("POSLINE_QUANTITY", "1000"))  # In thousandths
 if do == "sale":
-    print(bank("/sale", {}))
+    word = bank("/sale", {})
 elif do == "refund":
-    print(bank("/refund", {"rrn": earlier.get("rrn") or end(2, f"No rrn is known of {of}")}))
+    word = bank("/refund", {"rrn": earlier.get("rrn") or end(2, f"No rrn is known of {of}")})
 elif do == "receipt":
-    print(fiscal("/sale", receipt({})))
+    word = fiscal("/sale", receipt({}))
 elif do == "return":
-    print(fiscal("/refund", receipt({"parentDocID": str(earlier.get("documentID") or end(2, f"No document is known of {of}"))})))
+    word = fiscal("/refund", receipt({"parentDocID": str(earlier.get("documentID") or end(2, f"No document is known of {of}"))}))
 elif do == "cash-in":
-    print(fiscal("/deposit", {"amount": amount}))
+    word = fiscal("/deposit", {"amount": amount})
 elif do == "qr":
-    print(qr("/showqrcode", {}))
+    word = qr("/showqrcode", {})
 elif do == "qr-refund":
     named = {"pay_id": of, "trans": earlier.get("trans"), "rrn": earlier.get("rrn") or end(2, f"No rrn is known of {of}")}
-    print(qr("/refund", named))
+    word = qr("/refund", named)
 else:
-    print("unsupported")
+    word = "unsupported"
+print(word)
+sys.exit(0 if word in ("approved", "closed", "unprinted", "unsupported") else 1)

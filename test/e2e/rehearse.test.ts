@@ -107,7 +107,7 @@ const mistakes: readonly Mistake[] = [
     till: "shop",
     changes: [['{"trans": answer.getheader("X-Posline-Trans"), ', "{"]],
     scenario: "qr-given-back",
-    why: /had not ended the qr-refund after/,
+    why: /said unknown at .* of a qr-refund .* whose end could be known/,
   },
   {
     name: "ignores the amount of the answer",
