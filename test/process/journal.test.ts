@@ -1,112 +1,15 @@
 import assert from "node:assert/strict";
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, rmSync } from "node:fs";
 import { test } from "node:test";
-import { ask, BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
-import { PoslineProcess } from "../support/posline-process.ts";
-import { answering, type Behaviour, Terminal } from "../support/terminal.ts";
+import { ask, BridgeProcess } from "../support/bridge-process.ts";
+import { good, sale, withBench } from "../support/journal-bench.ts";
+import type { Behaviour } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
 /** The journal of money, by the real bundle: what a crash leaves, and what is told of it. */
 
-interface Bench {
-  readonly terminal: Terminal;
-  readonly folder: string;
-  start(): Promise<BridgeProcess>;
-  /** `posline journal` with these flags, as rows of JSON, and its exit code. */
-  journal(...flags: string[]): Promise<{ readonly rows: readonly Record<string, unknown>[]; readonly code: number | null }>;
-}
-
-const sale = (id: string) => JSON.stringify({ pay_id: id, amount: 1500, currency_name: "EUR" });
-const good = answering(() => '{"status":"success","code":0}');
-
-async function withBench(behaviour: Behaviour, body: (bench: Bench) => Promise<void>, more: object = {}): Promise<void> {
-  const scratch = scratchFolder();
-  const folder = join(scratch.path, "state");
-  mkdirSync(folder);
-  const terminal = new Terminal(join(scratch.path, "tty"), behaviour);
-  const bridges: BridgeProcess[] = [];
-  const config = {
-    lines: { till: { path: terminal.link } },
-    services: { bank: { line: "till" } },
-    journal: { bytes: 65_536, ...more },
-    admin: { host: "127.0.0.1" },
-  };
-  const start = async () => {
-    const env = { STATE_DIRECTORY: folder, CACHE_DIRECTORY: scratch.path, POSLINE_ADMIN_PORT: "0" };
-    const bridge = new BridgeProcess(config, { env });
-    bridges.push(bridge);
-    await bridge.state("till", "idle");
-    return bridge;
-  };
-  const journal: Bench["journal"] = async (...flags) => {
-    const command = new PoslineProcess(["journal", "--folder", folder, "--json", ...flags]);
-    const code = await command.ended();
-    return { rows: command.log, code };
-  };
-  try {
-    await body({ terminal, folder, start, journal });
-  } finally {
-    for (const bridge of bridges) await bridge.stop("SIGKILL");
-    terminal.unplug();
-    scratch.remove();
-  }
-}
-
 const statusOf = async (bridge: BridgeProcess) =>
   JSON.parse((await ask(await bridge.port("admin"), "GET", "/status", "")).text);
-
-/** The answer to a followed call, as far as repetitions go. */
-const guardOf = async (bridge: BridgeProcess, id: string) => {
-  const { headers } = await bridge.post("bank", "/sale", sale(id), { Prefer: "wait=5" });
-  return headers["x-posline-repeat-guard"];
-};
-
-const approved = answering(({ text }) =>
-  text.startsWith("/sale") ? '{"status":"success"}' : '{"status":"success","data":{"status":"APPROVED"}}',
-);
-
-for (const [what, restore] of [
-  ["an older copy", (copy: string, journal: string) => copyFileSync(copy, journal)],
-  ["none", (_: string, journal: string) => rmSync(journal)],
-] as const) {
-  test(`journal that has ${what} put in its place lacks records: the log says so, and X-Posline-Repeat-Guard is off`, async () => {
-    await withBench(approved, async ({ folder, start }) => {
-      const [file, copy] = [join(folder, "journal"), join(folder, "..", "copy")];
-      const first = await start();
-      assert.equal(await guardOf(first, "A-1"), undefined);
-      await first.stop();
-      copyFileSync(file, copy);
-      const second = await start();
-      assert.equal(await guardOf(second, "A-2"), undefined, "a restart alone loses nothing");
-      await second.stop();
-      restore(copy, file);
-      const third = await start();
-      assert.equal(await guardOf(third, "A-3"), "off");
-      assert.ok(third.log.some(({ msg }) => /is older than this box's last run/.test(String(msg))));
-      // Not stopped: a crash right after the start must not make it whole.
-      await third.stop("SIGKILL");
-      const fourth = await start();
-      assert.equal(await guardOf(fourth, "A-4"), "off", "the next start still knows");
-      assert.ok(!fourth.log.some(({ msg }) => /is older than/.test(String(msg))));
-    });
-  });
-}
-
-test("journal lacks records after a person said that the whole box was restored, which it can't see", async () => {
-  await withBench(approved, async ({ folder, start }) => {
-    const file = join(folder, "..", "last-record");
-    const first = await start();
-    await guardOf(first, "A-1");
-    await first.stop();
-    assert.match(readFileSync(file, "utf8"), /^[1-9]\d*\n$/);
-    writeFileSync(file, "restored\n");
-    const second = await start();
-    assert.equal(await guardOf(second, "A-2"), "off");
-    await second.stop();
-    assert.match(readFileSync(file, "utf8"), /^[1-9]\d*\n$/);
-  });
-});
 
 test("journal has each sale with its outcome, and no question about one", async () => {
   await withBench(good, async ({ start, journal }) => {
