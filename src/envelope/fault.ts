@@ -20,14 +20,15 @@ export interface FaultBody {
   readonly payload: Buffer;
 }
 
-type Told = Pick<Fault, "kind" | "outcome" | "message">;
+type Told = Pick<Fault, "kind" | "outcome" | "reason" | "message">;
 
 /**
  * Writes a fault's body.
  * @param path The path asked for; undefined if no request could be read.
  */
-export function faultBody(contract: Contract, path: string | undefined, { kind, outcome, message }: Told): FaultBody {
-  const word = wordOf(contract, path, { kind, outcome });
+export function faultBody(contract: Contract, path: string | undefined, fault: Told): FaultBody {
+  const { kind, message } = fault;
+  const word = wordOf(contract, path, fault);
   const { status, code } = envelopeOf(contract, word, kind);
   return { word, status, code, payload: Buffer.from(JSON.stringify({ status, code, message })) };
 }
@@ -67,13 +68,14 @@ function isError(payload: readonly Buffer[]): boolean {
   return typeof read === "object" && read.status === "error";
 }
 
-function wordOf(contract: Contract, path: string | undefined, { kind, outcome }: Pick<Fault, "kind" | "outcome">): FaultWord {
+function wordOf(contract: Contract, path: string | undefined, { kind, outcome, reason }: Told): FaultWord {
   // An unread request may be any route's.
   if (path === undefined) return contract.routes.every(({ faultWords }) => faultWords[outcome] === "error") ? "error" : "none";
   // A path that the contract doesn't have asks about no operation.
   const word = routeOf(contract, path)?.faultWords[outcome] ?? "error";
-  // A till that goes on asking would repeat its own mistake for ever.
-  return word === "in progress" && faultClasses[kind].httpStatus < 500 ? "none" : word;
+  // A till that goes on asking would repeat its own mistake for ever; what an upstream refuses is none of its own.
+  const isOwnMistake = faultClasses[kind].httpStatus < 500 && reason !== "upstream-refused";
+  return word === "in progress" && isOwnMistake ? "none" : word;
 }
 
 function envelopeOf(contract: Contract, word: FaultWord, kind: Fault["kind"]): Pick<FaultBody, "status" | "code"> {
