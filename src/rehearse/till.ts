@@ -36,6 +36,9 @@ export class TillError extends Error {
   override readonly name = "TillError";
 }
 
+/** Milliseconds after its end in which a till's last words are read, if what it left behind holds its output open. */
+const readMs = 500;
+
 /** A till prints a word and a body; one that prints more is no till. */
 const printedBytesMax = 1024 * 1024;
 
@@ -104,15 +107,19 @@ export function runTill({ command, order, env, exitWords, patienceMs, sent }: Ru
       take(text);
     });
     child.on("error", (error) => over(() => reject(new TillError(`it can't be run: ${error.message}`))));
-    // What it left behind may hold its output open, so the command's own end counts.
+    // What it left behind may hold its output open, so the command's own end counts, once what it printed could be read.
     child.on("exit", (code, signal) => {
-      setImmediate(() =>
+      const told = () =>
         over(() => {
           if (code !== null && shellFailures.has(code)) {
             reject(new TillError(`the shell can't run it: ${complaint.trim() || `exit code ${code}`}`));
           } else resolve(endOf(printed, { code, signal }, exitWords, sent()));
-        }),
-      );
+        });
+      const late = setTimeout(told, readMs);
+      child.once("close", () => {
+        clearTimeout(late);
+        told();
+      });
     });
   });
   ended.catch(() => {});
