@@ -3,7 +3,7 @@ import { Writable } from "node:stream";
 import type { WriteStream } from "node:tty";
 
 /**
- * Asks whoever is at the terminal.
+ * Asks the person at the terminal.
  * @param hidden What is typed isn't shown. @param signal Ends the question.
  * @returns undefined where the input ends, as by Ctrl-D: that is no answer, and agrees to nothing.
  */
@@ -23,7 +23,7 @@ export function askAtTerminal(output: WriteStream): Ask {
       terminal: output.isTTY === true,
     });
     lines.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
-    // The terminal itself shows nothing from here on, so whoever reads the question may type.
+    // The terminal itself shows nothing from here on, so anyone who reads the question may type.
     if (hidden === true) output.write(question);
     const asked = new Promise<string | undefined>((answered, failed) => {
       // At the end of its input readline leaves the question open, and the process would end without a word.

@@ -15,7 +15,7 @@ import { UnavailableError } from "./tap-source.ts";
 const answerMs = 5_000;
 
 /**
- * Reads the key of a running posline. Nothing of the file is sent anywhere, whoever names it.
+ * Reads the key of a running posline. Nothing of the file is sent anywhere, no matter who names it.
  * @param keyFile Where the admin port says that it is (`PortFacts`).
  * @param action What can't be done without it, as in "settle".
  * @returns undefined if a change needs none.
