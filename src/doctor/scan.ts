@@ -23,7 +23,7 @@ const scanMsMax = 55_000;
 
 /** Milliseconds that an answer may take to begin, and all waits for one together. */
 const scanAnswerMs = 1_500;
-const answersMsMax = 32_000;
+const answersMsMax = 28_000;
 
 /** Milliseconds that a begun frame may take: 300 bytes at 1200 baud. */
 const scanFrameMs = 2_500;

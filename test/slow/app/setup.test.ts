@@ -42,7 +42,8 @@ async function setsUp(setting: TerminalSetting): Promise<{ readonly ms: number; 
     const running = box.run({}, services.includes("fiscal") ? [merchantId, "yes"] : ["yes"]);
     await box.saying(/Plug the terminal in/);
     box.plug();
-    const code = await running;
+    // Whoever reads why it failed needs what it tried.
+    const code = await running.catch((error: unknown) => assert.fail(`${words}: ${error}\n${box.said.join("")}`));
     const ms = performance.now() - beganMs;
     const told = `${words}:\n${box.said.join("")}`;
     assert.equal(code, 0, told);
