@@ -120,7 +120,10 @@ export class Entry implements OperationLogEntry {
     if (isAbort(this.#record, ending)) memory.stopped(this.#record, this.#orderBefore);
     this.#sending ??= this.#newSending(0, nowMs());
     const sending = this.#sending;
-    Object.assign(sending, { place: this.#place, endedMs: nowMs(), said, state });
+    sending.place = this.#place;
+    sending.endedMs = nowMs();
+    sending.said = said;
+    sending.state = state;
     if (ending.outcome === "not-sent" || said.begun === false) {
       this.#book.forget(sending);
       this.#takeBackClose();
