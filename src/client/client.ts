@@ -2,12 +2,10 @@ import { contracts } from "../contract/contracts.ts";
 import { settlingRules } from "../contract/settling.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
 import { isObject } from "../core/json-object.ts";
-import { settleByBridge } from "../settle/by-bridge.ts";
 import { Followings } from "../settle/followings.ts";
 import { newKey } from "../settle/key.ts";
 import { type MerchantId, merchantIdProblem, methodName, methodsOf, RemoteService } from "../settle/remote-service.ts";
-import { resume } from "../settle/resume.ts";
-import { settle } from "../settle/settle.ts";
+import { resume, settle } from "../settle/settle.ts";
 import type { Transport } from "../settle/transport.ts";
 import type { Settled, SettleOptions } from "../settle/types.ts";
 import { checkTarget, HttpTransport } from "./http-transport.ts";
@@ -218,12 +216,11 @@ function clientOver(transport: Transport, all: readonly NamedService[], by: Sett
 
 function typedClient<S extends ContractName>(service: RemoteService, by: SettleBy, followings: Followings): ServiceClient<S> {
   const { service: name } = service.contract;
-  const settleBy = by === "bridge" ? settleByBridge : settle;
   const routes = new Map(settlingRules[name].map(({ route }) => [methodName(route), route]));
   const made = {
     ...methodsOf(service),
     settle: async (operation: string, body: object, options: SettleOptions = {}) =>
-      settleBy(service, routes.get(operation) ?? operation, body, options, followings),
+      settle(service, routes.get(operation) ?? operation, body, options, by === "bridge", followings),
   };
   // The methods are made at run time of the same table whose schemas the type is made of; a test holds the two equal
   return made as unknown as ServiceClient<S>;

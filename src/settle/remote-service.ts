@@ -4,9 +4,9 @@ import { adviceAfter } from "../contract/settling.ts";
 import type { ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import { messageOf } from "../core/error-code.ts";
-import { isObject, type JsonObject, looseInteger } from "../core/json-object.ts";
+import { type JsonObject, looseInteger } from "../core/json-object.ts";
 import { type AnswerSummary, type CallResult, emptySummary } from "./call-result.ts";
-import { isAbortSignal, timerMsMax } from "./clock.ts";
+import { checkOptions, timerMsMax } from "./clock.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
 import { parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
 import { type AnsweredCall, isQuestion, leavesOpen } from "./proof.ts";
@@ -66,7 +66,7 @@ export class RemoteService {
    * that can't be kept to.
    */
   async call(route: Route, body: object | undefined, options: CallOptions = {}): Promise<JsonObject> {
-    checkOptions(this.name, options);
+    checkOptions(`call ${this.name}`, options, ["signal"]);
     const text = route.body === "none" ? undefined : writeExactObject(body ?? {});
     const result = await this.tryCall(route, text, options);
     if (result.outcome === "answered" && result.success) return result.reply;
@@ -195,14 +195,6 @@ async function withTimeout<T>(
     clearTimeout(timer);
     signal?.removeEventListener("abort", leave);
   }
-}
-
-/** What JavaScript may give in place of options must not be found out by an error that names none of them. */
-function checkOptions(service: ServiceName, options: unknown): void {
-  if (!isObject(options)) throw new TypeError(`Cannot call ${service}: the options are not an object`);
-  const { signal } = options;
-  if (signal === undefined || signal === null || isAbortSignal(signal)) return;
-  throw new TypeError(`Cannot call ${service}: signal is not an AbortSignal: pass a controller's signal`);
 }
 
 /** A request that is sent with no time for its answer is given up at once, while it is carried out. */

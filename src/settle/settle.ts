@@ -1,7 +1,9 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import type { SettlingRules } from "../contract/settling.ts";
+import type { ServiceName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
+import { nextByBridge, waitFor } from "./by-bridge.ts";
 import { type CallResult, emptySummary, summaryOfCopy, summaryOfOpen, summaryOfUnproven } from "./call-result.ts";
 import { type Clock, checkedWindowMs, monotonicClock, Pauses, sleepUnless } from "./clock.ts";
 import { writeExactObject } from "./exact-json.ts";
@@ -13,22 +15,25 @@ import {
   type Action,
   actionOf,
   nothingBegun,
+  type SettleState,
   stateAfterStop,
   stateAtEnd,
   stateAtResume,
   stateRefused,
   stateWithoutEffect,
 } from "./state.ts";
-import { isOld, keyFieldOf, newToken, type ParsedToken, readToken, type Token, withKnown } from "./token.ts";
+import { contractOfToken, isOld, keyFieldOf, newToken, type ParsedToken, readToken, type Token, withKnown } from "./token.ts";
 import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
 
 /**
- * Follows an operation to its end over any number of requests, or says "unknown" and gives the token by which it can be followed
- * on. What an answer means is decided in `machine.ts`; here is the I/O: sending, waiting, reporting.
+ * Follows an operation to its end over any number of requests, or says "unknown" and gives the token by which it can be followed on: asks
+ * the judge what to do, does that one thing, keeps what is known of it by then, and asks again. The meaning of an answer is decided in
+ * `machine.ts`, and for a bridge's word in `by-bridge.ts`; here is the I/O: sending, waiting, reporting.
  */
 
 /**
  * Starts an operation and follows it.
+ * @param byBridge The bridge is asked to follow it (`Prefer: wait`).
  * @param followings Where it is known while it is followed.
  * @throws TypeError, before anything is sent, for an operation that can't be followed or a body that is not JSON.
  */
@@ -37,36 +42,46 @@ export async function settle(
   path: string,
   body: object,
   options: SettleOptions,
+  byBridge = false,
   followings = new Followings(),
 ): Promise<Settled> {
-  const token = newToken(service.contract, path, body, service.name);
-  return followings.settle(token, options, (known, shared, isNew) => settleFrom(service, known, isNew, shared));
+  const made = newToken(service.contract, path, body, service.name);
+  // What is known under the key before, the bridge asks itself
+  const token = byBridge ? { ...withKnown(made, { ...made.known, phase: "ready" }), byBridge } : made;
+  return followings.settle(token, options, (...from) => new SettleRun(service, ...from).run());
 }
 
 /**
- * Follows an operation from what is known of it.
- * @param isNew Nothing of it was sent before this process; else it is asked about first.
+ * Follows an operation on that another process began: asks first, never sends blindly. One that provably wasn't sent yet is
+ * sent; one that ended unsent has ended.
+ * @param followings What is followed already: its end is waited for.
+ * @throws TypeError for what is not a token, or one of another service.
  */
-export function settleFrom(service: RemoteService, token: Token, isNew: boolean, options: SettleOptions): Promise<Settled> {
-  return isNew ? new SettleRun(service, token, options).run(false) : askFrom(service, token, options);
-}
-
-/** Sends an operation again that is known not to have been carried out, and follows it for so many milliseconds. */
-type SendAgain = (token: Token, windowMs: number) => Promise<Settled>;
-
-/**
- * Asks about an operation first.
- * @param sendAgain Takes it over where it is to be sent again otherwise than as the first time.
- */
-export function askFrom(service: RemoteService, token: Token, options: SettleOptions, sendAgain?: SendAgain): Promise<Settled> {
-  const known = { ...stateAtResume(token.known), isOld: isOld(token) };
-  return new SettleRun(service, withKnown(token, known), options, sendAgain).run(true);
+export async function resume(
+  services: Readonly<Record<ServiceName, RemoteService>>,
+  value: unknown,
+  options: SettleOptions,
+  followings = new Followings(),
+): Promise<Settled> {
+  const { token } = readToken(value);
+  const service = services[token.service];
+  if (service === undefined) {
+    throw new TypeError(`Cannot resume: the client has no service ${token.service}: make it with that one`);
+  }
+  const contract = contractOfToken(token);
+  if (service.contract.service !== contract) {
+    // Both may have the route, and mean another thing by it.
+    throw new TypeError(
+      `Cannot resume: the operation was begun with a ${contract} service, and ${token.service} is a ${service.contract.service} one: ` +
+        "make the client with the service that it was begun with",
+    );
+  }
+  return followings.follow(token, options, false, (...from) => new SettleRun(service, ...from).run());
 }
 
 class SettleRun {
   readonly #service: RemoteService;
   readonly #options: SettleOptions;
-  readonly #sendAgain: SendAgain | undefined;
   readonly #clock: Clock;
   readonly #route: Route;
   readonly #rules: SettlingRules;
@@ -77,22 +92,28 @@ class SettleRun {
   readonly #runBeganMs: number;
   readonly #steps: SettleStep[] = [];
   #token: Token;
+  /** The bridge recognises the same call, which is sent again in place of a question. */
+  #repeats = false;
   /** A start may have reached the service: the next one is sent again. */
-  #mayHaveBegun = false;
+  #mayHaveBegun: boolean;
+  /** A request may have left: from here on nothing may stop the run but its own rules. */
+  #mayHaveLeft: boolean;
   /** When the last start was answered or given up, for until then it may have waited to be sent; else when this process began. */
   #startEndedMs: number;
-  /** A request may have left: from here on nothing may stop the run but its own rules. */
-  #mayHaveLeft = false;
+  #endMs: number | undefined;
   /** The closed document while its copy is printed. */
   #document: JsonObject | undefined;
 
-  constructor(service: RemoteService, token: Token, options: SettleOptions, sendAgain?: SendAgain) {
+  /** @param isNew Nothing of it was sent before this process; else it is asked about first. */
+  constructor(service: RemoteService, token: Token, options: SettleOptions, isNew: boolean) {
     const { route, rules, body } = readToken(token);
+    const { known } = token;
     this.#service = service;
     this.#options = options;
-    this.#sendAgain = sendAgain;
     this.#clock = options.clock ?? monotonicClock;
-    this.#token = token;
+    this.#token = isNew ? token : withKnown(token, { ...stateAtResume(known), isOld: isOld(token) });
+    this.#mayHaveBegun = !isNew && !nothingBegun(this.#known);
+    this.#mayHaveLeft = this.#mayHaveBegun;
     this.#route = route;
     this.#rules = rules;
     this.#body = body;
@@ -103,35 +124,37 @@ class SettleRun {
     this.#startEndedMs = this.#runBeganMs;
   }
 
-  async run(isResumed: boolean): Promise<Settled> {
-    const { known: state } = this.#token;
-    if (state.phase === "unsent") return this.#endUnsent();
-    this.#mayHaveLeft = isResumed && !nothingBegun(state);
-    this.#mayHaveBegun = this.#mayHaveLeft;
-    let endMs: number | undefined;
+  async run(): Promise<Settled> {
+    if (this.#known.phase === "unsent") return this.#endUnsent();
     for (;;) {
-      if (this.#noteStop(undefined) && nothingBegun(this.#token.known)) return this.#endAborted();
-      const action = actionOf(this.#token.known);
+      if (this.#noteStop(undefined) && nothingBegun(this.#known)) return this.#endAborted();
+      const action = this.#repeats && !this.#known.askOnly ? "start" : actionOf(this.#known);
       if (action === "ask" && !this.#operation.asks)
         return this.#end({ verdict: "unknown", reply: undefined, summary: undefined });
-      if (action === "start" && this.#sendAgain !== undefined) return this.#handOver(this.#sendAgain, endMs);
       await this.#notify({ type: this.#eventTypeOf(action) });
       if (this.#isAborted) return this.#endAborted();
       if (action === "start" && this.#noteStop(undefined)) continue;
       const sinceStartMs = this.#clock.nowMs() - this.#startEndedMs;
       const result = await this.#send(action);
-      endMs ??= this.#clock.nowMs() + this.#windowMs;
+      this.#endMs ??= this.#clock.nowMs() + this.#windowMs;
       this.#noteStop(action);
       if (result.outcome === "not-sent") {
         const { unreachable, summary } = result;
         await this.#notify({ type: "not sent", unreachable, message: summary.message });
       }
-      const step = nextStep(this.#operation, this.#token.known, result, sinceStartMs);
+      const step =
+        action === "start" && this.#token.byBridge
+          ? nextByBridge(this.#operation, this.#known, result, this.#mayHaveBegun)
+          : nextStep(this.#operation, this.#known, result, sinceStartMs);
       if ("verdict" in step) return this.#end(action === "print" ? { ...step, summary: summaryOfCopy(result) } : step);
+      const next = "next" in step ? step.next : undefined;
+      this.#repeats = next === "repeat";
+      if (this.#repeats || (action === "start" && result.outcome !== "not-sent")) this.#mayHaveBegun = true;
       await this.#continue(step, result);
       if (this.#isAborted) return this.#endAborted();
+      if (next === "ask") continue;
       const waitMs = this.#pauses.nextMs(step);
-      if (this.#clock.nowMs() + waitMs > endMs) return this.#endOfWindow(action, result);
+      if (next === "stop" || this.#clock.nowMs() + waitMs > this.#endMs) return this.#endOfWindow(action, result);
       if (waitMs > 0) {
         await this.#notify({ type: "waiting", waitMs });
         await sleepUnless(this.#clock, waitMs, this.#wakeSignals);
@@ -140,9 +163,8 @@ class SettleRun {
     }
   }
 
-  async #handOver(sendAgain: SendAgain, endMs = this.#clock.nowMs() + this.#windowMs): Promise<Settled> {
-    const settled = await sendAgain(this.#token, Math.max(0, endMs - this.#clock.nowMs()));
-    return { ...settled, steps: [...this.#steps, ...settled.steps] };
+  get #known(): SettleState {
+    return this.#token.known;
   }
 
   get #isAborted(): boolean {
@@ -152,7 +174,7 @@ class SettleRun {
   /** What ends a wait: where there is still something to be sent, that it was stopped as well. */
   get #wakeSignals(): readonly (AbortSignal | undefined)[] {
     const { signal, askOnly } = this.#options;
-    const asks = askOnly?.aborted === true || this.#token.known.phase === "accepted";
+    const asks = askOnly?.aborted === true || (this.#known.phase === "accepted" && !this.#repeats);
     return asks ? [signal] : [signal, askOnly];
   }
 
@@ -162,12 +184,12 @@ class SettleRun {
    */
   #noteStop(action: Action | undefined): boolean {
     const { askOnly, aborted } = this.#options;
-    const isAborted = this.#token.known.isAborted || aborted?.aborted === true;
-    const state = { ...this.#token.known, isAborted };
+    const isAborted = this.#known.isAborted || aborted?.aborted === true;
+    const state = { ...this.#known, isAborted };
     const isNew = !state.askOnly && askOnly?.aborted === true;
     const stopped = action === undefined ? stateAfterStop(state) : { ...state, askOnly: true };
     this.#token = withKnown(this.#token, isNew ? stopped : state);
-    return this.#token.known.askOnly;
+    return this.#known.askOnly;
   }
 
   #eventTypeOf(action: Action): SettleEventType {
@@ -187,14 +209,21 @@ class SettleRun {
     const result = await this.#service.tryCall(route, body, {
       ...(signal && { signal }),
       ...(askOnly && action === "start" && { withdrawn: askOnly }),
+      ...(action === "start" && this.#token.byBridge && this.#waitFor(route)),
     });
-    if (action === "start") {
-      this.#startEndedMs = this.#clock.nowMs();
-      if (result.outcome !== "not-sent") this.#mayHaveBegun = true;
-    }
-    const status = result.outcome !== "answered" ? undefined : result.success ? "success" : "error";
-    this.#steps.push({ action, route: path, atMs, outcome: result.outcome, status, code: result.summary.code });
+    if (action === "start") this.#startEndedMs = this.#clock.nowMs();
+    const { outcome, summary } = result;
+    const status = outcome !== "answered" ? undefined : result.success ? "success" : "error";
+    const byBridge = action === "start" && summary.followed ? ({ byBridge: true } as const) : {};
+    this.#steps.push({ action, route: path, atMs, outcome, status, code: summary.code, ...byBridge });
     return result;
+  }
+
+  /** The bridge follows for what is left of the window, which begins with the call then. */
+  #waitFor({ replyTimeoutMs }: Route) {
+    const nowMs = this.#clock.nowMs();
+    this.#endMs ??= nowMs + this.#windowMs;
+    return waitFor(this.#endMs - nowMs, replyTimeoutMs);
   }
 
   /** The route and body of what is to be done. */
@@ -205,7 +234,7 @@ class SettleRun {
       return [print.route, writeExactObject({ [print.key]: integerId(this.#document?.[print.key]) })];
     }
     const { route = "", keys = [] } = this.#route.polling ?? {};
-    const keyValueOf = (key: string) => (key === learns ? this.#token.known.learned : this.#body[key]);
+    const keyValueOf = (key: string) => (key === learns ? this.#known.learned : this.#body[key]);
     return [route, writeExactObject(Object.fromEntries(keys.map((key) => [key, keyValueOf(key)])))];
   }
 
@@ -220,26 +249,28 @@ class SettleRun {
     try {
       await this.#options.onProgress?.({ ...event, token: this.#token });
     } catch (error) {
-      if (!this.#mayHaveLeft) throw error;
+      if (!this.#mayHaveLeft || event.type === "sent") throw error;
     }
   }
 
   /** Nothing was settled in time; what was never sent has ended all the same, in nothing. */
   #endOfWindow(action: Action, result: CallResult): Promise<Settled> {
-    const { known: state } = this.#token;
+    const state = this.#known;
     const reply = undefined;
     // A copy that couldn't be asked for: the document is closed nonetheless
     if (state.phase === "printing") return this.#end({ verdict: "unprinted", reply, summary: summaryOfCopy(result) });
     if (nothingBegun(state)) return this.#end({ verdict: this.#rules.refused, reply, summary: result.summary });
+    const { followed } = result.summary;
     const [path] = this.#request(action);
-    const isOthers = saysOthers(this.#operation, path, result);
-    const summary = isOthers ? summaryOfUnproven(result) : summaryOfOpen(result, action !== "start");
-    return this.#end({ verdict: "unknown", reply, summary });
+    if (saysOthers(this.#operation, followed?.answerOf ?? path, result))
+      return this.#end({ verdict: "unknown", reply, summary: summaryOfUnproven(result) });
+    const told = followed !== undefined && result.outcome === "answered" ? result.reply : undefined;
+    return this.#end({ verdict: "unknown", reply: told, summary: summaryOfOpen(result, action !== "start") });
   }
 
   /** The caller doesn't wait any more; what was never sent has ended in nothing here too. */
   #endAborted(): Promise<Settled> {
-    const untouched = nothingBegun(this.#token.known);
+    const untouched = nothingBegun(this.#known);
     const message = untouched ? "it was stopped before it was sent" : "it is no longer followed";
     const summary = { ...emptySummary, message };
     return this.#end({ verdict: untouched ? this.#rules.refused : "unknown", reply: undefined, summary });
@@ -247,12 +278,12 @@ class SettleRun {
 
   /** The operation had ended so before it was resumed. */
   #endUnsent(): Promise<Settled> {
-    const { code, message } = this.#token.known.refusal ?? {};
+    const { code, message } = this.#known.refusal ?? {};
     const summary = { ...emptySummary, code, message: `nothing was sent: ${message ?? "start it again"}` };
     return this.#end({ verdict: this.#rules.refused, reply: undefined, summary });
   }
 
-  async #end({ verdict, reply, summary, known: state = this.#token.known }: Done): Promise<Settled> {
+  async #end({ verdict, reply, summary, known: state = this.#known }: Done): Promise<Settled> {
     const ended = reply ?? this.#document;
     if (verdict === this.#rules.refused && nothingBegun(state)) {
       const answered = this.#steps.some(({ action, outcome }) => action === "start" && outcome !== "not-sent");
@@ -266,7 +297,7 @@ class SettleRun {
     await this.#notify({ type: "final", reply });
     return {
       // Never sent is nobody's refusal
-      result: this.#token.known.phase === "unsent" ? "not-sent" : verdict,
+      result: this.#known.phase === "unsent" ? "not-sent" : verdict,
       data: dataOf(this.#service.contract, ended),
       code: summary?.code,
       message: summary?.message,

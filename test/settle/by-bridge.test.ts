@@ -5,10 +5,9 @@ import { fiscal } from "../../src/contract/fiscal.ts";
 import { qr } from "../../src/contract/qr.ts";
 import { nothingSent } from "../../src/core/fault.ts";
 import type { OperationResult } from "../../src/core/followed.ts";
-import { settleByBridge } from "../../src/settle/by-bridge.ts";
 import type { Clock } from "../../src/settle/clock.ts";
 import { RemoteService } from "../../src/settle/remote-service.ts";
-import { resume } from "../../src/settle/resume.ts";
+import { resume, settle } from "../../src/settle/settle.ts";
 import { type Answer, failedAnswer, type TransportRequest } from "../../src/settle/transport.ts";
 import type { SettleEvent, SettleOptions } from "../../src/settle/types.ts";
 import {
@@ -26,6 +25,9 @@ import {
   TestClock,
   wrong,
 } from "./scripted.ts";
+
+const settleByBridge = (service: RemoteService, path: string, given: object, options: SettleOptions) =>
+  settle(service, path, given, options, true);
 
 const body = { pay_id: "P-1", amount: 1500 };
 
@@ -71,7 +73,7 @@ test("settleByBridge() sends the same call again while the word is pending or un
   assert.equal(result, "approved");
   assert.deepEqual(
     events.map(({ type }) => type),
-    ["sent", "waiting", "resent", "waiting", "resent", "final"],
+    ["sent", "in progress", "waiting", "resent", "waiting", "resent", "final"],
   );
 });
 
@@ -148,10 +150,21 @@ test("settleByBridge() says unknown when the window is over, and its token asks 
   assert.equal(token.known.doubt, true);
 });
 
-test("settleByBridge() hands out no token by which an operation that was sent could be sent again", async () => {
+test("settleByBridge() hands out no token by which an operation that was sent could be sent again before it is asked about", async () => {
   for (const path of ["/sale", "/refund", "/confirm"]) {
-    const { events } = await settled([[path, by(approved, "approved")]], {}, path);
-    assert.deepEqual([...new Set(events.map(({ token }) => token.known.phase))], ["lost", "accepted"]);
+    const { events } = await settled(
+      [
+        [path, by(lost, "unknown")],
+        [path, by(approved, "approved")],
+      ],
+      {},
+      path,
+    );
+    for (const { token } of events) {
+      const later = over([["/check", lost]]);
+      assert.equal((await later.client.resume(kept(token), { ...later.options, windowMs: 0 })).result, "unknown");
+      later.done();
+    }
   }
 });
 
@@ -300,20 +313,21 @@ test("settleByBridge() waits for the bridge's answer longer than the bridge foll
   assert.equal(sends, 2, "then it is asked about");
 });
 
-test("settleByBridge() can be withdrawn by askOnly until it has left, and by nothing after that", async () => {
-  const askOnly = new AbortController().signal;
-  const { requests } = await run(
+test("settleByBridge() can be withdrawn by askOnly until it has left", async () => {
+  const stop = new AbortController();
+  const withdrawn: boolean[] = [];
+  const { result } = await run(
     [
-      ["/sale", busy],
       ["/sale", by(ok(), "pending")],
-      ["/sale", by(approved, "approved")],
+      ["/check", approved],
     ],
-    { askOnly },
+    { askOnly: stop.signal },
+    (request) => {
+      withdrawn.push(request.withdrawn?.aborted === false);
+      stop.abort();
+    },
   );
-  assert.deepEqual(
-    requests.map(({ withdrawn }) => withdrawn),
-    [askOnly, askOnly, undefined],
-  );
+  assert.deepEqual([result, withdrawn], ["approved", [true, false]], "what has left is waited for");
 });
 
 test("settleByBridge() that is stopped after a call that wasn't sent sends none again, and says not-sent", async () => {
@@ -352,7 +366,7 @@ test("settleByBridge() that is left between two calls sends and announces nothin
       },
     });
     assert.deepEqual([result, message], ["unknown", "it is no longer followed"]);
-    assert.deepEqual(types, at === "waiting" ? ["sent", "waiting", "final"] : ["sent", "waiting", "resent", "final"]);
+    assert.deepEqual(types, ["sent", "in progress", "waiting", ...(at === "resent" ? ["resent"] : []), "final"]);
   }
 });
 
@@ -431,7 +445,7 @@ test("resume() of what settleByBridge() never sent says so, and sends nothing", 
   assert.deepEqual([token.known.phase, token.known.doubt, message], ["unsent", false, "mend it"]);
   const world = over([]);
   const again = await world.client.resume(kept(token), world.options);
-  assert.deepEqual([again.result, again.message], ["not-sent", "nothing was sent: start it again"]);
+  assert.deepEqual([again.result, again.message], ["not-sent", "nothing was sent: mend it"]);
 });
 
 test("settleByBridge() doesn't take a call for unsent whose key the bridge knows", async () => {
@@ -544,7 +558,7 @@ test("settleByBridge() of a code that a bridge showed once more gives no name un
   const first = by(ok({ data: { trans: "T1" } }), "pending");
   const open = await runQr(
     [["/showqrcode", first], ["/showqrcode", named(ok(), "pending", "T2", false)], ...repeat(2, ["/check", ok()])],
-    { windowMs: 2_000 },
+    { windowMs: 2_000, intervalMs: 1_000 },
   );
   assert.deepEqual([open.result, open.trans, open.token.known.learned], ["unknown", undefined, "T2"]);
   const ended = await runQr([
@@ -580,7 +594,7 @@ test("settleByBridge() reads the answer of a service that follows nothing as set
   );
   assert.equal(accepted.result, "approved", "it was accepted: that nothing is known of it yet doesn't send it again");
   const refused = await settled([["/sale", error(-29)]]);
-  assert.deepEqual([refused.result, refused.token.known.phase, refused.token.known.doubt], ["declined", "refused", true]);
+  assert.deepEqual([refused.result, refused.token.known.phase, refused.token.known.doubt], ["declined", "refused", false]);
   assert.equal((await runQr([["/refund", ok({ data: { rrn: "1" } })]])).result, "approved", "it has no query");
   const { token } = await runQr([["/refund", ok({ data: { rrn: "1" } })]]);
   assert.deepEqual([token.known.hasEnded, token.known.end], [true, "approved"]);
@@ -609,6 +623,7 @@ test("settleByBridge() only asks from askOnly's abort on, and its token does so 
     const stopped = await settled([["/sale", by(lost, "unknown")], ...repeat(2, ["/check", lost])], {
       askOnly: stop.signal,
       windowMs: 2_000,
+      intervalMs: 1_000,
       onProgress,
     });
     assert.deepEqual([stopped.result, stopped.token.known.askOnly], ["unknown", true], at);
@@ -628,7 +643,7 @@ test("settleByBridge() takes what comes after a bridge forgot it for another sen
   const again = by(ok({ data: { trans: "T2" } }), "pending", false);
   const shown = await runQr(
     [["/showqrcode", by(ok({ data: { trans: "T1" } }), "pending")], ["/showqrcode", again], ...repeat(2, ["/check", error(1)])],
-    { windowMs: 2_000 },
+    { windowMs: 2_000, intervalMs: 1_000 },
   );
   assert.equal(shown.result, "unknown", "the first code may be paid");
 });
