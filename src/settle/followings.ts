@@ -1,11 +1,11 @@
 import { checkOptions } from "./clock.ts";
 import { stateLeftToOthers } from "./state.ts";
 import { readToken, type Token, withKnown } from "./token.ts";
-import type { Settled, SettleEvent, SettleOptions } from "./types.ts";
+import type { Settled, SettleOptions } from "./types.ts";
 
 /**
- * The operations that one client follows now. Who settles or resumes one of them waits for its end with those who do already: each following
- * of its own would send what wasn't sent yet, and print, for none knows what another has just done.
+ * The operations that one client follows now. Who settles or resumes one of them is given the same end: a following of its own would send
+ * what wasn't sent yet, and print, for none knows what another has just done.
  */
 
 /**
@@ -15,13 +15,13 @@ import type { Settled, SettleEvent, SettleOptions } from "./types.ts";
 type Follow = (token: Token, options: SettleOptions, isNew: boolean) => Promise<Settled>;
 
 export class Followings {
-  readonly #running = new Map<string, Following>();
+  readonly #running = new Map<string, Promise<Settled>>();
 
   /** Sends a new operation and follows it; waits for its end where it is followed already. */
   settle(token: Token, options: SettleOptions, follow: Follow): Promise<Settled> {
     let { madeMs } = token;
     // Where the key is another one's, as a payment's, its till means a second one, also in the same millisecond.
-    while (!hasOwnKey(token) && this.#running.has(nameOf({ ...token, madeMs }))) madeMs++;
+    while (this.#running.has(nameOf({ ...token, madeMs })) && !hasOwnKey(token)) madeMs++;
     return this.follow({ ...token, madeMs }, options, true, follow);
   }
 
@@ -33,18 +33,15 @@ export class Followings {
     checkOptions("settle", options, ["signal", "askOnly", "aborted"]);
     const name = nameOf(token);
     const running = this.#running.get(name);
-    if (running?.isStopping === true) {
-      // Whoever followed it left a moment ago: this one goes on from there.
-      const ended = await running.ended.catch(() => undefined);
-      if (ended === undefined || ended.result === "not-sent") return this.follow(token, options, isNew, follow);
-      return ended.result === "unknown" ? this.follow(ended.token, options, false, follow) : ended;
-    }
-    if (running !== undefined) return running.join(options);
-    const following = new Following(token, options, (shared) => follow(token, shared, isNew));
+    if (running !== undefined) return unlessLeft(running, token, options.signal);
+    // Not before it is known: its first event's handler may settle it again.
+    const following = Promise.resolve().then(() => follow(token, options, isNew));
     this.#running.set(name, following);
-    const forget = () => this.#running.delete(name);
-    following.ended.then(forget, forget);
-    return following.join(options);
+    try {
+      return await following;
+    } finally {
+      this.#running.delete(name);
+    }
   }
 }
 
@@ -56,68 +53,15 @@ function nameOf(token: Token): string {
 
 const hasOwnKey = (token: Token) => readToken(token).rules.ownKey;
 
-/** Tells a caller of one event after the other; rejects with what its handler throws. */
-type Tell = (event: SettleEvent) => Promise<void>;
-
-/** An operation that is followed, by all who wait for it. */
-class Following {
-  /** Settles when it is followed no more. */
-  readonly ended: Promise<Settled>;
-  readonly #callers = new Set<Tell>();
-  readonly #stops = { signal: new AbortController(), askOnly: new AbortController(), aborted: new AbortController() };
-  #token: Token;
-  #last: SettleEvent | undefined;
-
-  constructor(token: Token, options: SettleOptions, follow: (options: SettleOptions) => Promise<Settled>) {
-    this.#token = token;
-    const { signal, askOnly, aborted } = this.#stops;
-    const stops = { signal: signal.signal, askOnly: askOnly.signal, aborted: aborted.signal };
-    // Not before its caller is among those who wait.
-    this.ended = Promise.resolve().then(() => follow({ ...options, ...stops, onProgress: (event) => this.#tell(event) }));
-  }
-
-  /** All who waited for it have left. */
-  get isStopping(): boolean {
-    return this.#stops.signal.signal.aborted;
-  }
-
-  /** Waits for its end, or until this caller leaves. */
-  async join({ signal, askOnly, aborted, onProgress }: SettleOptions): Promise<Settled> {
-    let told = Promise.resolve();
-    const tell: Tell = (event) => {
-      told = told.catch(() => {}).then(() => onProgress?.(event));
-      return told;
-    };
-    this.#callers.add(tell);
-    // Its own token may be older.
-    if (this.#last !== undefined) void tell(this.#last).catch(() => {});
-    const over = new AbortController();
-    const on = (given: AbortSignal | undefined, then: () => void) => {
-      if (given?.aborted === true) then();
-      else given?.addEventListener("abort", then, { signal: over.signal });
-    };
-    on(askOnly, () => this.#stops.askOnly.abort());
-    on(aborted, () => this.#stops.aborted.abort());
-    const left = new Promise<Settled>((resolve) => {
-      on(signal, () => (this.#callers.size === 1 ? this.#stops.signal.abort() : resolve(this.#leave(tell))));
-    });
-    return Promise.race([this.ended, left]).finally(() => over.abort());
-  }
-
-  /** What it throws before anything was sent stops the operation: then nobody has its token who wants to have it stored. */
-  async #tell(event: SettleEvent): Promise<void> {
-    this.#last = event;
-    this.#token = event.token;
-    const told = await Promise.allSettled([...this.#callers].map((tell) => tell(event)));
-    for (const each of told) if (each.status === "rejected") throw each.reason;
-  }
-
-  /** Others follow it on, and may send it. */
-  async #leave(tell: Tell): Promise<Settled> {
-    this.#callers.delete(tell);
-    const token = withKnown(this.#token, stateLeftToOthers(this.#token.known));
-    await tell({ type: "final", token }).catch(() => {});
-    const message = "it is no longer followed for this caller, and another one follows it on";
-    return { result: "unknown", data: undefined, code: undefined, message, trans: token.trans, steps: [], token };
-  }
+/** The end of an operation that another caller follows, or unknown as soon as this one leaves: the other one may send it, and print. */
+function unlessLeft(running: Promise<Settled>, own: Token, signal: AbortSignal | undefined): Promise<Settled> {
+  const token = withKnown(own, stateLeftToOthers(own.known));
+  const message = "it is no longer followed for this caller, and another one follows it on";
+  const left = { result: "unknown", data: undefined, code: undefined, message, trans: token.trans, steps: [], token } as const;
+  return new Promise((resolve, reject) => {
+    const leave = () => resolve(left);
+    if (signal?.aborted === true) leave();
+    signal?.addEventListener("abort", leave);
+    running.then(resolve, reject).finally(() => signal?.removeEventListener("abort", leave));
+  });
 }

@@ -1,14 +1,20 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
-import type { SettlingRules } from "../contract/settling.ts";
 import type { ServiceName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { nextByBridge, waitFor } from "./by-bridge.ts";
-import { type CallResult, emptySummary, summaryOfCopy, summaryOfOpen, summaryOfUnproven } from "./call-result.ts";
+import {
+  type AnswerSummary,
+  type CallResult,
+  emptySummary,
+  summaryOfCopy,
+  summaryOfOpen,
+  summaryOfUnproven,
+} from "./call-result.ts";
 import { type Clock, checkedWindowMs, monotonicClock, Pauses, sleepUnless } from "./clock.ts";
 import { writeExactObject } from "./exact-json.ts";
 import { Followings } from "./followings.ts";
-import { type Continue, type Done, nextStep } from "./machine.ts";
+import { type Done, nextStep } from "./machine.ts";
 import { type FollowedOperation, idIn, saysOthers } from "./proof.ts";
 import type { RemoteService } from "./remote-service.ts";
 import {
@@ -22,7 +28,7 @@ import {
   stateRefused,
   stateWithoutEffect,
 } from "./state.ts";
-import { contractOfToken, isOld, keyFieldOf, newToken, type ParsedToken, readToken, type Token, withKnown } from "./token.ts";
+import { contractOfToken, isOld, keyFieldOf, newToken, readToken, type Token, withKnown } from "./token.ts";
 import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
 
 /**
@@ -84,7 +90,6 @@ class SettleRun {
   readonly #options: SettleOptions;
   readonly #clock: Clock;
   readonly #route: Route;
-  readonly #rules: SettlingRules;
   readonly #body: JsonObject;
   readonly #operation: FollowedOperation;
   readonly #pauses: Pauses;
@@ -115,9 +120,10 @@ class SettleRun {
     this.#mayHaveBegun = !isNew && !nothingBegun(this.#known);
     this.#mayHaveLeft = this.#mayHaveBegun;
     this.#route = route;
-    this.#rules = rules;
     this.#body = body;
-    this.#operation = operationOf(service.contract, { route, rules, body });
+    const keyField = keyFieldOf(route);
+    const asks = route.polling !== undefined;
+    this.#operation = { contract: service.contract, rules, keyField, key: body[keyField], asks };
     this.#pauses = new Pauses(route.polling?.intervalMs, options.intervalMs);
     this.#windowMs = checkedWindowMs(options.windowMs);
     this.#runBeganMs = this.#clock.nowMs();
@@ -125,12 +131,15 @@ class SettleRun {
   }
 
   async run(): Promise<Settled> {
-    if (this.#known.phase === "unsent") return this.#endUnsent();
+    const { phase, refusal } = this.#known;
+    if (phase === "unsent") {
+      const message = `nothing was sent: ${refusal?.message ?? "start it again"}`;
+      return this.#endUnsent({ ...emptySummary, code: refusal?.code, message });
+    }
     for (;;) {
       if (this.#noteStop(undefined) && nothingBegun(this.#known)) return this.#endAborted();
       const action = this.#repeats && !this.#known.askOnly ? "start" : actionOf(this.#known);
-      if (action === "ask" && !this.#operation.asks)
-        return this.#end({ verdict: "unknown", reply: undefined, summary: undefined });
+      if (action === "ask" && !this.#operation.asks) return this.#end(unknown());
       await this.#notify({ type: this.#eventTypeOf(action) });
       if (this.#isAborted) return this.#endAborted();
       if (action === "start" && this.#noteStop(undefined)) continue;
@@ -150,7 +159,10 @@ class SettleRun {
       const next = "next" in step ? step.next : undefined;
       this.#repeats = next === "repeat";
       if (this.#repeats || (action === "start" && result.outcome !== "not-sent")) this.#mayHaveBegun = true;
-      await this.#continue(step, result);
+      this.#document = step.document ?? this.#document;
+      this.#know(step.state);
+      if (step.state.phase === "accepted" && result.outcome === "answered")
+        await this.#notify({ type: "in progress", reply: result.reply });
       if (this.#isAborted) return this.#endAborted();
       if (next === "ask") continue;
       const waitMs = this.#pauses.nextMs(step);
@@ -165,6 +177,10 @@ class SettleRun {
 
   get #known(): SettleState {
     return this.#token.known;
+  }
+
+  #know(state: SettleState): void {
+    this.#token = withKnown(this.#token, state);
   }
 
   get #isAborted(): boolean {
@@ -184,11 +200,10 @@ class SettleRun {
    */
   #noteStop(action: Action | undefined): boolean {
     const { askOnly, aborted } = this.#options;
-    const isAborted = this.#known.isAborted || aborted?.aborted === true;
-    const state = { ...this.#known, isAborted };
+    const state = { ...this.#known, isAborted: this.#known.isAborted || aborted?.aborted === true };
     const isNew = !state.askOnly && askOnly?.aborted === true;
     const stopped = action === undefined ? stateAfterStop(state) : { ...state, askOnly: true };
-    this.#token = withKnown(this.#token, isNew ? stopped : state);
+    this.#know(isNew ? stopped : state);
     return this.#known.askOnly;
   }
 
@@ -229,20 +244,13 @@ class SettleRun {
   /** The route and body of what is to be done. */
   #request(action: Action): readonly [string, string] {
     if (action === "start") return [this.#route.path, this.#token.body];
-    const { print, learns } = this.#rules;
+    const { print, learns } = this.#operation.rules;
     if (action === "print" && print !== undefined) {
       return [print.route, writeExactObject({ [print.key]: integerId(this.#document?.[print.key]) })];
     }
     const { route = "", keys = [] } = this.#route.polling ?? {};
     const keyValueOf = (key: string) => (key === learns ? this.#known.learned : this.#body[key]);
     return [route, writeExactObject(Object.fromEntries(keys.map((key) => [key, keyValueOf(key)])))];
-  }
-
-  async #continue(step: Continue, result: CallResult): Promise<void> {
-    this.#document = step.document ?? this.#document;
-    this.#token = withKnown(this.#token, step.state);
-    const reply = result.outcome === "answered" ? result.reply : undefined;
-    if (step.state.phase === "accepted" && result.outcome === "answered") await this.#notify({ type: "in progress", reply });
   }
 
   async #notify(event: Omit<SettleEvent, "token">): Promise<void> {
@@ -255,44 +263,38 @@ class SettleRun {
 
   /** Nothing was settled in time; what was never sent has ended all the same, in nothing. */
   #endOfWindow(action: Action, result: CallResult): Promise<Settled> {
-    const state = this.#known;
-    const reply = undefined;
     // A copy that couldn't be asked for: the document is closed nonetheless
-    if (state.phase === "printing") return this.#end({ verdict: "unprinted", reply, summary: summaryOfCopy(result) });
-    if (nothingBegun(state)) return this.#end({ verdict: this.#rules.refused, reply, summary: result.summary });
+    if (this.#known.phase === "printing")
+      return this.#end({ verdict: "unprinted", reply: undefined, summary: summaryOfCopy(result) });
+    if (nothingBegun(this.#known)) return this.#endUnsent(result.summary);
     const { followed } = result.summary;
     const [path] = this.#request(action);
-    if (saysOthers(this.#operation, followed?.answerOf ?? path, result))
-      return this.#end({ verdict: "unknown", reply, summary: summaryOfUnproven(result) });
-    const told = followed !== undefined && result.outcome === "answered" ? result.reply : undefined;
-    return this.#end({ verdict: "unknown", reply: told, summary: summaryOfOpen(result, action !== "start") });
+    if (saysOthers(this.#operation, followed?.answerOf ?? path, result)) return this.#end(unknown(summaryOfUnproven(result)));
+    const reply = followed !== undefined && result.outcome === "answered" ? result.reply : undefined;
+    return this.#end({ ...unknown(summaryOfOpen(result, action !== "start")), reply });
   }
 
   /** The caller doesn't wait any more; what was never sent has ended in nothing here too. */
   #endAborted(): Promise<Settled> {
-    const untouched = nothingBegun(this.#known);
-    const message = untouched ? "it was stopped before it was sent" : "it is no longer followed";
-    const summary = { ...emptySummary, message };
-    return this.#end({ verdict: untouched ? this.#rules.refused : "unknown", reply: undefined, summary });
+    return nothingBegun(this.#known)
+      ? this.#endUnsent({ ...emptySummary, message: "it was stopped before it was sent" })
+      : this.#end(unknown({ ...emptySummary, message: "it is no longer followed" }));
   }
 
-  /** The operation had ended so before it was resumed. */
-  #endUnsent(): Promise<Settled> {
-    const { code, message } = this.#known.refusal ?? {};
-    const summary = { ...emptySummary, code, message: `nothing was sent: ${message ?? "start it again"}` };
-    return this.#end({ verdict: this.#rules.refused, reply: undefined, summary });
+  #endUnsent(summary: AnswerSummary): Promise<Settled> {
+    return this.#end({ verdict: this.#operation.rules.refused, reply: undefined, summary });
   }
 
   async #end({ verdict, reply, summary, known: state = this.#known }: Done): Promise<Settled> {
     const ended = reply ?? this.#document;
-    if (verdict === this.#rules.refused && nothingBegun(state)) {
+    if (verdict === this.#operation.rules.refused && nothingBegun(state)) {
       const answered = this.#steps.some(({ action, outcome }) => action === "start" && outcome !== "not-sent");
       const refusal = { code: summary?.code, message: summary?.message };
-      this.#token = withKnown(this.#token, stateWithoutEffect(state, answered, refusal));
+      this.#know(stateWithoutEffect(state, answered, refusal));
     } else if (verdict !== "unknown" && state.phase !== "unsent") {
-      const isRefused = verdict === this.#rules.refused;
+      const isRefused = verdict === this.#operation.rules.refused;
       const id = ended && idIn(this.#operation, ended);
-      this.#token = withKnown(this.#token, isRefused ? stateRefused(state) : stateAtEnd(state, verdict, id));
+      this.#know(isRefused ? stateRefused(state) : stateAtEnd(state, verdict, id));
     }
     await this.#notify({ type: "final", reply });
     return {
@@ -308,14 +310,7 @@ class SettleRun {
   }
 }
 
-/** A token's operation, as the machine sees it. */
-export function operationOf(
-  contract: Contract,
-  { route, rules, body }: Pick<ParsedToken, "route" | "rules" | "body">,
-): FollowedOperation {
-  const keyField = keyFieldOf(route);
-  return { contract, rules, keyField, key: body[keyField], asks: route.polling !== undefined };
-}
+const unknown = (summary?: AnswerSummary): Done => ({ verdict: "unknown", reply: undefined, summary });
 
 /** The contract has documentID as an integer, and some terminals write it as a string. */
 function integerId(value: unknown): unknown {
