@@ -9,7 +9,7 @@ import { type AnswerSummary, type CallResult, emptySummary } from "./call-result
 import { checkOptions, timerMsMax } from "./clock.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
 import { parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
-import { type AnsweredCall, isQuestion, leavesOpen } from "./proof.ts";
+import { isQuestion, leavesOpen } from "./proof.ts";
 import { type Answer, failedAnswer, type Transport, type TransportRequest } from "./transport.ts";
 
 /** A service as a till sees it: a body goes out in the service's envelope, and what comes back is read once. */
@@ -92,17 +92,20 @@ export class RemoteService {
       return notSent("the request was cancelled before it was sent", true);
     const method = json === undefined && route.methods.includes("GET") ? "GET" : "POST";
     const { name: service, contract } = this;
-    const request = { service, contract: contract.service, route: route.path, method, body, waitS } as const;
-    const cancellable = withdrawn === undefined ? request : { ...request, withdrawn };
-    return readAnswer(this.contract, route, await withTimeout(limitMs, signal, (limit) => this.#send(cancellable, limit)));
+    const plain = { service, contract: contract.service, route: route.path, method, body, waitS } as const;
+    const request = withdrawn === undefined ? plain : { ...plain, withdrawn };
+    return readAnswer(contract, route, await withTimeout(limitMs, signal, (limit) => this.#send(request, limit)));
   }
 
   /** The signed form. Looking the merchant's id up may take as long as it likes, so it has the limit of an answer. */
   async #signed(json: string, limitMs: number, signal: AbortSignal | undefined): Promise<string> {
     const source = this.#merchantId;
-    const lookUp = async (limit: AbortSignal) =>
-      typeof source === "function" ? Promise.race([source(), onAbort(limit, () => Promise.reject(merchantIdTimeout))]) : source;
-    const id = typeof source === "function" ? await withTimeout(limitMs, signal, lookUp) : source;
+    const id =
+      typeof source === "function"
+        ? await withTimeout(limitMs, signal, async (limit) =>
+            Promise.race([source(), onAbort(limit, () => Promise.reject(merchantIdTimeout))]),
+          )
+        : source;
     if (id === undefined || id === null) throw new Error("merchantId is missing: pass it to the client");
     const problem = merchantIdProblem(id);
     if (problem !== undefined) throw new Error(`merchantId ${problem}`);
@@ -130,38 +133,19 @@ export class RemoteService {
     const { code, httpStatus, reason } = result.summary;
     const message = result.summary.message ?? `${service} ${path}: ${result.outcome}, code ${code ?? "none"}`;
     const failure = (advice: string): CallFailure => ({ service, route: path, code, message, httpStatus, reason, advice });
-    switch (result.outcome) {
-      case "not-sent": {
-        const advice = result.passing ? "send it again later" : "fix the request or the settings, then send it again";
-        return new NotSentError(failure(advice), result.passing, result.retryAfterMs, result.unreachable);
-      }
-      case "unknown":
-        return new UnknownError(failure(adviceWhenUnknown(contract, route, keyIn(route, json))));
-      case "answered":
-        return this.#rejected(route, json, failure, result);
+    const key = route.key === undefined || json === undefined ? undefined : scalarText(parseExactObject(json)?.[route.key]);
+    if (result.outcome === "unknown") return new UnknownError(failure(adviceWhenUnknown(contract, route, key)));
+    if (result.outcome === "not-sent") {
+      const advice = result.passing ? "send it again later" : "fix the request or the settings, then send it again";
+      return new NotSentError(failure(advice), result.passing, result.retryAfterMs, result.unreachable);
     }
-  }
-
-  #rejected(
-    route: Route,
-    json: string | undefined,
-    failure: (advice: string) => CallFailure,
-    { reply, summary: { code } }: AnsweredCall,
-  ): RejectedError {
-    const { contract } = this;
-    const { path } = route;
-    const isOpen = leavesOpen(contract, path, reply, code);
+    const isOpen = leavesOpen(contract, path, result.reply, code);
     const { malformed, missing, sign } = contract.faultCodes;
     const isWrong = code !== undefined && [malformed, missing, sign].includes(code);
     const asksFurther = isOpen && isQuestion(contract, path) && !isWrong;
-    const advice = asksFurther ? askFurther : adviceAfter(contract.service, route, code, keyIn(route, json));
-    return new RejectedError(failure(advice), reply, isOpen);
+    const advice = asksFurther ? askFurther : adviceAfter(contract.service, route, code, key);
+    return new RejectedError(failure(advice), result.reply, isOpen);
   }
-}
-
-/** What a body calls its operation. */
-function keyIn({ key }: Route, json: string | undefined): string | undefined {
-  return key === undefined || json === undefined ? undefined : scalarText(parseExactObject(json)?.[key]);
 }
 
 /** After an answer to a question that isn't an end. */
