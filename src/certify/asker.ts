@@ -80,11 +80,11 @@ type Presence = { readonly answer: Answer } | { readonly absent: Finding; readon
 export class Asker {
   readonly contract: Contract;
   readonly wire: Wire;
+  readonly merchantId: string | undefined;
   readonly sale: Sale | undefined;
   readonly pace: Pace;
   /** All that was asked of this service in this run. */
   readonly exchanges: Exchange[] = [];
-  readonly #merchantId: string | undefined;
   readonly #keys: string;
   readonly #once = new Map<string, Promise<unknown>>();
   #presence: Presence | undefined;
@@ -97,7 +97,7 @@ export class Asker {
     this.contract = contract;
     this.sale = sale;
     this.pace = pace;
-    this.#merchantId = merchantId;
+    this.merchantId = merchantId;
     this.#keys = keys;
   }
 
@@ -151,7 +151,7 @@ export class Asker {
 
   async #look(): Promise<Presence> {
     const { contract, wire } = this;
-    if (contract.envelope === "form" && this.#merchantId === undefined) {
+    if (contract.envelope === "form" && this.merchantId === undefined) {
       return { absent: unseen("fiscal takes signed requests alone: name the merchant's id with --merchant-id-file") };
     }
     const { crc16 } = wire;
@@ -200,7 +200,7 @@ export class Asker {
     const { contract } = this;
     if (contract.envelope === "text") return questionToLine(contract, route, undefined, json);
     const data = form.data ?? Buffer.from(json ?? "{}").toString("base64");
-    const sign = form.sign ?? signOf(data, this.#merchantId ?? "");
+    const sign = form.sign ?? signOf(data, this.merchantId ?? "");
     return toLine(contract, route, [Buffer.from(`data=${data}${sign === "" ? "" : `&sign=${sign}`}`)], undefined);
   }
 

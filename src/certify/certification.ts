@@ -20,7 +20,7 @@ const services: readonly ContractName[] = ["bank", "qr", "fiscal"];
 /** All checks in order: a service's frames first, then its answers, its sales, and at last all that it said. */
 export const checks: readonly Check[] = services.flatMap((service) => [
   ...firstChecks(service),
-  ...answerChecks(service),
+  ...answerChecks.filter((each) => each.service === service),
   ...saleChecks.filter((each) => each.service === service),
   ...lastChecks(service),
 ]);

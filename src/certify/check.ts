@@ -1,5 +1,5 @@
 import type { ContractName } from "../core/call.ts";
-import type { Case, Rule, Verdict } from "../judge/judgement.ts";
+import type { Case, Verdict } from "../judge/judgement.ts";
 import type { Asker } from "./asker.ts";
 
 /**
@@ -43,7 +43,20 @@ export interface Sale {
   readonly currency: string;
 }
 
-export const ruleOf = (service: ContractName, place: string, says: string): Rule => ({
-  from: `${service}.md, ${place}`,
-  says,
+/** A sentence of a contract: where it stands, and its words. */
+export type Sentence = readonly [place: string, says: string];
+
+/** A check by its service, its name behind that, and its title. */
+export const checkOf = (
+  service: ContractName,
+  name: string,
+  title: string,
+  [place, says]: Sentence,
+  run: Check["run"],
+): Check => ({
+  name: `${service}-${name}`,
+  title: `${service}: ${title}`,
+  rule: { from: `${service}.md, ${place}`, says },
+  service,
+  run,
 });

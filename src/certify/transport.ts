@@ -6,138 +6,95 @@ import { messageOf } from "../core/error-code.ts";
 import { parseObject } from "../envelope/json.ts";
 import { otherReading } from "../wire/crc16.ts";
 import type { Answer, Asker, Exchange } from "./asker.ts";
-import { broken, type Check, CheckEnd, type Finding, held, ruleOf, unseen } from "./check.ts";
+import { broken, type Check, CheckEnd, checkOf, type Finding, held, type Sentence, unseen } from "./check.ts";
 import { withWrongChecksum } from "./wire.ts";
 
 /** What every service of a terminal is asked about its frames, by the sentences of its own contract. */
 
-interface Sentence {
-  readonly place: string;
-  readonly says: string;
-}
-
 type Topic = "time" | "frame" | "checksum" | "mismatch" | "cut" | "oneInFlight" | "around" | "payload" | "same";
 
+const frame = "Endpoints, Serial frame";
 const serial = "Endpoints, Serial transport";
-const limits = "Limits";
+const does = "What the service does";
+
+/** Of both services whose frames begin with a length. */
+const lengthFramed = {
+  time: ["Limits", "initial command response timeout (recommended) | 30 s"],
+  cut: ["Limits", "serial frame payload read timeout (recommended) | 5 s"],
+  same: [does, "The same routes and JSON bodies are used over HTTP and Serial; only the transport differs."],
+} as const;
+
+const stxFrame: Sentence = [
+  frame,
+  "one byte STX (0x02), payload bytes (UTF-8 text), 4-byte CRC32 of the payload bytes only in big-endian order, one byte ETX (0x03).",
+];
+const invalidFrame: Sentence = [
+  frame,
+  "A frame that is invalid or whose CRC does not match is treated as an invalid request or response frame.",
+];
+const flatObject: Sentence = [
+  "Endpoints, Response model",
+  "flat JSON object with status (string 'success' or 'error', required), code (int32, 0 on success, required)",
+];
 
 const sentences: Readonly<Record<ContractName, Readonly<Record<Topic, Sentence>>>> = {
   bank: {
-    time: { place: limits, says: "initial command response timeout (recommended) | 30 s" },
-    frame: {
-      place: serial,
-      says: "Frame: Length (4 bytes, unsigned big-endian, payload size in bytes), Payload (N bytes), CRC16 (2 bytes, big-endian)",
-    },
-    checksum: {
-      place: serial,
-      says: "computed over Length followed by Payload with CRC16-IBM (polynomial 0x8005, initial value 0x0000).",
-    },
-    mismatch: { place: serial, says: "Frames with CRC mismatch are discarded" },
-    cut: { place: limits, says: "serial frame payload read timeout (recommended) | 5 s" },
-    oneInFlight: { place: serial, says: "one request in flight per connection." },
-    around: { place: serial, says: "No ACK/NACK layer exists." },
-    payload: { place: serial, says: "The response payload is always the standard response envelope." },
-    same: {
-      place: "What the service does",
-      says: "The same routes and JSON bodies are used over HTTP and Serial; only the transport differs.",
-    },
+    ...lengthFramed,
+    frame: [
+      serial,
+      "Frame: Length (4 bytes, unsigned big-endian, payload size in bytes), Payload (N bytes), CRC16 (2 bytes, big-endian)",
+    ],
+    checksum: [serial, "computed over Length followed by Payload with CRC16-IBM (polynomial 0x8005, initial value 0x0000)."],
+    mismatch: [serial, "Frames with CRC mismatch are discarded"],
+    oneInFlight: [serial, "one request in flight per connection."],
+    around: [serial, "No ACK/NACK layer exists."],
+    payload: [serial, "The response payload is always the standard response envelope."],
   },
   qr: {
-    time: { place: limits, says: "initial command response timeout (recommended) | 30 s" },
-    frame: {
-      place: "Endpoints, Serial frame",
-      says: "Length (4 bytes, unsigned big-endian payload size), Payload (N bytes, UTF-8), CRC16 (2 bytes, big-endian)",
-    },
-    checksum: {
-      place: "Endpoints, Serial frame",
-      says: "over Length followed by Payload using CRC16-IBM (polynomial 0x8005, initial 0x0000).",
-    },
-    mismatch: { place: "Endpoints, Serial frame", says: "Frames with CRC mismatch are discarded" },
-    cut: { place: limits, says: "serial frame payload read timeout (recommended) | 5 s" },
-    oneInFlight: { place: "Endpoints, Serial frame", says: "One request in flight per connection." },
-    around: { place: "Endpoints, Serial frame", says: "No ACK/NACK layer." },
-    payload: { place: "Response envelope", says: "status | string 'success' or 'error' | always" },
-    same: {
-      place: "What the service does",
-      says: "The same routes and JSON bodies are used over HTTP and Serial; only the transport differs.",
-    },
+    ...lengthFramed,
+    frame: [frame, "Length (4 bytes, unsigned big-endian payload size), Payload (N bytes, UTF-8), CRC16 (2 bytes, big-endian)"],
+    checksum: [frame, "over Length followed by Payload using CRC16-IBM (polynomial 0x8005, initial 0x0000)."],
+    mismatch: [frame, "Frames with CRC mismatch are discarded"],
+    oneInFlight: [frame, "One request in flight per connection."],
+    around: [frame, "No ACK/NACK layer."],
+    payload: ["Response envelope", "status | string 'success' or 'error' | always"],
   },
   fiscal: {
-    time: {
-      place: "What the service does, rule 1",
-      says: "The same business API is offered over two transports: HTTP and Serial.",
-    },
-    frame: {
-      place: "Endpoints, Serial frame",
-      says: "one byte STX (0x02), payload bytes (UTF-8 text), 4-byte CRC32 of the payload bytes only in big-endian order, one byte ETX (0x03).",
-    },
-    checksum: { place: "Endpoints, Serial frame", says: "4-byte CRC32 of the payload bytes only in big-endian order" },
-    mismatch: {
-      place: "Endpoints, Serial frame",
-      says: "A frame that is invalid or whose CRC does not match is treated as an invalid request or response frame.",
-    },
-    cut: {
-      place: "Endpoints, Serial frame",
-      says: "A frame that is invalid or whose CRC does not match is treated as an invalid request or response frame.",
-    },
-    oneInFlight: {
-      place: "Endpoints, Response model",
-      says: "flat JSON object with status (string 'success' or 'error', required), code (int32, 0 on success, required)",
-    },
-    around: {
-      place: "Endpoints, Serial frame",
-      says: "one byte STX (0x02), payload bytes (UTF-8 text), 4-byte CRC32 of the payload bytes only in big-endian order, one byte ETX (0x03).",
-    },
-    payload: {
-      place: "Endpoints, Response model",
-      says: "flat JSON object with status (string 'success' or 'error', required), code (int32, 0 on success, required)",
-    },
-    same: {
-      place: "What the service does, rule 1",
-      says: "Only the transport differs; the business payload is the same JSON model.",
-    },
+    time: [`${does}, rule 1`, "The same business API is offered over two transports: HTTP and Serial."],
+    frame: stxFrame,
+    checksum: [frame, "4-byte CRC32 of the payload bytes only in big-endian order"],
+    mismatch: invalidFrame,
+    cut: invalidFrame,
+    oneInFlight: flatObject,
+    around: stxFrame,
+    payload: flatObject,
+    same: [`${does}, rule 1`, "Only the transport differs; the business payload is the same JSON model."],
   },
 };
 
-const about = (service: ContractName, topic: Topic) => {
-  const { place, says } = sentences[service][topic];
-  return ruleOf(service, place, says);
-};
-
-interface TransportCheck {
-  readonly name: string;
-  readonly title: string;
-  readonly topic: Topic;
-  readonly run: Check["run"];
-}
+type Row = readonly [name: string, title: string, topic: Topic, run: Check["run"]];
 
 /** In this order: what later checks need is judged first. */
-const first: readonly TransportCheck[] = [
-  { name: "answers", title: "It answers, in time", topic: "time", run: answersInTime },
-  { name: "frame", title: "Its answers are frames", topic: "frame", run: answersInFrames },
-  { name: "checksum", title: "One reading of the checksum", topic: "checksum", run: oneReading },
-  { name: "wrong-checksum", title: "A request with a wrong checksum", topic: "mismatch", run: wrongChecksum },
-  { name: "cut-short", title: "A request cut short, then a whole one", topic: "cut", run: cutShort },
-  { name: "two-at-once", title: "Two requests at once", topic: "oneInFlight", run: twoAtOnce },
-  { name: "idle", title: "Asked again after idle time", topic: "same", run: afterIdleTime },
-  { name: "reopened", title: "The line is closed and opened again", topic: "same", run: afterReopening },
+const first: readonly Row[] = [
+  ["answers", "It answers, in time", "time", answersInTime],
+  ["frame", "Its answers are frames", "frame", answersInFrames],
+  ["checksum", "One reading of the checksum", "checksum", oneReading],
+  ["wrong-checksum", "A request with a wrong checksum", "mismatch", wrongChecksum],
+  ["cut-short", "A request cut short, then a whole one", "cut", cutShort],
+  ["two-at-once", "Two requests at once", "oneInFlight", twoAtOnce],
+  ["idle", "Asked again after idle time", "same", afterIdleTime],
+  ["reopened", "The line is closed and opened again", "same", afterReopening],
 ];
 
 /** These judge all that the service answered in the run. */
-const last: readonly TransportCheck[] = [
-  { name: "nothing-around", title: "No byte around an answer, and none unasked", topic: "around", run: nothingAround },
-  { name: "one-answer", title: "One answer to a request", topic: "oneInFlight", run: oneAnswer },
-  { name: "json", title: "Each answer is one JSON object in UTF-8, with a status", topic: "payload", run: jsonWithStatus },
+const last: readonly Row[] = [
+  ["nothing-around", "No byte around an answer, and none unasked", "around", nothingAround],
+  ["one-answer", "One answer to a request", "oneInFlight", oneAnswer],
+  ["json", "Each answer is one JSON object in UTF-8, with a status", "payload", jsonWithStatus],
 ];
 
-const made = (service: ContractName, checks: readonly TransportCheck[]): readonly Check[] =>
-  checks.map(({ name, title, topic, run }) => ({
-    name: `${service}-${name}`,
-    title: `${service}: ${title}`,
-    rule: about(service, topic),
-    service,
-    run,
-  }));
+const made = (service: ContractName, rows: readonly Row[]): readonly Check[] =>
+  rows.map(([name, title, topic, run]) => checkOf(service, name, title, sentences[service][topic], run));
 
 export const firstChecks = (service: ContractName) => made(service, first);
 export const lastChecks = (service: ContractName) => made(service, last);

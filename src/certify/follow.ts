@@ -1,0 +1,111 @@
+import { settlingRules } from "../contract/settling.ts";
+import type { JsonObject } from "../core/json-object.ts";
+import { verdictIn } from "../settle/proof.ts";
+import { RemoteService } from "../settle/remote-service.ts";
+import { settle } from "../settle/settle.ts";
+import { failedAnswer, type Transport } from "../settle/transport.ts";
+import { codeText } from "./answers.ts";
+import type { Answer, Asker } from "./asker.ts";
+import { CheckEnd, unseen } from "./check.ts";
+
+/**
+ * An operation is carried to its end by the client's own driver, with the asker as its transport, and a check judges what was
+ * answered meanwhile. When it has ended is decided in `settle` alone.
+ */
+
+export interface Followed {
+  /** As people call it: `sale`. */
+  readonly what: string;
+  readonly key: string;
+  readonly start: Answer;
+  /** What was answered to the questions about it. */
+  readonly polls: readonly Answer[];
+  /** The answer with the end; undefined if none came while it was followed. */
+  readonly end: Answer | undefined;
+  /** It is proven that the start was refused. */
+  readonly isRefused: boolean;
+}
+
+/** @throws CheckEnd for one that hasn't ended, or was refused. */
+export function ended(
+  { what, key, start, polls, end, isRefused }: Followed,
+  refused = `It refused the ${what}${codeText(start)}`,
+): Answer {
+  if (end !== undefined) return end;
+  const why = `The ${what} of key ${key} had not ended after ${polls.length} questions: look at the terminal`;
+  throw new CheckEnd(unseen(isRefused ? refused : why));
+}
+
+/** The verdict that an answer states beside this status. */
+function statedEnd({ contract }: Asker, { json }: Answer, success: boolean) {
+  // Where an end stands in an answer, and in which words, is the same for all operations of a contract.
+  const [rules] = settlingRules[contract.service];
+  return rules && verdictIn({ contract, rules }, json, success);
+}
+
+/** Whether an answer names an end, if only its status fitted. */
+export const namesEnd = (asker: Asker, answer: Answer) =>
+  (statedEnd(asker, answer, true) ?? statedEnd(asker, answer, false)) !== undefined;
+
+/** Whether an answer names an end that its own status denies: it proves nothing, and asking on would not change that. */
+const deniesEnd = (asker: Asker, answer: Answer) =>
+  namesEnd(asker, answer) && statedEnd(asker, answer, answer.status === "success") === undefined;
+
+/** What is followed: what people call it, the name behind its key, its route and its body. */
+export interface Operation {
+  readonly what: string;
+  readonly name: string;
+  readonly route: string;
+  readonly body: JsonObject;
+}
+
+/**
+ * Starts an operation, and asks about it until its end is proven.
+ * @param started Done once its start was answered.
+ * @throws CheckEnd if something wasn't answered.
+ */
+export async function follow(asker: Asker, operation: Operation, started?: () => Promise<void>): Promise<Followed> {
+  await asker.mustBeThere();
+  const { contract, pace, merchantId } = asker;
+  const { what, name, route, body } = operation;
+  const question = contract.routes.find(({ path }) => path === route)?.polling?.route;
+  const starts: Answer[] = [];
+  const polls: Answer[] = [];
+  const failures: unknown[] = [];
+  const stop = new AbortController();
+  const transport: Transport = {
+    send: async ({ route: path, body: sent }) => {
+      // A document that lacks its print alone has ended.
+      if (path !== route && path !== question) return failedAnswer("unknown", "no copy is printed");
+      try {
+        // The asker signs by itself.
+        const data = contract.envelope === "form" ? new URLSearchParams(sent).get("data") : null;
+        const answer = await asker.ask(path, data === null ? sent : Buffer.from(data, "base64").toString());
+        if (path === route) {
+          starts.push(answer);
+          if (starts.length === 1) await started?.();
+        } else {
+          polls.push(answer);
+          if (deniesEnd(asker, answer)) stop.abort();
+        }
+        return { ...failedAnswer("unknown", ""), outcome: "answered", text: answer.payload.toString("utf8") };
+      } catch (error) {
+        failures.push(error);
+        stop.abort();
+        return failedAnswer("unknown", "it wasn't answered");
+      }
+    },
+    close: async () => {},
+  };
+  // How long an answer may take, the asker knows.
+  const service = new RemoteService({ contract, transport, merchantId, timeoutMs: Number.POSITIVE_INFINITY });
+  const options = { windowMs: pace.followMs, intervalMs: pace.pollMs, signal: stop.signal };
+  const { result, message } = await settle(service, route, body, options);
+  if (failures.length > 0) throw failures[0];
+  const [start] = starts;
+  if (start === undefined) throw new CheckEnd(unseen(`The ${what} was not sent: ${message}`));
+  const last = polls.at(-1) ?? start;
+  const isProven = result !== "unknown";
+  const hasEnd = isProven ? start.status === "success" || namesEnd(asker, last) : deniesEnd(asker, last);
+  return { what, key: asker.key(name), start, polls, end: hasEnd ? last : undefined, isRefused: isProven && !hasEnd };
+}
