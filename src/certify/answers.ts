@@ -1,3 +1,4 @@
+import { contracts } from "../contract/contracts.ts";
 import { validateReply } from "../contract/schema.ts";
 import type { ContractName } from "../core/call.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
@@ -8,21 +9,20 @@ import { broken, type Check, checkOf, type Finding, held, type Sentence, unseen 
 /** What a terminal answers to requests that change nothing: right ones, and wrong ones. */
 
 /** Requests that are right, on routes that only read. */
-const readings: readonly (readonly [service: ContractName, route: string, ...Sentence])[] = [
-  ["bank", "/supported_operations", "Endpoints", "operations: array of strings (route names without slash"],
-  ["bank", "/terminals", "Endpoints", "terminals: array of terminal objects"],
+const readings: readonly (readonly [service: ContractName, route: string, sentence: Sentence])[] = [
+  ["bank", "/supported_operations", "Endpoints: operations: array of strings (route names without slash"],
+  ["bank", "/terminals", "Endpoints: terminals: array of terminal objects"],
   [
     "qr",
     "/check_connection",
-    "Endpoints, responses",
-    "/check_connection: status success, data.systems = array of system entries.",
+    "Endpoints, responses: /check_connection: status success, data.systems = array of system entries.",
   ],
-  ["fiscal", "/supported_operations", "Endpoints", "operations: array of strings, route names without leading slash"],
-  ["fiscal", "/check_shift", "Endpoints", "shiftID, isShiftOpen, shiftStatus, shiftOpenAt, cash"],
-  ["fiscal", "/get_info", "Endpoints", "fiscalData: raw JSON value, contents not shown"],
+  ["fiscal", "/supported_operations", "Endpoints: operations: array of strings, route names without leading slash"],
+  ["fiscal", "/check_shift", "Endpoints: shiftID, isShiftOpen, shiftStatus, shiftOpenAt, cash"],
+  ["fiscal", "/get_info", "Endpoints: fiscalData: raw JSON value, contents not shown"],
 ];
 
-const readingChecks = readings.map(([service, route, ...sentence]) =>
+const readingChecks = readings.map(([service, route, sentence]) =>
   checkOf(service, route.slice(1).replaceAll("_", "-"), `the answer of ${route}`, sentence, async (asker) => {
     const answer = await asker.ask(route);
     if (answer.status === "error") return unseen(`It answers ${route} with an error${codeText(answer)}`);
@@ -51,105 +51,86 @@ function namesIn({ operations, data }: JsonObject): readonly string[] {
 
 export const codeText = ({ code }: Answer) => (code === undefined ? "" : ` (code ${code})`);
 
-/** A request that must be refused. */
-export type Wrong = readonly [
-  title: string,
-  /** What is wrong with it, in words behind "a request". */
-  what: string,
-  ask: (asker: Asker) => Promise<Answer>,
-];
+type Asks = (asker: Asker) => Promise<Answer>;
+
+/** A request that must be refused: what is wrong with it is said behind "a request". */
+export type Wrong = readonly [title: string, what: string, asks: Asks];
 
 /** The code is the one by which the contract has it refused; undefined if any will do. */
-export type Refusal = readonly [service: ContractName, name: string, wrong: Wrong, code: number | undefined, ...Sentence];
+export type Refusal = readonly [
+  service: ContractName,
+  name: string,
+  wrong: Wrong,
+  code: number | undefined,
+  sentence: Sentence,
+];
 
-export const refusalCheck = ([service, name, [title, what, ask], code, ...sentence]: Refusal): Check =>
+export const refusalCheck = ([service, name, [title, what, asks], code, sentence]: Refusal): Check =>
   checkOf(service, name, title, sentence, async (asker) => {
-    const answer = await ask(asker);
+    const answer = await asks(asker);
     if (answer.status !== "error") return broken(`It answered a request ${what} with status ${String(answer.status)}`);
     if (answer.code === undefined) return broken(`It refused a request ${what} without a code`);
     const refused = `It refused a request ${what} with code ${answer.code}`;
     return code === undefined || code === answer.code ? held(refused) : broken(`${refused}; the contract has ${code}`);
   });
 
-const checkOfNone = (asker: Asker) => asker.ask("/check", { pay_id: asker.key("none") });
+const asks =
+  (...asked: Parameters<Asker["ask"]>): Asks =>
+  (asker) =>
+    asker.ask(...asked);
 
-const route: Wrong = [
-  "A route that there is none of",
-  "on a route that there is none of",
-  (asker) => asker.ask("/posline_certify"),
-];
-const cutOff: Wrong = ["A body that is no JSON", "whose body is cut-off JSON", (asker) => asker.ask("/check", '{"pay_id":')];
-const noPayId: Wrong = ["A required field is missing", "without its pay_id", (asker) => asker.ask("/check", {})];
-const noPayment: Wrong = ["A pay_id that nothing has", "about a pay_id that nothing has", checkOfNone];
-const noTrans: Wrong = ["A required field is missing", "without its trans and its pay_system", checkOfNone];
-const noSuchPayment: Wrong = [
-  "a payment that there is none of",
-  "about a payment that there is none of",
-  (asker) => asker.ask(asker.contract.secondProbe.route, asker.contract.secondProbe.body),
-];
-const wrongSign: Wrong = [
-  "A wrong sign",
-  "with a wrong sign",
-  (asker) => asker.ask("/check_shift", {}, { sign: Buffer.from("0".repeat(40)).toString("base64") }),
-];
-const noSign: Wrong = ["No sign", "without a sign", (asker) => asker.ask("/check_shift", {}, { sign: "" })];
-const cutOffData: Wrong = [
-  "Data that are no JSON",
-  "whose data are cut-off JSON",
-  (asker) => asker.ask("/check_status", '{"documentExtID":'),
-];
-const noBase64: Wrong = [
-  "Data that are no Base64",
-  "whose data are no Base64",
-  (asker) => asker.ask("/check_status", undefined, { data: "*posline*" }),
-];
-const noId: Wrong = [
-  "A required field is missing",
-  "about a document without either of its ids",
-  (asker) => asker.ask("/check_status", {}),
-];
-const noDocument: Wrong = [
-  "A documentExtID that nothing has",
-  "about a documentExtID that nothing has",
-  (asker) => asker.ask("/check_status", { documentExtID: asker.key("none") }),
-];
+/** Asks with a key of this run. */
+export const asksOf =
+  (route: string, field: string, name: string, fields: JsonObject = {}): Asks =>
+  (asker) =>
+    asker.ask(route, { [field]: asker.key(name), ...fields });
 
-const qrError: Sentence = ["Errors", "An error response has status 'error', code (typically 1) and message"];
-const fiscalError: Sentence = ["Errors", "Every error response has status 'error', an integer code and optionally message."];
-const unparseable: Sentence = ["Errors, rule 2", "Unparseable JSON or Base64: code 2."];
+const zeros = Buffer.from("0".repeat(40)).toString("base64");
+
+const route: Wrong = ["A route that there is none of", "on a route that there is none of", asks("/posline_certify")];
+const cutOff: Wrong = ["A body that is no JSON", "whose body is cut-off JSON", asks("/check", '{"pay_id":')];
+const noPayId: Wrong = ["A required field is missing", "without its pay_id", asks("/check", {})];
+const noneOf = asksOf("/check", "pay_id", "none");
+const unknownId: Wrong = ["A pay_id that nothing has", "about a pay_id that nothing has", noneOf];
+const noTrans: Wrong = ["A required field is missing", "without its trans and its pay_system", noneOf];
+const { route: second, body: secondBody } = contracts.qr.secondProbe;
+const noPayment: Wrong = ["a payment that there is none of", "about a payment that there is none of", asks(second, secondBody)];
+const wrongSign: Wrong = ["A wrong sign", "with a wrong sign", asks("/check_shift", {}, { sign: zeros })];
+const noSign: Wrong = ["No sign", "without a sign", asks("/check_shift", {}, { sign: "" })];
+const status = "/check_status";
+const cutOffData: Wrong = ["Data that are no JSON", "whose data are cut-off JSON", asks(status, '{"documentExtID":')];
+const noBase64: Wrong = ["Data that are no Base64", "whose data are no Base64", asks(status, undefined, { data: "*posline*" })];
+const noId: Wrong = ["A required field is missing", "about a document without either of its ids", asks(status, {})];
+const noneOfIds = asksOf(status, "documentExtID", "none");
+const unknownDocument: Wrong = ["A documentExtID that nothing has", "about a documentExtID that nothing has", noneOfIds];
+
+const qrError = "Errors: An error response has status 'error', code (typically 1) and message";
+const fiscalError = "Errors: Every error response has status 'error', an integer code and optionally message.";
+const unparseable = "Errors, rule 2: Unparseable JSON or Base64: code 2.";
+const required = "Endpoints, request bodies: pay_id string R; trans string R; pay_system string R";
+const mandatory = "Authentication: Signature is mandatory for every request, on both transports.";
 
 const refusals: readonly Refusal[] = [
-  ["bank", "unknown-route", route, -80, "Errors", "-80 | operation not supported"],
-  ["bank", "broken-json", cutOff, -29, "Errors", "-29 | invalid request parameters or body"],
-  ["bank", "missing-field", noPayId, -29, "Status query request", "pay_id (string, required)"],
-  ["bank", "unknown-key", noPayment, -15, "Errors", "-15 | transaction not found"],
-  ["qr", "unknown-route", route, undefined, ...qrError],
-  ["qr", "broken-json", cutOff, undefined, ...qrError],
-  [
-    "qr",
-    "missing-field",
-    noTrans,
-    undefined,
-    "Endpoints, request bodies",
-    "pay_id string R; trans string R; pay_system string R",
-  ],
-  ["qr", "unknown-key", noSuchPayment, undefined, "Endpoints, responses", "final error gives status error, code, message."],
-  ["fiscal", "unknown-route", route, undefined, ...fiscalError],
-  ["fiscal", "wrong-sign", wrongSign, 1, "Authentication", "A signature failure returns code 1 (AUTH_ERROR)."],
-  ["fiscal", "no-sign", noSign, undefined, "Authentication", "Signature is mandatory for every request, on both transports."],
-  ["fiscal", "broken-json", cutOffData, 2, ...unparseable],
-  ["fiscal", "broken-base64", noBase64, 2, ...unparseable],
-  ["fiscal", "missing-field", noId, 3, "Errors, rule 2", "Missing required field: code 3."],
-  ["fiscal", "unknown-document", noDocument, 9, "Errors", "9 | DOCUMENT_NOT_FOUND | document not found"],
+  ["bank", "unknown-route", route, -80, "Errors: -80 | operation not supported"],
+  ["bank", "broken-json", cutOff, -29, "Errors: -29 | invalid request parameters or body"],
+  ["bank", "missing-field", noPayId, -29, "Status query request: pay_id (string, required)"],
+  ["bank", "unknown-key", unknownId, -15, "Errors: -15 | transaction not found"],
+  ["qr", "unknown-route", route, undefined, qrError],
+  ["qr", "broken-json", cutOff, undefined, qrError],
+  ["qr", "missing-field", noTrans, undefined, required],
+  ["qr", "unknown-key", noPayment, undefined, "Endpoints, responses: final error gives status error, code, message."],
+  ["fiscal", "unknown-route", route, undefined, fiscalError],
+  ["fiscal", "wrong-sign", wrongSign, 1, "Authentication: A signature failure returns code 1 (AUTH_ERROR)."],
+  ["fiscal", "no-sign", noSign, undefined, mandatory],
+  ["fiscal", "broken-json", cutOffData, 2, unparseable],
+  ["fiscal", "broken-base64", noBase64, 2, unparseable],
+  ["fiscal", "missing-field", noId, 3, "Errors, rule 2: Missing required field: code 3."],
+  ["fiscal", "unknown-document", unknownDocument, 9, "Errors: 9 | DOCUMENT_NOT_FOUND | document not found"],
 ];
 
-const serial = "Endpoints, Serial";
-const prefix: Sentence = [serial, "The :<port> prefix is mandatory and selects the target service"];
-const slash: Sentence = [serial, "command (required, the route with or without a leading slash)"];
-const reserved: Sentence = [
-  "Endpoints, Serial frame",
-  "After the CRC is calculated, any CRC byte equal to 0x03 is replaced by 0x20.",
-];
+const prefix = "Endpoints, Serial: The :<port> prefix is mandatory and selects the target service";
+const slash = "Endpoints, Serial: command (required, the route with or without a leading slash)";
+const reserved = "Endpoints, Serial frame: After the CRC is calculated, any CRC byte equal to 0x03 is replaced by 0x20.";
 
 const own: readonly Check[] = [
   checkOf("qr", "prefix", "a route without its port", prefix, withoutPort),
@@ -187,11 +168,9 @@ async function reservedChecksum(asker: Asker): Promise<Finding> {
   return answer.status === "error" ? broken(`It refused ${what}${codeText(answer)}`) : held(`It took ${what}`);
 }
 
-/** Numbers that are tried: one in 64 has such a checksum. */
-const triesMax = 10_000;
-
+/** One number in 64 has such a checksum. */
 function withReservedChecksum(asker: Asker, route: string): readonly Buffer[] {
-  for (let number = 0; number < triesMax; number++) {
+  for (let number = 0; number < 10_000; number++) {
     const payload = asker.payload(route, JSON.stringify({ posline: number }));
     const whole = Buffer.concat(payload);
     const sum = Buffer.alloc(4);

@@ -43,20 +43,12 @@ export interface Sale {
   readonly currency: string;
 }
 
-/** A sentence of a contract: where it stands, and its words. */
-export type Sentence = readonly [place: string, says: string];
+/** A sentence of a contract, word for word, behind the place where it stands. */
+export type Sentence = `${string}: ${string}`;
 
 /** A check by its service, its name behind that, and its title. */
-export const checkOf = (
-  service: ContractName,
-  name: string,
-  title: string,
-  [place, says]: Sentence,
-  run: Check["run"],
-): Check => ({
-  name: `${service}-${name}`,
-  title: `${service}: ${title}`,
-  rule: { from: `${service}.md, ${place}`, says },
-  service,
-  run,
-});
+export function checkOf(service: ContractName, name: string, title: string, sentence: Sentence, run: Check["run"]): Check {
+  const at = sentence.indexOf(": ");
+  const rule = { from: `${service}.md, ${sentence.slice(0, at)}`, says: sentence.slice(at + 2) };
+  return { name: `${service}-${name}`, title: `${service}: ${title}`, rule, service, run };
+}

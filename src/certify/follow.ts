@@ -47,10 +47,6 @@ function statedEnd({ contract }: Asker, { json }: Answer, success: boolean) {
 export const namesEnd = (asker: Asker, answer: Answer) =>
   (statedEnd(asker, answer, true) ?? statedEnd(asker, answer, false)) !== undefined;
 
-/** Whether an answer names an end that its own status denies: it proves nothing, and asking on would not change that. */
-const deniesEnd = (asker: Asker, answer: Answer) =>
-  namesEnd(asker, answer) && statedEnd(asker, answer, answer.status === "success") === undefined;
-
 /** What is followed: what people call it, the name behind its key, its route and its body. */
 export interface Operation {
   readonly what: string;
@@ -86,7 +82,8 @@ export async function follow(asker: Asker, operation: Operation, started?: () =>
           if (starts.length === 1) await started?.();
         } else {
           polls.push(answer);
-          if (deniesEnd(asker, answer)) stop.abort();
+          // An end that the driver doesn't believe, since its status denies it or it names another key, is the check's to judge.
+          if (namesEnd(asker, answer)) stop.abort();
         }
         return { ...failedAnswer("unknown", ""), outcome: "answered", text: answer.payload.toString("utf8") };
       } catch (error) {
@@ -106,6 +103,6 @@ export async function follow(asker: Asker, operation: Operation, started?: () =>
   if (start === undefined) throw new CheckEnd(unseen(`The ${what} was not sent: ${message}`));
   const last = polls.at(-1) ?? start;
   const isProven = result !== "unknown";
-  const hasEnd = isProven ? start.status === "success" || namesEnd(asker, last) : deniesEnd(asker, last);
+  const hasEnd = (last !== start && namesEnd(asker, last)) || (isProven && start.status === "success");
   return { what, key: asker.key(name), start, polls, end: hasEnd ? last : undefined, isRefused: isProven && !hasEnd };
 }

@@ -2,7 +2,7 @@ import { contracts } from "../contract/contracts.ts";
 import { settlingRulesOf } from "../contract/settling.ts";
 import type { ContractName } from "../core/call.ts";
 import { isObject, type JsonObject, looseInteger } from "../core/json-object.ts";
-import { codeText, type Refusal, refusalCheck, shapeFinding, type Wrong } from "./answers.ts";
+import { asksOf, codeText, type Refusal, refusalCheck, shapeFinding, type Wrong } from "./answers.ts";
 import { type Answer, type Asker, dataOf } from "./asker.ts";
 import { broken, type Check, CheckEnd, checkOf, type Finding, held, type Sale, type Sentence, unseen } from "./check.ts";
 import { ended, type Followed, follow, namesEnd } from "./follow.ts";
@@ -11,38 +11,26 @@ import { ended, type Followed, follow, namesEnd } from "./follow.ts";
 
 type Row = readonly [service: ContractName, name: string, title: string, sentence: Sentence, run: Check["run"]];
 
-const bankEnds: Sentence = [
-  "Endpoints, rule 1",
-  "status success with data.status APPROVED, or status error with data.status ERROR or REVERSED.",
-];
-const noProgress: Sentence = ["States and transitions", "IN_PROGRESS is never returned as data.status."];
-const payId: Sentence = ["What the service does", "pay_id is the idempotency key and the state-recovery key."];
-const noPrint: Sentence = ["Status query request", "omits print_data from the response when transaction data is returned"];
-const language: Sentence = ["Status query request", "language (string, optional)"];
-const abort: Sentence = ["Endpoints", "attempts to stop the operation of pay_id; may return final transaction data"];
-const late: Sentence = [
-  "States and transitions",
-  "operation already approved | APPROVED | response may carry final transaction data",
-];
-const qrEnds: Sentence = [
-  "Endpoints, flow rule 2",
-  "Continue while the response is success without data; stop on a final rrn or status error.",
-];
-const trans: Sentence = [
-  "Endpoints, responses",
-  "data.trans carries it, and it must be saved and used in later /check, /cancel, /refund and /final_confirm requests.",
-];
-const selector: Sentence = [
-  "Payment system selector",
-  "pay_system is a case-sensitive string and must be sent exactly as configured.",
-];
-const polled: Sentence = ["Errors, recovery", "do not resend; poll /check_status until docStatus 1."];
-const resent: Sentence = [
-  "Endpoints, rule 3",
-  "resending the same request with the same documentExtID returns the existing result or continues processing the same operation.",
-];
-const copied: Sentence = ["Endpoints", "/check_copy requires documentID."];
-const retryKey: Sentence = ["Endpoints, rule 2", "is the retry key to find and reuse the same document."];
+const bankEnds: Sentence =
+  "Endpoints, rule 1: status success with data.status APPROVED, or status error with data.status ERROR or REVERSED.";
+const noProgress: Sentence = "States and transitions: IN_PROGRESS is never returned as data.status.";
+const payId: Sentence = "What the service does: pay_id is the idempotency key and the state-recovery key.";
+const noPrint: Sentence = "Status query request: omits print_data from the response when transaction data is returned";
+const language: Sentence = "Status query request: language (string, optional)";
+const abort: Sentence = "Endpoints: attempts to stop the operation of pay_id; may return final transaction data";
+const late: Sentence =
+  "States and transitions: operation already approved | APPROVED | response may carry final transaction data";
+const qrEnds: Sentence =
+  "Endpoints, flow rule 2: Continue while the response is success without data; stop on a final rrn or status error.";
+const trans: Sentence =
+  "Endpoints, responses: data.trans carries it, and it must be saved and used in later /check, /cancel, /refund and /final_confirm requests.";
+const selector: Sentence =
+  "Payment system selector: pay_system is a case-sensitive string and must be sent exactly as configured.";
+const polled: Sentence = "Errors, recovery: do not resend; poll /check_status until docStatus 1.";
+const resent: Sentence =
+  "Endpoints, rule 3: resending the same request with the same documentExtID returns the existing result or continues processing the same operation.";
+const copied: Sentence = "Endpoints: /check_copy requires documentID.";
+const retryKey: Sentence = "Endpoints, rule 2: is the retry key to find and reuse the same document.";
 
 const rows: readonly Row[] = [
   ["bank", "sale", "a sale, followed to its end", bankEnds, saleEnds],
@@ -76,23 +64,16 @@ const refusedSale = (title: string, what: string, name: string, fields: JsonObje
 const tips = refusedSale("Tips and cashback", "with tips and cashback", "tips", { tips: 1, cashback: 1 });
 const noCurrency = "in a currency that there is none of";
 const currency = refusedSale("A currency that there is none of", noCurrency, "currency", { currency_name: "POSLINE" });
-const nothing: Wrong = [
-  "A deposit of 0",
-  "to deposit 0",
-  (asker) => asker.ask("/deposit", { documentExtID: asker.key("nothing"), amount: 0 }),
-];
-const empty: Wrong = [
-  "A receipt without items",
-  "for a receipt without items",
-  (asker) => asker.ask("/sale", { documentExtID: asker.key("empty"), items: [] }),
-];
-const notBoth: Sentence = ["Financial operation request", "tips and cashback must not both be greater than zero."];
+const nothing: Wrong = ["A deposit of 0", "to deposit 0", asksOf("/deposit", "documentExtID", "nothing", { amount: 0 })];
+const itemless = asksOf("/sale", "documentExtID", "empty", { items: [] });
+const empty: Wrong = ["A receipt without items", "for a receipt without items", itemless];
+const notBoth: Sentence = "Financial operation request: tips and cashback must not both be greater than zero.";
 
 const refusals: readonly Refusal[] = [
-  ["bank", "tips-and-cashback", tips, undefined, ...notBoth],
-  ["bank", "unknown-currency", currency, -47, "Errors", "-47 | unsupported currency"],
-  ["fiscal", "deposit-of-nothing", nothing, undefined, "Limits", "amount in /deposit and /withdraw | greater than 0"],
-  ["fiscal", "receipt-of-nothing", empty, undefined, "Limits", "items in /sale and /refund | non-empty"],
+  ["bank", "tips-and-cashback", tips, undefined, notBoth],
+  ["bank", "unknown-currency", currency, -47, "Errors: -47 | unsupported currency"],
+  ["fiscal", "deposit-of-nothing", nothing, undefined, "Limits: amount in /deposit and /withdraw | greater than 0"],
+  ["fiscal", "receipt-of-nothing", empty, undefined, "Limits: items in /sale and /refund | non-empty"],
 ];
 
 /** The checks that sell. */

@@ -13,62 +13,52 @@ import { withWrongChecksum } from "./wire.ts";
 
 type Topic = "time" | "frame" | "checksum" | "mismatch" | "cut" | "oneInFlight" | "around" | "payload" | "same";
 
-const frame = "Endpoints, Serial frame";
-const serial = "Endpoints, Serial transport";
-const does = "What the service does";
-
 /** Of both services whose frames begin with a length. */
 const lengthFramed = {
-  time: ["Limits", "initial command response timeout (recommended) | 30 s"],
-  cut: ["Limits", "serial frame payload read timeout (recommended) | 5 s"],
-  same: [does, "The same routes and JSON bodies are used over HTTP and Serial; only the transport differs."],
+  time: "Limits: initial command response timeout (recommended) | 30 s",
+  cut: "Limits: serial frame payload read timeout (recommended) | 5 s",
+  same: "What the service does: The same routes and JSON bodies are used over HTTP and Serial; only the transport differs.",
 } as const;
 
-const stxFrame: Sentence = [
-  frame,
-  "one byte STX (0x02), payload bytes (UTF-8 text), 4-byte CRC32 of the payload bytes only in big-endian order, one byte ETX (0x03).",
-];
-const invalidFrame: Sentence = [
-  frame,
-  "A frame that is invalid or whose CRC does not match is treated as an invalid request or response frame.",
-];
-const flatObject: Sentence = [
-  "Endpoints, Response model",
-  "flat JSON object with status (string 'success' or 'error', required), code (int32, 0 on success, required)",
-];
+const stxFrame =
+  "Endpoints, Serial frame: one byte STX (0x02), payload bytes (UTF-8 text), 4-byte CRC32 of the payload bytes only in big-endian order, one byte ETX (0x03).";
+const invalidFrame =
+  "Endpoints, Serial frame: A frame that is invalid or whose CRC does not match is treated as an invalid request or response frame.";
+const flatObject =
+  "Endpoints, Response model: flat JSON object with status (string 'success' or 'error', required), code (int32, 0 on success, required)";
 
 const sentences: Readonly<Record<ContractName, Readonly<Record<Topic, Sentence>>>> = {
   bank: {
     ...lengthFramed,
-    frame: [
-      serial,
-      "Frame: Length (4 bytes, unsigned big-endian, payload size in bytes), Payload (N bytes), CRC16 (2 bytes, big-endian)",
-    ],
-    checksum: [serial, "computed over Length followed by Payload with CRC16-IBM (polynomial 0x8005, initial value 0x0000)."],
-    mismatch: [serial, "Frames with CRC mismatch are discarded"],
-    oneInFlight: [serial, "one request in flight per connection."],
-    around: [serial, "No ACK/NACK layer exists."],
-    payload: [serial, "The response payload is always the standard response envelope."],
+    frame:
+      "Endpoints, Serial transport: Frame: Length (4 bytes, unsigned big-endian, payload size in bytes), Payload (N bytes), CRC16 (2 bytes, big-endian)",
+    checksum:
+      "Endpoints, Serial transport: computed over Length followed by Payload with CRC16-IBM (polynomial 0x8005, initial value 0x0000).",
+    mismatch: "Endpoints, Serial transport: Frames with CRC mismatch are discarded",
+    oneInFlight: "Endpoints, Serial transport: one request in flight per connection.",
+    around: "Endpoints, Serial transport: No ACK/NACK layer exists.",
+    payload: "Endpoints, Serial transport: The response payload is always the standard response envelope.",
   },
   qr: {
     ...lengthFramed,
-    frame: [frame, "Length (4 bytes, unsigned big-endian payload size), Payload (N bytes, UTF-8), CRC16 (2 bytes, big-endian)"],
-    checksum: [frame, "over Length followed by Payload using CRC16-IBM (polynomial 0x8005, initial 0x0000)."],
-    mismatch: [frame, "Frames with CRC mismatch are discarded"],
-    oneInFlight: [frame, "One request in flight per connection."],
-    around: [frame, "No ACK/NACK layer."],
-    payload: ["Response envelope", "status | string 'success' or 'error' | always"],
+    frame:
+      "Endpoints, Serial frame: Length (4 bytes, unsigned big-endian payload size), Payload (N bytes, UTF-8), CRC16 (2 bytes, big-endian)",
+    checksum: "Endpoints, Serial frame: over Length followed by Payload using CRC16-IBM (polynomial 0x8005, initial 0x0000).",
+    mismatch: "Endpoints, Serial frame: Frames with CRC mismatch are discarded",
+    oneInFlight: "Endpoints, Serial frame: One request in flight per connection.",
+    around: "Endpoints, Serial frame: No ACK/NACK layer.",
+    payload: "Response envelope: status | string 'success' or 'error' | always",
   },
   fiscal: {
-    time: [`${does}, rule 1`, "The same business API is offered over two transports: HTTP and Serial."],
+    time: "What the service does, rule 1: The same business API is offered over two transports: HTTP and Serial.",
     frame: stxFrame,
-    checksum: [frame, "4-byte CRC32 of the payload bytes only in big-endian order"],
+    checksum: "Endpoints, Serial frame: 4-byte CRC32 of the payload bytes only in big-endian order",
     mismatch: invalidFrame,
     cut: invalidFrame,
     oneInFlight: flatObject,
     around: stxFrame,
     payload: flatObject,
-    same: [`${does}, rule 1`, "Only the transport differs; the business payload is the same JSON model."],
+    same: "What the service does, rule 1: Only the transport differs; the business payload is the same JSON model.",
   },
 };
 
