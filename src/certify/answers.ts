@@ -2,9 +2,10 @@ import { contracts } from "../contract/contracts.ts";
 import { validateReply } from "../contract/schema.ts";
 import type { ContractName } from "../core/call.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
+import { broken, type Finding, held, unseen } from "../judge/judgement.ts";
 import { crc32 } from "../wire/crc32.ts";
 import type { Answer, Asker } from "./asker.ts";
-import { broken, type Check, checkOf, type Finding, held, type Sentence, unseen } from "./check.ts";
+import { type Check, checkOf, type Sentence } from "./check.ts";
 
 /** What a terminal answers to requests that change nothing: right ones, and wrong ones. */
 
@@ -141,11 +142,8 @@ const own: readonly Check[] = [
 async function withoutPort(asker: Asker): Promise<Finding> {
   const { route, isAnswer } = asker.contract.probe;
   await asker.ask(route);
-  const exchange = await asker.send(asker.frame([Buffer.from(route)]), {
-    asked: `${route}, without the port that selects qr`,
-    waitMs: asker.silentMs,
-  });
-  const [answer] = exchange.answers;
+  const saying = { asked: `${route}, without the port that selects qr`, waitMs: asker.silentMs };
+  const [answer] = (await asker.send(asker.frame([Buffer.from(route)]), saying)).answers;
   if (answer !== undefined && isAnswer(answer.json)) return broken(`qr answered ${route} without the port that selects it`);
   await asker.ask(route);
   return held(answer === undefined ? "Without its port nothing is answered" : "Without its port another service is asked");

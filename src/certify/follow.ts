@@ -1,12 +1,13 @@
 import { settlingRules } from "../contract/settling.ts";
 import type { JsonObject } from "../core/json-object.ts";
+import { unseen } from "../judge/judgement.ts";
 import { verdictIn } from "../settle/proof.ts";
 import { RemoteService } from "../settle/remote-service.ts";
 import { settle } from "../settle/settle.ts";
 import { failedAnswer, type Transport } from "../settle/transport.ts";
 import { codeText } from "./answers.ts";
 import type { Answer, Asker } from "./asker.ts";
-import { CheckEnd, unseen } from "./check.ts";
+import { CheckEnd } from "./check.ts";
 
 /**
  * An operation is carried to its end by the client's own driver, with the asker as its transport, and a check judges what was
@@ -20,6 +21,8 @@ export interface Followed {
   readonly start: Answer;
   /** What was answered to the questions about it. */
   readonly polls: readonly Answer[];
+  /** The answer to what was asked right after the start. */
+  readonly meanwhile: Answer | undefined;
   /** The answer with the end; undefined if none came while it was followed. */
   readonly end: Answer | undefined;
   /** It is proven that the start was refused. */
@@ -36,16 +39,12 @@ export function ended(
   throw new CheckEnd(unseen(isRefused ? refused : why));
 }
 
-/** The verdict that an answer states beside this status. */
-function statedEnd({ contract }: Asker, { json }: Answer, success: boolean) {
+/** Whether an answer names an end, if only its status fitted. */
+export function namesEnd({ contract }: Asker, { json }: Answer): boolean {
   // Where an end stands in an answer, and in which words, is the same for all operations of a contract.
   const [rules] = settlingRules[contract.service];
-  return rules && verdictIn({ contract, rules }, json, success);
+  return rules !== undefined && [true, false].some((success) => verdictIn({ contract, rules }, json, success) !== undefined);
 }
-
-/** Whether an answer names an end, if only its status fitted. */
-export const namesEnd = (asker: Asker, answer: Answer) =>
-  (statedEnd(asker, answer, true) ?? statedEnd(asker, answer, false)) !== undefined;
 
 /** What is followed: what people call it, the name behind its key, its route and its body. */
 export interface Operation {
@@ -57,10 +56,10 @@ export interface Operation {
 
 /**
  * Starts an operation, and asks about it until its end is proven.
- * @param started Done once its start was answered.
+ * @param ask Asks something once its start was answered.
  * @throws CheckEnd if something wasn't answered.
  */
-export async function follow(asker: Asker, operation: Operation, started?: () => Promise<void>): Promise<Followed> {
+export async function follow(asker: Asker, operation: Operation, ask?: () => Promise<Answer>): Promise<Followed> {
   await asker.mustBeThere();
   const { contract, pace, merchantId } = asker;
   const { what, name, route, body } = operation;
@@ -68,6 +67,7 @@ export async function follow(asker: Asker, operation: Operation, started?: () =>
   const starts: Answer[] = [];
   const polls: Answer[] = [];
   const failures: unknown[] = [];
+  let meanwhile: Answer | undefined;
   const stop = new AbortController();
   const transport: Transport = {
     send: async ({ route: path, body: sent }) => {
@@ -79,7 +79,7 @@ export async function follow(asker: Asker, operation: Operation, started?: () =>
         const answer = await asker.ask(path, data === null ? sent : Buffer.from(data, "base64").toString());
         if (path === route) {
           starts.push(answer);
-          if (starts.length === 1) await started?.();
+          if (starts.length === 1) meanwhile = await ask?.();
         } else {
           polls.push(answer);
           // An end that the driver doesn't believe, since its status denies it or it names another key, is the check's to judge.
@@ -104,5 +104,13 @@ export async function follow(asker: Asker, operation: Operation, started?: () =>
   const last = polls.at(-1) ?? start;
   const isProven = result !== "unknown";
   const hasEnd = (last !== start && namesEnd(asker, last)) || (isProven && start.status === "success");
-  return { what, key: asker.key(name), start, polls, end: hasEnd ? last : undefined, isRefused: isProven && !hasEnd };
+  return {
+    what,
+    key: asker.key(name),
+    start,
+    polls,
+    meanwhile,
+    end: hasEnd ? last : undefined,
+    isRefused: isProven && !hasEnd,
+  };
 }

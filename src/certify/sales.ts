@@ -2,9 +2,11 @@ import { contracts } from "../contract/contracts.ts";
 import { settlingRulesOf } from "../contract/settling.ts";
 import type { ContractName } from "../core/call.ts";
 import { isObject, type JsonObject, looseInteger } from "../core/json-object.ts";
+import { broken, type Finding, held, unseen } from "../judge/judgement.ts";
+import { hasCode } from "../settle/proof.ts";
 import { asksOf, codeText, type Refusal, refusalCheck, shapeFinding, type Wrong } from "./answers.ts";
 import { type Answer, type Asker, dataOf } from "./asker.ts";
-import { broken, type Check, CheckEnd, checkOf, type Finding, held, type Sale, type Sentence, unseen } from "./check.ts";
+import { type Check, CheckEnd, checkOf, type Sale, type Sentence } from "./check.ts";
 import { ended, type Followed, follow, namesEnd } from "./follow.ts";
 
 /** What a terminal is asked with an amount: this moves money, and prints. One operation of a kind is judged by several checks. */
@@ -16,7 +18,6 @@ const bankEnds: Sentence =
 const noProgress: Sentence = "States and transitions: IN_PROGRESS is never returned as data.status.";
 const payId: Sentence = "What the service does: pay_id is the idempotency key and the state-recovery key.";
 const noPrint: Sentence = "Status query request: omits print_data from the response when transaction data is returned";
-const language: Sentence = "Status query request: language (string, optional)";
 const abort: Sentence = "Endpoints: attempts to stop the operation of pay_id; may return final transaction data";
 const late: Sentence =
   "States and transitions: operation already approved | APPROVED | response may carry final transaction data";
@@ -29,7 +30,6 @@ const selector: Sentence =
 const polled: Sentence = "Errors, recovery: do not resend; poll /check_status until docStatus 1.";
 const resent: Sentence =
   "Endpoints, rule 3: resending the same request with the same documentExtID returns the existing result or continues processing the same operation.";
-const copied: Sentence = "Endpoints: /check_copy requires documentID.";
 const retryKey: Sentence = "Endpoints, rule 2: is the retry key to find and reuse the same document.";
 
 const rows: readonly Row[] = [
@@ -37,7 +37,7 @@ const rows: readonly Row[] = [
   ["bank", "in-progress", "a sale in progress", noProgress, saleInProgress],
   ["bank", "same-key", "the same pay_id twice", payId, saleTwice],
   ["bank", "no-print-data", "no_print_data", noPrint, noPrintData],
-  ["bank", "language", "language", language, languages],
+  ["bank", "language", "language", "Status query request: language (string, optional)", languages],
   ["bank", "abort", "a sale is aborted", abort, saleAborted],
   ["bank", "abort-after-end", "an ended sale is aborted", late, abortedAfterEnd],
   ["qr", "payment", "a payment, followed to its end", qrEnds, paymentEnds],
@@ -45,25 +45,21 @@ const rows: readonly Row[] = [
   ["qr", "pay-system", "pay_system in another case", selector, systemInOtherCase],
   ["fiscal", "check-status", "a receipt, followed to docStatus 1", polled, receiptEnds],
   ["fiscal", "same-key", "a receipt twice by its documentExtID", resent, receiptTwice],
-  ["fiscal", "check-copy", "a copy of the receipt", copied, copyOfReceipt],
+  ["fiscal", "check-copy", "a copy of the receipt", "Endpoints: /check_copy requires documentID.", copyOfReceipt],
   ["fiscal", "deposit-twice", "a deposit twice by its documentExtID", retryKey, depositTwice],
 ];
 
-const refusedSale = (title: string, what: string, name: string, fields: JsonObject): Wrong => [
-  title,
-  what,
-  async (asker) => {
-    const body = { ...bankBody(asker, name), ...fields };
-    const answer = await asker.ask("/sale", body);
-    // A sale that isn't refused is stopped again, as far as it can be.
-    if (answer.status !== "error") await asker.ask("/abort", { pay_id: body["pay_id"] });
-    return answer;
-  },
-];
+/** A sale that isn't refused is stopped again, as far as it can be. */
+const badSale = (name: string, fields: JsonObject) => async (asker: Asker) => {
+  const body = { ...bankBody(asker, name), ...fields };
+  const answer = await asker.ask("/sale", body);
+  if (answer.status !== "error") await asker.ask("/abort", { pay_id: body["pay_id"] });
+  return answer;
+};
 
-const tips = refusedSale("Tips and cashback", "with tips and cashback", "tips", { tips: 1, cashback: 1 });
-const noCurrency = "in a currency that there is none of";
-const currency = refusedSale("A currency that there is none of", noCurrency, "currency", { currency_name: "POSLINE" });
+const tips: Wrong = ["Tips and cashback", "with tips and cashback", badSale("tips", { tips: 1, cashback: 1 })];
+const posline = badSale("currency", { currency_name: "POSLINE" });
+const currency: Wrong = ["A currency that there is none of", "in a currency that there is none of", posline];
 const nothing: Wrong = ["A deposit of 0", "to deposit 0", asksOf("/deposit", "documentExtID", "nothing", { amount: 0 })];
 const itemless = asksOf("/sale", "documentExtID", "empty", { items: [] });
 const empty: Wrong = ["A receipt without items", "for a receipt without items", itemless];
@@ -93,7 +89,7 @@ function bankBody(asker: Asker, name: string): JsonObject {
   return { pay_id: asker.key(name), amount, currency_name: currency };
 }
 
-const followBank = (asker: Asker, name: string, started?: () => Promise<void>) =>
+const followBank = (asker: Asker, name: string, started?: () => Promise<Answer>) =>
   follow(asker, { what: "sale", name, route: "/sale", body: bankBody(asker, name) }, started);
 
 const bankSale = (asker: Asker): Promise<Followed> => asker.once("bank sale", () => followBank(asker, "sale"));
@@ -160,20 +156,13 @@ async function languages(asker: Asker): Promise<Finding> {
 }
 
 async function saleAborted(asker: Asker): Promise<Finding> {
-  let abort: Answer | undefined;
-  const followed = await followBank(asker, "abort", async () => {
-    abort = await asker.ask("/abort", { pay_id: asker.key("abort") });
-  });
-  return abortFinding(asker, abort, ended(followed));
-}
-
-function abortFinding(asker: Asker, abort: Answer | undefined, end: Answer): Finding {
+  const followed = await followBank(asker, "abort", () => asker.ask("/abort", { pay_id: asker.key("abort") }));
+  const status = bankStatus(ended(followed));
+  const { meanwhile: abort } = followed;
   const isEnd = abort !== undefined && namesEnd(asker, abort);
   if (abort?.status === "error" && !isEnd) return unseen(`It refused /abort${codeText(abort)}`);
-  if (isEnd && bankStatus(abort) !== bankStatus(end)) {
-    return broken(`/abort said ${bankStatus(abort)}, and /check ${bankStatus(end)}`);
-  }
-  return held(`After /abort the sale ended ${bankStatus(end)}`);
+  if (isEnd && bankStatus(abort) !== status) return broken(`/abort said ${bankStatus(abort)}, and /check ${status}`);
+  return held(`After /abort the sale ended ${status}`);
 }
 
 async function abortedAfterEnd(asker: Asker): Promise<Finding> {
@@ -252,13 +241,11 @@ async function depositTwice(asker: Asker): Promise<Finding> {
 }
 
 /** Codes of a document that is still being made, or lacks its print alone: it is there. */
-const madeCodes: readonly (number | undefined)[] = [
-  ...contracts.fiscal.finals.pendingCodes,
-  settlingRulesOf("fiscal", "/sale")?.print?.code,
-];
+const isThere = (code: number | undefined) =>
+  hasCode(contracts.fiscal.finals.pendingCodes, code) || code === settlingRulesOf("fiscal", "/sale")?.print?.code;
 
 function sameDocument(made: Answer, again: Answer, what: string): Finding {
-  if (again.status === "error" && !(again.code !== undefined && madeCodes.includes(again.code))) {
+  if (again.status === "error" && !isThere(again.code)) {
     return broken(`Sent once more under its documentExtID, the ${what} was refused${codeText(again)}`);
   }
   const [first, second] = [documentOf(made), documentOf(again)];
