@@ -8,10 +8,10 @@ import { printable } from "../core/shell-text.ts";
 import { parseObject, wholeOf } from "../envelope/json.ts";
 import { questionToLine, toLine } from "../envelope/request.ts";
 import { signOf } from "../envelope/sign.ts";
-import type { Moment } from "../judge/judgement.ts";
+import { broken, type Finding, type Moment, unseen } from "../judge/judgement.ts";
 import { type Crc16, otherReading } from "../wire/crc16.ts";
 import { frameOf } from "../wire/framing.ts";
-import { broken, CheckEnd, type Finding, type Sale, unseen } from "./check.ts";
+import { CheckEnd, type Sale } from "./check.ts";
 import type { HeardBytes, Wire } from "./wire.ts";
 
 /** An answer that came in a whole frame. */
@@ -33,20 +33,22 @@ export interface Exchange extends HeardBytes {
   readonly answers: readonly Answer[];
 }
 
-/** How long a certification waits. */
-export interface Pace {
-  /** Milliseconds for each of the first questions to a service: whether there is a terminal. */
-  readonly presenceMs: number;
-  /** Milliseconds that an answer may take at most, if the contract allows more. */
-  readonly answerMsMax: number;
-  /** Milliseconds between two questions about an operation, and until which it is followed. */
-  readonly pollMs: number;
-  readonly followMs: number;
-  /** Milliseconds after which a frame cut short is given up by its reader. */
-  readonly cutMs: number;
-  /** Milliseconds for which nothing is asked. */
-  readonly idleMs: number;
-}
+/** Waits of a certification, in milliseconds: as long as the contracts have an answer take. */
+export const usualPace = {
+  /** For each of the first questions to a service: what nobody answers by then isn't there. */
+  presenceMs: 3_000,
+  /** For which an answer is waited at most, if the contract allows more. */
+  answerMsMax: Number.POSITIVE_INFINITY,
+  /** Between two questions about an operation, and until which it is followed. */
+  pollMs: 1_000,
+  followMs: 180_000,
+  /** After which a frame cut short is given up by its reader. */
+  cutMs: 6_000,
+  /** For which nothing is asked. */
+  idleMs: 10_000,
+};
+
+export type Pace = Readonly<typeof usualPace>;
 
 /** Milliseconds after which nothing is taken for no answer, at least; an answer that took long makes it longer. */
 const silentMsMin = 1_000;
@@ -54,10 +56,15 @@ const silentMsMin = 1_000;
 /** Characters of an answer that a time line shows. */
 const shownMax = 240;
 
-export interface AskerOptions {
-  readonly wire: Wire;
+/** A service that is asked. */
+export interface AskedService {
   readonly contract: Contract;
-  readonly merchantId: string | undefined;
+  /** Signs what fiscal is asked. */
+  readonly merchantId?: string | undefined;
+}
+
+export interface AskerOptions extends AskedService {
+  readonly wire: Wire;
   readonly sale: Sale | undefined;
   readonly pace: Pace;
   /** Begins every key of this run. */
@@ -80,39 +87,36 @@ type Presence = { readonly answer: Answer } | { readonly absent: Finding; readon
 export class Asker {
   readonly contract: Contract;
   readonly wire: Wire;
+  readonly merchantId: string | undefined;
   readonly sale: Sale | undefined;
   readonly pace: Pace;
   /** All that was asked of this service in this run. */
   readonly exchanges: Exchange[] = [];
-  readonly #merchantId: string | undefined;
+  /** The time line of the check that is made. */
+  moments: Moment[] = [];
   readonly #keys: string;
   readonly #once = new Map<string, Promise<unknown>>();
   #presence: Presence | undefined;
   #slowestMs = 0;
   #began = nowMs();
-  #moments: Moment[] = [];
 
   constructor({ wire, contract, merchantId, sale, pace, keys }: AskerOptions) {
     this.wire = wire;
     this.contract = contract;
     this.sale = sale;
     this.pace = pace;
-    this.#merchantId = merchantId;
+    this.merchantId = merchantId;
     this.#keys = keys;
   }
 
   /** Begins a check: its time line is empty. */
   begin(): void {
     this.#began = nowMs();
-    this.#moments = [];
-  }
-
-  get moments(): readonly Moment[] {
-    return this.#moments;
+    this.moments = [];
   }
 
   note(who: Moment["who"], text: string): void {
-    this.#moments.push({ atMs: nowMs() - this.#began, who, text });
+    this.moments.push({ atMs: nowMs() - this.#began, who, text });
   }
 
   /** A key that nothing has had before. */
@@ -150,49 +154,46 @@ export class Asker {
   }
 
   async #look(): Promise<Presence> {
-    const { contract, wire } = this;
-    if (contract.envelope === "form" && this.#merchantId === undefined) {
+    const { contract, wire, pace } = this;
+    const { service, probe } = contract;
+    if (contract.envelope === "form" && this.merchantId === undefined) {
       return { absent: unseen("fiscal takes signed requests alone: name the merchant's id with --merchant-id-file") };
     }
     const { crc16 } = wire;
     const isKnown = contract.framing === "stx" || wire.isProven;
     // Asked once more, since what is asked right after an opening may be taken for older than it, and be dropped.
     const readings = isKnown ? [crc16, crc16] : [crc16, otherReading(crc16), crc16];
-    const heard: Exchange[] = [];
-    for (const reading of readings) {
-      const how = isKnown ? "" : ` (CRC-16/${reading.toUpperCase()})`;
-      const exchange = await this.send(this.frame(this.payload(contract.probe.route), reading), {
-        asked: `${contract.probe.route}, to see if ${contract.service} is there${how}`,
-        waitMs: this.pace.presenceMs,
-        isSeveral: true,
-        isFirst: true,
-      });
-      const [answer] = exchange.answers;
-      heard.push(exchange);
-      if (answer === undefined) continue;
-      // The answers to both may come late.
-      if (heard.length > 1) await wire.listen(contract.framing, this.silentMs);
-      if (answer.status !== "error") return { answer };
-      const why = `It answers ${contract.probe.route} with an error (code ${answer.code}): ${contract.service} isn't there, or can't work`;
-      return { absent: unseen(why) };
-    }
-    return absentOf(heard, this.pace.presenceMs * readings.length);
+    const asked = (reading: Crc16) =>
+      `${probe.route}, to see if ${service} is there${isKnown ? "" : ` (CRC-16/${reading.toUpperCase()})`}`;
+    const heard = await this.askUntilAnswered(readings, pace.presenceMs, asked, true);
+    const answer = heard.at(-1)?.answers[0];
+    if (answer === undefined) return absentOf(heard, pace.presenceMs * readings.length);
+    if (answer.status !== "error") return { answer };
+    const error = `It answers ${probe.route} with an error (code ${answer.code})`;
+    return { absent: unseen(`${error}: ${service} isn't there, or can't work`) };
   }
 
   /**
-   * Asks until there is an answer, as after an opening: so many times, so many milliseconds apart.
-   * @returns how many requests it took; undefined if none was answered.
+   * Asks in one reading of CRC16 after the other until there is an answer.
+   * @returns what came of each question.
    */
-  async askUntilAnswered(times: number, waitMs: number): Promise<number | undefined> {
-    const { contract, wire } = this;
-    const { route } = contract.probe;
-    for (let count = 1; count <= times; count++) {
-      const { answers } = await this.send(this.frame(this.payload(route)), { asked: route, waitMs, isSeveral: true });
-      if (answers.length === 0) continue;
-      if (count > 1) await wire.listen(contract.framing, this.silentMs);
-      return count;
+  async askUntilAnswered(
+    readings: readonly Crc16[],
+    waitMs: number,
+    asked: (reading: Crc16) => string,
+    isFirst = false,
+  ): Promise<readonly Exchange[]> {
+    const heard: Exchange[] = [];
+    for (const reading of readings) {
+      const saying = { asked: asked(reading), waitMs, isSeveral: true, isFirst };
+      const exchange = await this.send(this.probe(reading), saying);
+      heard.push(exchange);
+      if (exchange.answers.length === 0) continue;
+      // The answers to earlier ones may come late.
+      if (heard.length > 1) await this.wire.listen(this.contract.framing, this.silentMs);
+      break;
     }
-    return undefined;
+    return heard;
   }
 
   /** A request's payload. A fiscal one is signed. */
@@ -200,8 +201,13 @@ export class Asker {
     const { contract } = this;
     if (contract.envelope === "text") return questionToLine(contract, route, undefined, json);
     const data = form.data ?? Buffer.from(json ?? "{}").toString("base64");
-    const sign = form.sign ?? signOf(data, this.#merchantId ?? "");
+    const sign = form.sign ?? signOf(data, this.merchantId ?? "");
     return toLine(contract, route, [Buffer.from(`data=${data}${sign === "" ? "" : `&sign=${sign}`}`)], undefined);
+  }
+
+  /** The question that only reads, as a frame. */
+  probe(crc16?: Crc16): Buffer {
+    return this.frame(this.payload(this.contract.probe.route), crc16);
   }
 
   frame(payload: readonly Buffer[], crc16: Crc16 = this.wire.crc16): Buffer {
@@ -253,9 +259,9 @@ export class Asker {
       this.note("terminal", `answers in ${Math.round(ms)} ms: ${this.#shown(payload.toString("utf8"))}`);
       this.#slowestMs = Math.max(this.#slowestMs, ms);
     }
-    if (heard.strayBytes > 0) this.note("terminal", `sends ${heard.strayBytes} bytes that are no frame: ${heard.strayHead}`);
-    if (answers.length === 0 && heard.strayBytes === 0)
-      this.note("terminal", `says nothing for ${Math.round(nowMs() - sentMs)} ms`);
+    const { strayBytes, strayHead } = heard;
+    if (strayBytes > 0) this.note("terminal", `sends ${strayBytes} bytes that are no frame: ${strayHead}`);
+    else if (answers.length === 0) this.note("terminal", `says nothing for ${Math.round(nowMs() - sentMs)} ms`);
     const exchange = { ...heard, asked, answers, isSeveral };
     this.exchanges.push(exchange);
     return exchange;
@@ -263,26 +269,20 @@ export class Asker {
 
   /** Judges a silence: only a service that answers other questions has refused this one by it. */
   async #unanswered({ asked, strayBytes, strayHead, isChecksumWrong }: Exchange, waitMs: number): Promise<Finding> {
-    const came = isChecksumWrong
-      ? "answered with a wrong checksum"
-      : strayBytes > 0
-        ? `answered ${strayBytes} bytes that are no whole frame (${strayHead})`
-        : `said nothing within ${waitMs / 1_000} s`;
+    const silence = strayBytes === 0 ? `said nothing within ${waitMs / 1_000} s` : undefined;
+    const stray = silence ?? `answered ${strayBytes} bytes that are no whole frame (${strayHead})`;
+    const what = `Asked ${this.#shown(asked)}, the terminal ${isChecksumWrong ? "answered with a wrong checksum" : stray}`;
     const { route } = this.contract.probe;
-    const again = await this.send(this.frame(this.payload(route)), {
-      asked: `${route}, to see if it is still there`,
-      waitMs: this.answerMs(route),
-    });
-    const what = `Asked ${this.#shown(asked)}, the terminal ${came}`;
-    if (again.answers.length > 0) return broken(what);
-    const gone = unseen(`${what}, and answers nothing any more`);
-    this.#presence = { absent: gone };
-    return gone;
+    const saying = { asked: `${route}, to see if it is still there`, waitMs: this.answerMs(route) };
+    const { answers } = await this.send(this.probe(), saying);
+    if (answers.length > 0) return broken(what);
+    const absent = unseen(`${what}, and answers nothing any more`);
+    this.#presence = { absent };
+    return absent;
   }
 
   #shown(text: string): string {
-    const { length } = text;
-    return maskCardNumbers(printable(length > shownMax ? `${text.slice(0, shownMax)}...` : text));
+    return maskCardNumbers(printable(text.length > shownMax ? `${text.slice(0, shownMax)}...` : text));
   }
 }
 
@@ -300,21 +300,16 @@ function answerOf(payload: Buffer, ms: number): Answer {
 /** Without a whole frame there is a terminal only if its words can be read: at a wrong speed there are bytes, too. */
 function absentOf(heard: readonly Exchange[], waitMs: number): Presence {
   const spoken = heard.find(({ isReadable }) => isReadable);
-  const bytes = heard.reduce((sum, { strayBytes }) => sum + strayBytes, 0);
-  if (spoken !== undefined) {
-    const { isChecksumWrong, strayHead } = spoken;
-    const why = isChecksumWrong
-      ? "Its answers have a wrong checksum, by either reading"
-      : `Its answers are no whole frames: they begin with ${strayHead}`;
-    return { absent: unseen(why), garbled: isChecksumWrong ? "checksum" : "frame" };
-  }
+  if (spoken?.isChecksumWrong === true)
+    return { absent: unseen("Its answers have a wrong checksum, by either reading"), garbled: "checksum" };
+  if (spoken !== undefined)
+    return { absent: unseen(`Its answers are no whole frames: they begin with ${spoken.strayHead}`), garbled: "frame" };
   if (heard.some(({ isEcho }) => isEcho)) {
     return { absent: unseen("What is sent comes back, and nothing else: the line echoes, and no terminal answers") };
   }
-  const came =
-    bytes === 0
-      ? `Nothing was answered within ${waitMs / 1_000} s`
-      : `${bytes} bytes came that are no frame: the speed may be another one`;
+  const bytes = heard.reduce((sum, { strayBytes }) => sum + strayBytes, 0);
+  const noise = `${bytes} bytes came that are no frame: the speed may be another one`;
+  const came = bytes === 0 ? `Nothing was answered within ${waitMs / 1_000} s` : noise;
   return { absent: unseen(`${came}: posline doctor looks for the cause`) };
 }
 

@@ -1,13 +1,12 @@
 import type { LineConfig } from "../config/config.ts";
-import type { Contract } from "../contract/contract.ts";
 import type { ContractName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { messageOf } from "../core/error-code.ts";
 import type { OpenTransport } from "../device/transport.ts";
-import type { Judged } from "../judge/judgement.ts";
+import { type Finding, type Judged, unseen } from "../judge/judgement.ts";
 import { answerChecks } from "./answers.ts";
-import { Asker, type Pace } from "./asker.ts";
-import { type Check, CheckEnd, type Finding, type Sale, unseen } from "./check.ts";
+import { type AskedService, Asker, type Pace, usualPace } from "./asker.ts";
+import { type Check, CheckEnd, type Sale } from "./check.ts";
 import { saleChecks } from "./sales.ts";
 import { firstChecks, lastChecks } from "./transport.ts";
 import { Wire } from "./wire.ts";
@@ -20,27 +19,10 @@ const services: readonly ContractName[] = ["bank", "qr", "fiscal"];
 /** All checks in order: a service's frames first, then its answers, its sales, and at last all that it said. */
 export const checks: readonly Check[] = services.flatMap((service) => [
   ...firstChecks(service),
-  ...answerChecks(service),
+  ...answerChecks.filter((each) => each.service === service),
   ...saleChecks.filter((each) => each.service === service),
   ...lastChecks(service),
 ]);
-
-/** Waits as long as the contracts have an answer take; what nobody answers within `presenceMs` isn't there. */
-export const usualPace: Pace = {
-  presenceMs: 3_000,
-  answerMsMax: Number.POSITIVE_INFINITY,
-  pollMs: 1_000,
-  followMs: 180_000,
-  cutMs: 6_000,
-  idleMs: 10_000,
-};
-
-/** A service that is asked. */
-export interface AskedService {
-  readonly contract: Contract;
-  /** Signs what fiscal is asked. */
-  readonly merchantId?: string | undefined;
-}
 
 export interface CertificationOptions {
   readonly config: LineConfig;
@@ -63,22 +45,12 @@ export interface CertificationOptions {
  * @throws OpenError saying why the line can't be opened.
  */
 export async function certify(options: CertificationOptions): Promise<readonly Judged[]> {
-  const {
-    config,
-    open,
-    sale,
-    judged,
-    begins = () => {},
-    pace = usualPace,
-    keys = `certify-${Date.now().toString(36)}`,
-  } = options;
+  const { config, open, sale, judged, begins = () => {}, pace = usualPace } = options;
+  const { keys = `certify-${Date.now().toString(36)}` } = options;
   const framings = new Set(options.services.map(({ contract }) => contract.framing));
   const wire = new Wire(config, framings, open);
   const askers = new Map(
-    options.services.map(({ contract, merchantId }) => [
-      contract.service,
-      new Asker({ wire, contract, merchantId, sale, pace, keys }),
-    ]),
+    options.services.map((each) => [each.contract.service, new Asker({ ...each, wire, sale, pace, keys })]),
   );
   await wire.open();
   try {
@@ -97,20 +69,18 @@ export async function certify(options: CertificationOptions): Promise<readonly J
   }
 }
 
-async function tried(check: Check, asker: Asker): Promise<Judged> {
-  const { name, title, rule } = check;
+async function tried({ name, title, rule, run }: Check, asker: Asker): Promise<Judged> {
   const beganMs = nowMs();
   asker.begin();
-  const { verdict, why } = await findingOf(check, asker);
-  return { name, title, rule, verdict, why, tookMs: nowMs() - beganMs, moments: asker.moments };
+  const finding = await findingOf(run, asker);
+  return { name, title, rule, ...finding, tookMs: nowMs() - beganMs, moments: asker.moments };
 }
 
-async function findingOf({ run }: Check, asker: Asker): Promise<Finding> {
+async function findingOf(run: Check["run"], asker: Asker): Promise<Finding> {
   if (asker.wire.lost !== undefined) return unseen(`The line was lost: ${asker.wire.lost}`);
   try {
     return await run(asker);
   } catch (error) {
-    if (error instanceof CheckEnd) return error.finding;
-    return unseen(`The check itself failed: ${messageOf(error)}`);
+    return error instanceof CheckEnd ? error.finding : unseen(`The check itself failed: ${messageOf(error)}`);
   }
 }

@@ -1,5 +1,5 @@
 import type { ContractName } from "../core/call.ts";
-import type { Case, Rule, Verdict } from "../judge/judgement.ts";
+import type { Case, Finding } from "../judge/judgement.ts";
 import type { Asker } from "./asker.ts";
 
 /**
@@ -7,23 +7,12 @@ import type { Asker } from "./asker.ts";
  * verdicts; it sends nothing that moves money, prints or changes state, unless it was told an amount. A check is data, and a function.
  */
 
-/** What came of a check. */
-export interface Finding {
-  readonly verdict: Verdict;
-  /** Why, in one sentence. */
-  readonly why: string;
-}
-
 export interface Check extends Case {
   readonly service: ContractName;
   /** True if it moves money, prints or changes state. */
   readonly sells?: true;
   readonly run: (asker: Asker) => Promise<Finding>;
 }
-
-export const held = (why: string): Finding => ({ verdict: "held", why });
-export const broken = (why: string): Finding => ({ verdict: "broken", why });
-export const unseen = (why: string): Finding => ({ verdict: "not seen", why });
 
 /** Ends a check before its own judgement: without an answer there is nothing to judge. */
 export class CheckEnd extends Error {
@@ -43,7 +32,12 @@ export interface Sale {
   readonly currency: string;
 }
 
-export const ruleOf = (service: ContractName, place: string, says: string): Rule => ({
-  from: `${service}.md, ${place}`,
-  says,
-});
+/** A sentence of a contract, word for word, behind the place where it stands. */
+export type Sentence = `${string}: ${string}`;
+
+/** A check by its service, its name behind that, and its title. */
+export function checkOf(service: ContractName, name: string, title: string, sentence: Sentence, run: Check["run"]): Check {
+  const at = sentence.indexOf(": ");
+  const rule = { from: `${service}.md, ${sentence.slice(0, at)}`, says: sentence.slice(at + 2) };
+  return { name: `${service}-${name}`, title: `${service}: ${title}`, rule, service, run };
+}

@@ -10,16 +10,10 @@ import { frameOf } from "../wire/framing.ts";
 
 /** The line to the terminal under test: bytes out, and all that comes back, told apart. */
 
-export interface HeardFrame {
-  readonly payload: readonly Buffer[];
-  /** On `nowMs`'s scale. */
-  readonly atMs: number;
-}
-
 /** What came after something was sent. */
 export interface HeardBytes {
-  /** Whole frames, in order. */
-  readonly frames: readonly HeardFrame[];
+  /** Whole frames, in order, and when they came on `nowMs`'s scale. */
+  readonly frames: readonly { readonly payload: readonly Buffer[]; readonly atMs: number }[];
   /** Bytes that belong to no whole frame. */
   readonly strayBytes: number;
   /** The first bytes that came, in hexadecimal; empty if all belong to whole frames. */
@@ -109,19 +103,14 @@ export class Wire {
     }
     const own = [...frames, ...echoes].reduce((sum, { item }) => sum + item.wireBytes, 0);
     const strayBytes = Math.max(0, link.rawBytes - own);
+    const head = link.raw.subarray(0, headBytes).toString("hex");
+    const isWrong = ({ item }: ReceivedItem) => item.kind === "discard" && item.checksum !== undefined;
     const heard: HeardBytes = {
       frames: frames.flatMap(({ item, atMs }) => (item.kind === "frame" ? [{ payload: item.payload, atMs }] : [])),
       strayBytes,
-      strayHead:
-        strayBytes === 0
-          ? ""
-          : link.raw
-              .subarray(0, headBytes)
-              .toString("hex")
-              .replaceAll(/(..)(?=.)/g, "$1 "),
+      strayHead: strayBytes === 0 ? "" : head.replaceAll(/(..)(?=.)/g, "$1 "),
       unaskedBytes,
-      isChecksumWrong:
-        frames.length === 0 && link.received.some(({ item }) => item.kind === "discard" && item.checksum !== undefined),
+      isChecksumWrong: frames.length === 0 && link.received.some(isWrong),
       isReadable: link.raw.includes('"status"'),
       isEcho: echoes.length > 0,
       isStuck: ending === "stuck",

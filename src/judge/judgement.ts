@@ -36,11 +36,19 @@ export interface Case {
   readonly listed?: string;
 }
 
-/** A case that was tried. */
-export interface Judged extends Case {
+/** What came of a case. */
+export interface Finding {
   readonly verdict: Verdict;
   /** Why, in one sentence; of a broken one, who said or did what, with times and amounts. */
   readonly why: string;
+}
+
+export const held = (why: string): Finding => ({ verdict: "held", why });
+export const broken = (why: string): Finding => ({ verdict: "broken", why });
+export const unseen = (why: string): Finding => ({ verdict: "not seen", why });
+
+/** A case that was tried. */
+export interface Judged extends Case, Finding {
   readonly tookMs: number;
   readonly moments: readonly Moment[];
 }

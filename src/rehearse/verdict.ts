@@ -1,5 +1,5 @@
 import type { LedgerEntry } from "../emulator/ledger.ts";
-import { secondsText, type Verdict } from "../judge/judgement.ts";
+import { broken, type Finding, held, secondsText, unseen } from "../judge/judgement.ts";
 import { type Ask, deeds, type Word } from "./scenario.ts";
 
 /** What the till said of a deed at last. */
@@ -30,11 +30,6 @@ export interface AskResult {
   readonly unseen: string | undefined;
 }
 
-export interface ScenarioVerdict {
-  readonly verdict: Verdict;
-  readonly why: string;
-}
-
 const doneEnds: ReadonlySet<string> = new Set(["approved", "closed", "unprinted"]);
 const doneWords: ReadonlySet<Word> = new Set(["approved", "closed", "unprinted"]);
 const undoneWords: ReadonlySet<Word> = new Set(["declined", "reversed", "failed"]);
@@ -43,25 +38,23 @@ const undoneWords: ReadonlySet<Word> = new Set(["declined", "reversed", "failed"
  * Judges a till. Four rules, in this order: it begins each deed once at most, and nothing else; its word is true; it comes to an end; and the
  * end is the one that could be known. What the till can't do, and what never went wrong as planned, is not seen, unless a rule was broken.
  */
-export function judge(results: readonly AskResult[]): ScenarioVerdict {
+export function judge(results: readonly AskResult[]): Finding {
   for (const result of results) {
     const why = begunTwice(result) ?? falseWord(result) ?? endless(result);
-    if (why !== undefined) return { verdict: "broken", why };
+    if (why !== undefined) return broken(why);
   }
   const unsupported = results.find(({ said }) => said.some(({ word }) => word === "unsupported"));
-  if (unsupported !== undefined) {
-    return { verdict: "not seen", why: `The till can't do ${unsupported.ask.deed}: it says unsupported` };
-  }
+  if (unsupported !== undefined) return unseen(`The till can't do ${unsupported.ask.deed}: it says unsupported`);
   for (const result of results) {
     const why = otherEnd(result);
-    if (why !== undefined) return { verdict: "broken", why };
+    if (why !== undefined) return broken(why);
   }
   for (const result of results) {
     const told = articleTold(result);
     if (told !== undefined) return told;
   }
-  for (const { unseen } of results) if (unseen !== undefined) return { verdict: "not seen", why: unseen };
-  return { verdict: "held", why: results.map(toldText).join(" ") };
+  for (const { unseen: why } of results) if (why !== undefined) return unseen(why);
+  return held(results.map(toldText).join(" "));
 }
 
 /** Money or paper beside what was asked for. */
@@ -116,16 +109,13 @@ function otherEnd({ ask, amount, said, began }: AskResult): string | undefined {
 }
 
 /** What became of the article that the till was to sell. One of its own says nothing. */
-function articleTold({ ask: { article }, began }: AskResult): ScenarioVerdict | undefined {
+function articleTold({ ask: { article }, began }: AskResult): Finding | undefined {
   if (article === undefined) return undefined;
   const sold = began.flatMap(({ articles = [] }) => articles);
   const named = sold.find(({ name }) => name === article.name);
-  if (named === undefined) return { verdict: "not seen", why: "The till sold another article than POSLINE_ITEM" };
+  if (named === undefined) return unseen("The till sold another article than POSLINE_ITEM");
   if (named.quantity === article.quantity) return undefined;
-  return {
-    verdict: "broken",
-    why: `Asked for ${article.quantity} thousandths of the article, the till sold ${named.quantity}`,
-  };
+  return broken(`Asked for ${article.quantity} thousandths of the article, the till sold ${named.quantity}`);
 }
 
 const toldText = ({ ask, said, began }: AskResult) =>

@@ -161,3 +161,54 @@ test("certify() says of one check alone that a sale had no answer, and calls oth
     await terminal.stop();
   }
 });
+
+const selling = { sale: { amount: 100, currency: "EUR" } } as const;
+
+test("certify() takes a sale for refused only if that is proven, and names an end that its status denies", async () => {
+  const error = (code: number) => `{"status":"error","code":${code},"message":"no"}`;
+  const rows: readonly (readonly [texts: Readonly<Record<string, string>>, found: RegExp])[] = [
+    [{ "/sale": error(-29) }, /^not seen: It refused the sale \(code -29\)$/],
+    [{ "/sale": error(-16), "/check": error(-15) }, /^not seen: It refused the sale \(code -16\)$/],
+    [{ "/sale": error(-3), "/check": error(-15) }, /^not seen: The sale of key .* had not ended after \d+ questions: look at/],
+    [
+      { "/check": '{"status":"error","code":-1,"data":{"status":"APPROVED"}}' },
+      /^broken: It answered data.status APPROVED with status error$/,
+    ],
+  ];
+  const found = rows.map(async ([texts, expected]) => {
+    const asked: string[] = [];
+    const terminal = emulatedTerminal({
+      answers: async (call, answer) => {
+        asked.push(call.route);
+        const text = texts[call.route];
+        return text === undefined ? answer(call) : { ...(await answer(call)), payload: [Buffer.from(text)] };
+      },
+    });
+    const pace = { ...quickPace, followMs: 1_500 };
+    const judged = await certified(terminal.open, { services: ["bank"], checks: named("bank-sale"), pace, ...selling });
+    await terminal.stop();
+    assert.match(judged.map(({ verdict, why }) => `${verdict}: ${why}`).join("\n"), expected);
+    assert.equal(asked.filter((route) => route === "/sale").length, 1);
+  });
+  await Promise.all(found);
+});
+
+test("certify() has no copy printed of a receipt that lacks its print", async () => {
+  const asked: string[] = [];
+  const terminal = emulatedTerminal({
+    answers: async (call, answer) => {
+      asked.push(call.route);
+      const reply = await answer(call);
+      const text = Buffer.concat(reply.payload).toString().replace('"docStatus":1', '"docStatus":1,"printError":1');
+      return { ...reply, payload: [Buffer.from(text)] };
+    },
+  });
+  const checks = named("fiscal-check-status");
+  const judged = await certified(terminal.open, { services: ["fiscal"], checks, ...selling });
+  await terminal.stop();
+  assert.deepEqual(
+    judged.map(({ verdict, why }) => `${verdict}: ${why}`),
+    ["held: Document 1 has docStatus 1"],
+  );
+  assert.deepEqual(asked, ["/supported_operations", "/sale", "/check_status"]);
+});

@@ -1,5 +1,5 @@
-import type { Pace } from "../../src/certify/asker.ts";
-import { type AskedService, checks as allChecks, certify, usualPace } from "../../src/certify/certification.ts";
+import { type AskedService, type Pace, usualPace } from "../../src/certify/asker.ts";
+import { checks as allChecks, certify } from "../../src/certify/certification.ts";
 import type { Check, Sale } from "../../src/certify/check.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
