@@ -100,12 +100,9 @@ export class RemoteService {
   /** The signed form. Looking the merchant's id up may take as long as it likes, so it has the limit of an answer. */
   async #signed(json: string, limitMs: number, signal: AbortSignal | undefined): Promise<string> {
     const source = this.#merchantId;
-    const id =
-      typeof source === "function"
-        ? await withTimeout(limitMs, signal, async (limit) =>
-            Promise.race([source(), onAbort(limit, () => Promise.reject(merchantIdTimeout))]),
-          )
-        : source;
+    const lookUp = async (limit: AbortSignal) =>
+      typeof source === "function" ? Promise.race([source(), onAbort(limit, () => Promise.reject(merchantIdTimeout))]) : source;
+    const id = typeof source === "function" ? await withTimeout(limitMs, signal, lookUp) : source;
     if (id === undefined || id === null) throw new Error("merchantId is missing: pass it to the client");
     const problem = merchantIdProblem(id);
     if (problem !== undefined) throw new Error(`merchantId ${problem}`);

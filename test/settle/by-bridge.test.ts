@@ -690,3 +690,12 @@ test("resume() of what a bridge was to follow asks first, and sends it again wit
   assert.equal(result, "approved");
   assert.deepEqual([waits[0], typeof waits[1], waits.length, steps.length], [undefined, "number", 2, 2]);
 });
+
+test("settleByBridge() counts a start's refusal once, however often the bridge repeats it: its token is no proof of a second one", async () => {
+  const refused = by(error(1), "unknown");
+  const { result, token } = await runQr(shown(refused, refused, refused), { windowMs: 3_000 });
+  assert.deepEqual([result, token.known.refusals], ["unknown", 1]);
+  const later = over([...asked(error(1)), ...shown(by(paid, "approved"))]);
+  assert.equal((await later.client.resume(kept(token), later.options)).result, "approved");
+  later.done();
+});

@@ -5,7 +5,7 @@ import type { SettleEvent } from "../../src/settle/types.ts";
 import { absentBefore, absentFrom0To30s } from "./bank-settling.ts";
 import { busy, error, kept, lost, merchantId, ok, over, repeat, type Script, wrong } from "./scripted.ts";
 
-/** Tests src/settle/resume.ts, src/settle/settle.ts, src/settle/token.ts. */
+/** Tests src/settle/settle.ts, src/settle/token.ts. */
 
 const body = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
 const sale = { documentExtID: "ORDER-1", items: [{ itemAmount: 150 }] };

@@ -48,6 +48,17 @@ export type Script = readonly (readonly [route: string, answer: Answer])[];
 
 export const repeat = (times: number, ...steps: Script): Script => Array.from({ length: times }, () => steps).flat();
 
+/**
+ * A script in words, as `sale lost, check -15 x3, check approved`: a number is an error of that code.
+ * @param answers What its other words stand for.
+ */
+export function scriptOf(words: string, answers: Readonly<Record<string, Answer>>): Script {
+  return words.split(", ").flatMap((each) => {
+    const [route, word = "", times = "x1"] = each.split(" ");
+    return repeat(Number(times.slice(1)), [`/${route}`, answers[word] ?? error(Number(word))]);
+  });
+}
+
 /** A token as a till would keep it. */
 export const kept = (token: Token): unknown => JSON.parse(JSON.stringify(token));
 

@@ -1,19 +1,36 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { absent, absentBefore, absentTo30s, approved, settled } from "./bank-settling.ts";
-import { busy, error, lost, ok, repeat, reply, type Script } from "./scripted.ts";
+import { busy, error, lost, ok, repeat, reply, type Script, scriptOf } from "./scripted.ts";
 
 /** Tests src/settle/machine.ts. */
 
-test("bank.settle asks first after a lost start, and polls when it runs (rule 3)", async () => {
-  const { result, done } = await settled("sale", [
-    ["/sale", lost],
-    ["/check", ok()],
-    ["/check", approved],
-  ]);
-  assert.equal(result, "approved");
-  done();
-});
+const words = { ok: ok(), approved, lost, busy };
+
+for (const [what, operation, script, expected] of [
+  ["a lost start that runs (rule 3)", "sale", "sale lost, check ok, check approved", "approved"],
+  [
+    "a refusal of a resent start: the first may have arrived",
+    "sale",
+    "sale lost, check -15, sale -29, check approved",
+    "approved",
+  ],
+  ["a resending that isn't let through any more", "sale", "sale lost, check -15, sale busy x9", "unknown"],
+  ["a plain refusal of a resent start, 30 s later", "sale", "sale lost, check -15, sale -20, check -15 x32", "declined"],
+  ["-15 to a resent start, which isn't sent again", "sale", "sale lost, check -15, sale -15, check -15 x32", "declined"],
+  [
+    '"not found" in a row, which another answer begins anew',
+    "confirm",
+    "check -15 x3, confirm lost, check -15 x28, check -3, check -15 x3",
+    "declined",
+  ],
+] as const) {
+  test(`bank.settle after ${what}: ${expected}`, async () => {
+    const { result, done } = await settled(operation, scriptOf(script, words), 60_000);
+    assert.equal(result, expected);
+    done();
+  });
+}
 
 for (const operation of ["sale", "preauth", "xreport", "closeShift"] as const) {
   const route = operation === "closeShift" ? "/close-shift" : `/${operation}`;
@@ -38,39 +55,6 @@ test("bank.settle resends three times at most, then only asks, and says declined
   const sooner = await settled("sale", [...sent, ...repeat(17, ["/check", absent])]);
   assert.equal(sooner.result, "unknown");
   sooner.done();
-});
-
-test("bank.settle doesn't believe a refusal of a resent start: the first may have arrived", async () => {
-  const { result, done } = await settled("sale", [
-    ["/sale", lost],
-    ["/check", absent],
-    ["/sale", error(-29)],
-    ["/check", approved],
-  ]);
-  assert.equal(result, "approved");
-  done();
-});
-
-test("bank.settle says unknown when a resending after a lost start isn't let through any more", async () => {
-  const { result, done } = await settled("sale", [["/sale", lost], ["/check", absent], ...repeat(5, ["/sale", busy])]);
-  assert.equal(result, "unknown");
-  done();
-});
-
-test('bank.settle counts "not found" in a row: another answer between begins anew', async () => {
-  const { result, done } = await settled(
-    "confirm",
-    [
-      ...absentBefore,
-      ["/confirm", lost],
-      ...repeat(28, ["/check", absent]),
-      ["/check", error(-3)],
-      ...repeat(3, ["/check", absent]),
-    ],
-    60_000,
-  );
-  assert.equal(result, "declined");
-  done();
 });
 
 for (const operation of ["sale", "preauth", "refund", "confirm", "cancel"] as const) {
@@ -108,21 +92,4 @@ test("bank.settle believes -15 only 30 s after a refusal that the contract doesn
     assert.ok(clock.ms >= 30_000);
     done();
   }
-});
-
-test("bank.settle believes -15 only 30 s after a plain refusal where a start before it was lost", async () => {
-  const script: Script = [["/sale", lost], ["/check", absent], ["/sale", error(-20)], ...absentTo30s];
-  const { result, done } = await settled("sale", script, 60_000);
-  assert.equal(result, "declined");
-  done();
-});
-
-test("bank: -15 answered to a resent start is no reason to send it again", async () => {
-  const { result, done } = await settled(
-    "sale",
-    [["/sale", lost], ["/check", absent], ["/sale", absent], ...absentTo30s],
-    60_000,
-  );
-  assert.equal(result, "declined");
-  done();
 });

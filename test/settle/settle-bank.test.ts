@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { absent, absentTo30s, approved, body, data, declined, reversed, settled } from "./bank-settling.ts";
-import { busy, error, lost, ok, over, repeat, wrong } from "./scripted.ts";
+import { absent, approved, body, data, declined, reversed, settled } from "./bank-settling.ts";
+import { busy, error, lost, ok, over, repeat, scriptOf, wrong } from "./scripted.ts";
 
 /** Tests src/settle/machine.ts. */
 
@@ -31,17 +31,32 @@ test("bank.settle waits 1 s growing to 2 s between questions where no interval i
   assert.deepEqual(world.clock.slept, [1000, 1250, 1500, 1750, 2000, 2000, 2000]);
 });
 
-for (const [word, final, expected] of [
-  ["ERROR", declined, "declined"],
-  ["REVERSED", reversed, "reversed"],
+const words = {
+  ...{ ok: ok(), approved, declined, reversed, lost, busy, wrong },
+  isApproved: error(-3, { data: data("APPROVED") }),
+  odd: ok({ status: "IN_PROGRESS" }),
+};
+
+for (const [what, script, expected, code] of [
+  ["the end ERROR", "sale ok, check declined", "declined", -20],
+  ["the end REVERSED", "sale ok, check reversed", "reversed", -1],
+  ["APPROVED with status error, which is no end", "sale ok, check isApproved, check declined", "declined", -20],
+  ["a status that is none of the contract's", "sale odd, check approved", "approved"],
+  ...([-29, -47, -16, -80, -100, -101] as const).map(
+    (refusal) => [`${refusal}: nothing was begun`, `sale ${refusal}`, "declined", refusal] as const,
+  ),
+  ...([-3, -20, -999] as const).map(
+    (open) => [`${open}, which leaves it open`, `sale ${open}, check ok, check approved`, "approved"] as const,
+  ),
+  ["a gateway's -3 and not found until 30 s are over", "sale -3, check -15 x32", "declined", -3],
+  ["a request that is turned away for good", "sale wrong", "not-sent"],
+  ["/check lost, turned away or failed", "sale ok, check lost, check busy, check -3, check wrong, check approved", "approved"],
+  ["an accepted one that is not found", "sale ok, check -15 x60", "unknown", -15],
 ] as const) {
-  test(`bank.settle says ${expected} when /check ends with ${word}`, async () => {
-    const { result, done } = await settled("sale", [
-      ["/sale", ok()],
-      ["/check", final],
-    ]);
-    assert.equal(result, expected);
-    done();
+  test(`bank.settle after ${what}: ${expected}`, async () => {
+    const ended = await settled("sale", scriptOf(script, words), 60_000);
+    assert.deepEqual([ended.result, ended.code], [expected, code]);
+    ended.done();
   });
 }
 
@@ -55,42 +70,6 @@ test("bank.settle gives the code, the message and the data of a declined operati
     ["/check", declined],
   ]);
   assert.deepEqual([code, message, got?.status], [-20, "code -20", "ERROR"]);
-});
-
-test("bank.settle takes no APPROVED that comes with status error for an end", async () => {
-  const { result, done } = await settled("sale", [
-    ["/sale", ok()],
-    ["/check", error(-3, { data: data("APPROVED") })],
-    ["/check", declined],
-  ]);
-  assert.equal(result, "declined");
-  done();
-});
-
-for (const code of [-29, -47, -16, -80, -100, -101]) {
-  test(`bank.settle says declined when the start is refused with ${code}: nothing was begun`, async () => {
-    const { result, code: got, done } = await settled("sale", [["/sale", error(code)]]);
-    assert.deepEqual([result, got], ["declined", code]);
-    done();
-  });
-}
-
-for (const code of [-3, -20, -999]) {
-  test(`bank.settle asks /check after a start that is refused with ${code}, which leaves it open`, async () => {
-    const { result, done } = await settled("sale", [
-      ["/sale", error(code)],
-      ["/check", ok()],
-      ["/check", approved],
-    ]);
-    assert.equal(result, "approved");
-    done();
-  });
-}
-
-test("bank.settle says declined with a gateway's -3 when /check knows no such operation until 30 s are over", async () => {
-  const { result, code, done } = await settled("sale", [["/sale", error(-3)], ...absentTo30s], 60_000);
-  assert.deepEqual([result, code], ["declined", -3]);
-  done();
 });
 
 test("bank.settle sends what wasn't sent, waits longer each time, and says resent of none of it", async () => {
@@ -124,31 +103,6 @@ test("bank.settle says not-sent when nothing was ever sent within the window", a
   done();
 });
 
-test("bank.settle says not-sent at once when the request is turned away for good", async () => {
-  const { result, done } = await settled("sale", [["/sale", wrong]]);
-  assert.equal(result, "not-sent");
-  done();
-});
-
-test("bank.settle asks again when /check itself is lost, turned away or fails", async () => {
-  const { result, done } = await settled("sale", [
-    ["/sale", ok()],
-    ["/check", lost],
-    ["/check", busy],
-    ["/check", error(-3)],
-    ["/check", wrong],
-    ["/check", approved],
-  ]);
-  assert.equal(result, "approved");
-  done();
-});
-
-test("bank.settle goes on asking when an accepted operation is not found, and says unknown", async () => {
-  const { result, done } = await settled("sale", [["/sale", ok()], ...repeat(20, ["/check", absent])]);
-  assert.equal(result, "unknown");
-  done();
-});
-
 test("bank.settle makes a missing pay_id before the first event, and keeps it", async () => {
   const world = over([
     ["/sale", lost],
@@ -161,15 +115,6 @@ test("bank.settle makes a missing pay_id before the first event, and keeps it", 
   assert.equal(ids.size, 1);
   const [first] = world.events;
   assert.ok([...ids].every((id) => typeof id === "string" && first?.token.body.includes(id)));
-});
-
-test("bank.settle says unknown, not declined, when the answer's status is none of the contract's", async () => {
-  const { result, done } = await settled("sale", [
-    ["/sale", ok({ status: "IN_PROGRESS" })],
-    ["/check", approved],
-  ]);
-  assert.equal(result, "approved");
-  done();
 });
 
 test("bank: a success whose data.status is ERROR or REVERSED is no end", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { busy, error, kept, lost, ok, over, repeat, type Script, wrong } from "./scripted.ts";
+import { busy, error, kept, lost, ok, over, repeat, type Script, scriptOf, wrong } from "./scripted.ts";
 
 /** Tests src/settle/machine.ts. */
 
@@ -41,25 +41,49 @@ test("qr.settle asks with the caller's trans, else with pay_id, where /showqrcod
   assert.deepEqual((await settled(script, { trans: "MINE" })).asked, ["MINE"]);
 });
 
-test("qr.settle says declined on status error at /check when data.trans was given", async () => {
-  const { result, code, done } = await settled([
-    ["/showqrcode", shown],
-    ["/check", ok()],
-    ["/check", refused],
-  ]);
-  assert.deepEqual([result, code], ["declined", 1]);
-  done();
-});
+const words = { ok: ok(), shown, paid, lost, unsure, wrong, "1@422": { ...refused, httpStatus: 422 } };
 
-test("qr.settle says declined on status error once /check has known the payment by the trans that was guessed", async () => {
-  const { result, done } = await settled([
-    ["/showqrcode", ok()],
-    ["/check", ok()],
-    ["/check", refused],
-  ]);
-  assert.equal(result, "declined");
-  done();
-});
+for (const [what, script, expected] of [
+  ["status error at /check, its trans given", "showqrcode shown, check ok, check 1", "declined"],
+  ["status error once /check has known it by the trans that was guessed", "showqrcode ok, check ok, check 1", "declined"],
+  ["status error after a gateway's doubts, its trans given", "showqrcode shown, check unsure, check 1", "declined"],
+  ["an error at /check with an HTTP error status, which is no end", "showqrcode shown, check 1@422, check paid", "approved"],
+  ["a lost start that runs (flow rule 3)", "showqrcode lost, check ok, check paid", "approved"],
+  ["a refused start that runs", "showqrcode 1, check 1, showqrcode shown, check paid", "approved"],
+  [
+    "a resending that is turned away while the first is in doubt",
+    "showqrcode 1, check 1, showqrcode wrong, check paid",
+    "approved",
+  ],
+  [
+    "a refused start, which shows no code, and a code that failed",
+    "showqrcode 1, check 1, showqrcode shown, check ok, check 1",
+    "declined",
+  ],
+  ["two refusals of the same start, and /check knows nothing", "showqrcode 1, check 1, showqrcode 1, check 1", "declined"],
+  // An earlier start may have had a trans of its own: no error proves an end then
+  ["a lost start before", "showqrcode lost, check 1, showqrcode ok, check 1 x19", "unknown"],
+  ["a start before that a gateway lost", "showqrcode unsure, check 1, showqrcode ok, check 1 x19", "unknown"],
+  ["a refused start before", "showqrcode 1, check 1, showqrcode ok, check 1 x19", "unknown"],
+] as const) {
+  test(`qr.settle after ${what}: ${expected}`, async () => {
+    const { result, code, done } = await settled(scriptOf(script, words));
+    assert.deepEqual([result, code], [expected, expected === "declined" ? 1 : code]);
+    done();
+  });
+}
+
+for (const [again, expected] of [
+  ["lost", "lost"],
+  ["lost, and then refused,", "1"],
+] as const) {
+  test(`qr.settle resends a start that was ${again} three times at most, and then says unknown`, async () => {
+    const pairs = Array.from({ length: 3 }, () => `check 1, showqrcode ${expected}`).join(", ");
+    const { result, done } = await settled(scriptOf(`showqrcode lost, ${pairs}, check 1 x17`, words));
+    assert.equal(result, "unknown");
+    done();
+  });
+}
 
 for (const [name, more, trans, answer] of [
   ["the pay_id", {}, "P-1", ok()],
@@ -74,23 +98,6 @@ for (const [name, more, trans, answer] of [
       more,
     );
     assert.deepEqual([result, code, asked], ["declined", 1, [trans]]);
-    done();
-  });
-}
-
-for (const [name, before] of [
-  ["was lost", lost],
-  ["was answered by a gateway that lost it", unsure],
-  ["was answered with an error", refused],
-] as const) {
-  test(`qr.settle takes an error at /check for no proof where an earlier start, which may have had a trans, ${name}`, async () => {
-    const { result, done } = await settled([
-      ["/showqrcode", before],
-      ["/check", refused],
-      ["/showqrcode", ok()],
-      ...repeat(19, ["/check", refused]),
-    ]);
-    assert.equal(result, "unknown");
     done();
   });
 }
@@ -115,18 +122,6 @@ for (const [name, before] of [
   });
 }
 
-test("qr.settle says declined where a start was refused, which shows no code, and the next one's was shown and failed", async () => {
-  const { result, code, asked, done } = await settled([
-    ["/showqrcode", refused],
-    ["/check", refused],
-    ["/showqrcode", shown],
-    ["/check", ok()],
-    ["/check", refused],
-  ]);
-  assert.deepEqual([result, code, asked.at(-1)], ["declined", 1, "T-1"]);
-  done();
-});
-
 test("qr.settle takes a success that has a message alone for nothing: over a gateway it stands for an unknown outcome", async () => {
   for (const first of [
     [["/showqrcode", unsure]],
@@ -147,47 +142,6 @@ test("qr.settle takes a success that has a message alone for nothing: over a gat
   }
 });
 
-test("qr.settle doesn't end by a resending that is turned away for good while its first start is in doubt", async () => {
-  const { result, done } = await settled([
-    ["/showqrcode", refused],
-    ["/check", refused],
-    ["/showqrcode", wrong],
-    ["/check", paid],
-  ]);
-  assert.equal(result, "approved");
-  done();
-});
-
-test("qr.settle still says declined on status error at /check after a gateway's doubts, when data.trans was given", async () => {
-  const { result, done } = await settled([
-    ["/showqrcode", shown],
-    ["/check", unsure],
-    ["/check", refused],
-  ]);
-  assert.equal(result, "declined");
-  done();
-});
-
-test("qr.settle takes an error at /check that comes with an HTTP error status for no end", async () => {
-  const { result, done } = await settled([
-    ["/showqrcode", shown],
-    ["/check", { ...refused, httpStatus: 422 }],
-    ["/check", paid],
-  ]);
-  assert.equal(result, "approved");
-  done();
-});
-
-test("qr.settle asks first after a lost /showqrcode, and polls on when it runs (flow rule 3)", async () => {
-  const { result, done } = await settled([
-    ["/showqrcode", lost],
-    ["/check", ok()],
-    ["/check", paid],
-  ]);
-  assert.equal(result, "approved");
-  done();
-});
-
 test("qr.settle resends a lost /showqrcode with the same pay_id to learn its trans", async () => {
   const { result, service, asked, done } = await settled([
     ["/showqrcode", lost],
@@ -199,47 +153,6 @@ test("qr.settle resends a lost /showqrcode with the same pay_id to learn its tra
   assert.equal(service.bodies[0], service.bodies[2]);
   assert.deepEqual(asked, ["P-1", "T-1"]);
   done();
-});
-
-test("qr.settle resends three times at most, and then says unknown", async () => {
-  const { result, done } = await settled([
-    ["/showqrcode", lost],
-    ...repeat(3, ["/check", refused], ["/showqrcode", lost]),
-    ...repeat(17, ["/check", refused]),
-  ]);
-  assert.equal(result, "unknown");
-  done();
-});
-
-test("qr.settle follows a payment that runs though its start was answered with an error", async () => {
-  const { result, done } = await settled([
-    ["/showqrcode", refused],
-    ["/check", refused],
-    ["/showqrcode", shown],
-    ["/check", paid],
-  ]);
-  assert.equal(result, "approved");
-  done();
-});
-
-test("qr.settle says declined when the same start is refused twice and /check knows nothing", async () => {
-  const { result, done } = await settled([
-    ["/showqrcode", refused],
-    ["/check", refused],
-    ["/showqrcode", refused],
-    ["/check", refused],
-  ]);
-  assert.equal(result, "declined");
-  done();
-});
-
-test("qr.settle doesn't take a refused start for an end after a lost one", async () => {
-  const { result } = await settled([
-    ["/showqrcode", lost],
-    ...repeat(3, ["/check", refused], ["/showqrcode", refused]),
-    ...repeat(17, ["/check", refused]),
-  ]);
-  assert.equal(result, "unknown");
 });
 
 for (const [operation, route] of [
