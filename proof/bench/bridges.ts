@@ -129,13 +129,21 @@ export async function startBridge(workshop: Workshop, kind: BridgeKind, options:
   return { kind, port, responder, process: workshop.start(`${kind}-${port}`, argv[kind](), { cpu: benchCpu }) };
 }
 
-/** Asks a bridge `count` times over `clients` connections, after `warmup` exchanges that don't count. */
-export async function ask(
-  workshop: Workshop,
-  bridge: Bridge,
-  run: { readonly clients: number; readonly count: number; readonly warmup: number; readonly limitMs?: number },
-): Promise<ClientFigures> {
-  const kind = bridge.kind === "posline" || bridge.kind === "fastify" ? "http" : "raw";
+/** How a client asks. */
+export interface ClientRun {
+  readonly clients: number;
+  readonly count: number;
+  /** Exchanges before, which don't count. */
+  readonly warmup: number;
+  readonly limitMs?: number;
+  /** True for sales, each under a key of its own, in place of one question; over one connection. */
+  readonly sells?: boolean;
+}
+
+/** Asks a bridge `count` times over `clients` connections. */
+export async function ask(workshop: Workshop, bridge: Bridge, run: ClientRun): Promise<ClientFigures> {
+  const isHttp = bridge.kind === "posline" || bridge.kind === "fastify";
+  const kind = run.sells === true ? "sale" : isHttp ? "http" : "raw";
   const argv = pythonArgv("client.py", kind, bridge.port, run.clients, run.count, run.warmup);
   return await clientFigures(
     workshop.start(`${bridge.kind}-client`, argv, { cpu: benchCpu, talks: true }),

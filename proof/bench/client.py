@@ -1,7 +1,7 @@
 """Sends the same request over and over and prints what it took as one JSON line.
 
 Usage: client.py KIND TARGET CLIENTS COUNT WARMUP
-  KIND    http (keep-alive), raw (frames over TCP) or line (frames on the slave side of a pty, no bridge between)
+  KIND    http (keep-alive, /check), sale (the same, /sale with another pay_id each time), raw (frames over TCP) or line (frames on the slave side of a pty, no bridge between)
   TARGET  a TCP port of 127.0.0.1, or the path of the pty for `line`
 
 First waits until the target answers right, then warms up, then measures COUNT exchanges over CLIENTS connections, each of
@@ -17,7 +17,7 @@ import sys
 import time
 import tty
 
-from wire import REPLY_BODY, REPLY_FRAME, REQUEST_FRAME, body_of, request_frame
+from wire import REPLY_BODY, REPLY_FRAME, REQUEST_FRAME, SALE_BODY, body_of, request_frame
 
 READY_S = 20
 EXCHANGE_S = 10
@@ -25,10 +25,10 @@ EXCHANGE_S = 10
 ATTEMPT_S = 3
 
 
-def http_request(port: int, body: bytes) -> bytes:
+def http_request(port: int, body: bytes, route: bytes = b"/check") -> bytes:
     return (
-        b"POST /check HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-        % (port, len(body))
+        b"POST %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        % (route, port, len(body))
     ) + body
 
 
@@ -73,14 +73,19 @@ def connect(port: int) -> socket.socket:
 class Target:
     def __init__(self, kind: str, target: str) -> None:
         self.kind = kind
-        self.whole, self.right = (http_whole, http_right) if kind == "http" else (raw_whole, raw_right)
+        self.whole, self.right = (http_whole, http_right) if kind in ("http", "sale") else (raw_whole, raw_right)
         self.target = target
+        # The runs of one bench sell under keys of their own.
+        self.sold = time.time_ns() // 1000 % 10**11
         self.request = self.request_of(0)
 
     def request_of(self, client: int) -> bytes:
         """What this connection asks; the first one asks what the responder knows at sight."""
         if self.kind == "http":
             return http_request(int(self.target), body_of(client))
+        if self.kind == "sale":
+            self.sold += 1
+            return http_request(int(self.target), SALE_BODY % self.sold, b"/sale")
         return REQUEST_FRAME if client == 0 else request_frame(client)
 
     def open(self) -> int:
@@ -126,6 +131,8 @@ def one_by_one(target: Target, fd: int, count: int) -> list[int]:
     times = []
     now, exchange, right = time.perf_counter_ns, target.exchange, target.right
     for _ in range(count):
+        if target.kind == "sale":
+            target.request = target.request_of(0)
         begin = now()
         data = exchange(fd)
         times.append(now() - begin)

@@ -9,7 +9,7 @@ import {
   startResponder,
 } from "./bridges.ts";
 import { found, pinned } from "./machine.ts";
-import { inWorkshop } from "./processes.ts";
+import { inWorkshop, type Workshop } from "./processes.ts";
 import { atLeast, atMost, type Bench, type Bound, inParts, lowerQuartile, type Report } from "./report.ts";
 
 /**
@@ -100,10 +100,30 @@ export async function roundtrip({ report, short }: Bench): Promise<void> {
     compare(report, one, "p50Us", "p50 against ser2net, chardelay off", "ser2net", atMost(0.75));
     compare(report, one, "p50Us", "p50 against ser2net, buffers of a frame as well", "ser2netWide");
     compare(report, one, "p50Us", "p50 against fastify + serialport", "fastify", atMost(0.6));
+    const own = bridges.find(({ kind }) => kind === "posline");
+    if (own !== undefined) await sales(workshop, report, own, rounds);
     const servers = bridges.filter((bridge) => bridge.kind === "posline" || bridge.kind === "fastify");
     const eight = await interleave(servers, rounds, alone, (bridge) =>
       ask(workshop, bridge, { clients: 8, count: count * 2, warmup: 400 }),
     );
     compare(report, eight, "perS", "requests/s, 8 clients, against fastify", "fastify", atLeast(1.8));
   });
+}
+
+/** Sales, each under a key of its own, in turn with questions, which are recorded and judged nowhere. */
+async function sales(workshop: Workshop, report: Report, bridge: Bridge, rounds: number): Promise<void> {
+  const p50s = { ours: [] as number[], theirs: [] as number[] };
+  for (let round = 0; round < rounds; round++) {
+    const run = { clients: 1, count: 500, warmup: 100 };
+    p50s.theirs.push((await ask(workshop, bridge, run)).p50Us);
+    p50s.ours.push((await ask(workshop, bridge, { ...run, sells: true })).p50Us);
+  }
+  const [ours, theirs] = [lowerQuartile(p50s.ours), lowerQuartile(p50s.theirs)];
+  const floor = inParts(p50s.theirs, lowerQuartile);
+  report.compare(
+    section,
+    "p50 of /sale, a new key each, against its own /check",
+    { ours, theirs, unit: "µs", floor },
+    atMost(1.05),
+  );
 }

@@ -3,10 +3,8 @@ import { checkTarget, HttpTransport } from "../../src/client/http-transport.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { settlingRulesOf } from "../../src/contract/settling.ts";
 import { isGoodEnd, isOperationEnd } from "../../src/core/followed.ts";
-import { settleByBridge } from "../../src/settle/by-bridge.ts";
 import { RemoteService } from "../../src/settle/remote-service.ts";
-import { resume } from "../../src/settle/resume.ts";
-import { settle } from "../../src/settle/settle.ts";
+import { resume, settle } from "../../src/settle/settle.ts";
 import type { Settled, SettleEvent } from "../../src/settle/types.ts";
 import type { FullTerminal } from "./full-terminal.ts";
 import { clientKey, isAllowed, isGood, operationOf, type Stand } from "./full-trade.ts";
@@ -218,10 +216,9 @@ class FullClient {
         if (!life.signal.aborted) this.#token = JSON.stringify(token);
       },
     };
-    const begin = this.isByBridge ? settleByBridge : settle;
     const settled =
       this.#token === undefined
-        ? await begin(this.#remote, this.#path, this.#body, options)
+        ? await settle(this.#remote, this.#path, this.#body, options, this.isByBridge)
         : await resume({ [service]: this.#remote }, JSON.parse(this.#token), options);
     if (life.signal.aborted) return undefined;
     this.#life = undefined;

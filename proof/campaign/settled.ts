@@ -54,7 +54,7 @@ export function rowsOf(worlds: readonly WorldResult[]): readonly Row[] {
     { what: "worlds", value: worlds.length, unit: "" },
     { what: "operations", value: sum((world) => world.operations), unit: "", bound: { side: "least", value: 1 } },
     { what: "calls of tills", value: sum((world) => world.calls), unit: "", note: counted(({ words }) => words) },
-    { what: "arrivals at terminals", value: sum((world) => world.arrivals), unit: "" },
+    { what: "arrivals at terminals", value: sum((world) => world.arrivals), unit: "", bound: { side: "least", value: 1 } },
     { what: "kill -9", value: sum((world) => world.kills), unit: "" },
     { what: "cut connections", value: sum((world) => world.cuts), unit: "" },
     { what: "reloads", value: total(({ reloads }) => reloads), unit: "", note: counted(({ reloads }) => reloads) },

@@ -16,6 +16,7 @@ import type { AdminAnswer, AdminRoute } from "../http/admin-listener.ts";
 import type { HttpListenerOptions } from "../http/listener.ts";
 import { lineCaller } from "../line/caller.ts";
 import type { Line, LineReport } from "../line/line.ts";
+import { Standstill } from "../line/standstill.ts";
 import { Operations } from "../operations/operations.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import { type Admin, openAdmin } from "./admin.ts";
@@ -25,7 +26,7 @@ import { reportBug } from "./bug.ts";
 import type { EmulationFlags } from "./emulation.ts";
 import { setHeapFlagsOnce } from "./heap.ts";
 import { openMoneyJournal } from "./journal.ts";
-import { leavingsFirst } from "./leavings-first.ts";
+import { leavingBeatMs, leavingsFirst } from "./leavings-first.ts";
 import { lineReport, publishedLine, tee } from "./line-report.ts";
 import { LineSet, type PreparedLines } from "./line-set.ts";
 import { listeningServices, openApiRoutes } from "./openapi.ts";
@@ -139,6 +140,7 @@ export class RunningBridge implements Bridge {
   readonly #phases: ExchangePhases;
   readonly #taps: Taps;
   readonly #operations: Operations;
+  readonly #standstill = new Standstill(leavingBeatMs);
   readonly #control: Readonly<Record<string, AdminRoute>>;
   readonly #settling: Settling;
   readonly #lines: LineSet<BridgeLine>;
@@ -169,6 +171,7 @@ export class RunningBridge implements Bridge {
     this.#taps = new Taps(log);
     this.#operations = operations;
     this.#settling = settling;
+    this.#standstill.start();
     this.#watchers = isWatched ? [this.#traffic, this.#phases, this.#taps, this.#recorder] : [];
     this.#isWatched = isWatched;
     this.#setupSocket = options.setupSocket;
@@ -302,6 +305,7 @@ export class RunningBridge implements Bridge {
   async stop(): Promise<void> {
     this.#status.stopping();
     void this.#tests?.then((tests) => tests.stop());
+    this.#standstill.stop();
     this.#settling.stop();
     const answered = this.#ports.close();
     // Only then are waiting calls refused: their answers end their connections, and nobody can connect any more.
@@ -379,7 +383,7 @@ export class RunningBridge implements Bridge {
       line,
       replyTimeoutMs,
       merchantId,
-      ledger: leavingsFirst(this.#operations),
+      ledger: leavingsFirst(this.#operations, this.#standstill),
       device,
     });
     return {

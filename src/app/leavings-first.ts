@@ -1,19 +1,18 @@
 import type { OperationLog, OperationLogEntry } from "../contract/operation-log.ts";
+import { nowMs } from "../core/clock.ts";
 import { loopTurns } from "../core/loop-turns.ts";
+import { leavingTurns, type Standstill } from "../line/standstill.ts";
 
-/**
- * Turns of the event loop: Node takes three from a request to the end of its connection where both lie in the kernel, as after a process
- * stood still.
- */
-const leavingTurns = 5;
+/** Milliseconds between two heartbeats: no till gives a payment up in less than the two seconds that a late one takes to be noticed. */
+export const leavingBeatMs = 1_000;
 
 const unrecorded: OperationLogEntry = { sent: async () => {}, ended: async () => {} };
 
 /**
- * The journal of money as a bridge's lines use it, also where none is kept: between the record of a call and its sending each till has
- * left whose connection had ended by then, so that nothing is carried out for one that gave up while this process stood still.
+ * The journal of money as a bridge's lines use it, also where none is kept: if this process stood still, each till has left whose connection
+ * had ended by then before a call is sent, so that nothing is carried out for one that gave up meanwhile.
  */
-export function leavingsFirst(journal: OperationLog | undefined): OperationLog {
+export function leavingsFirst(journal: OperationLog | undefined, standstill: Standstill): OperationLog {
   return {
     refuseCopy: (call, route) => journal?.refuseCopy(call, route),
     begin(call, route, device) {
@@ -21,7 +20,7 @@ export function leavingsFirst(journal: OperationLog | undefined): OperationLog {
       return {
         sent: async () => {
           await entry.sent();
-          await loopTurns(leavingTurns);
+          if (standstill.isLate(nowMs())) await loopTurns(leavingTurns);
         },
         ended: (ending) => entry.ended(ending),
       };

@@ -2,12 +2,10 @@ import { contracts } from "../contract/contracts.ts";
 import { settlingRules } from "../contract/settling.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
 import { isObject } from "../core/json-object.ts";
-import { settleByBridge } from "../settle/by-bridge.ts";
 import { Followings } from "../settle/followings.ts";
 import { newKey } from "../settle/key.ts";
 import { type MerchantId, merchantIdProblem, methodName, methodsOf, RemoteService } from "../settle/remote-service.ts";
-import { resume } from "../settle/resume.ts";
-import { settle } from "../settle/settle.ts";
+import { resume, settle } from "../settle/settle.ts";
 import type { Transport } from "../settle/transport.ts";
 import type { Settled, SettleOptions } from "../settle/types.ts";
 import { checkTarget, HttpTransport } from "./http-transport.ts";
@@ -83,7 +81,7 @@ export type ServiceClient<S extends ContractName> = Methods<S> & {
    *
    * After a crash use `resume`: a new `settle` of the same key doesn't know that it was sent before, and would call it declined (fiscal:
    * failed) where the terminal refuses the second start. `settle` and `resume` of what this client follows already, by service, route and
-   * body, wait for the same end, with the first caller's `windowMs` and `intervalMs`. A second cancel, refund or final_confirm of one qr
+   * body, have the same end, by the first caller's options: their own `signal` alone holds, and ends their own wait. A second cancel, refund or final_confirm of one qr
    * payment, which has no key of its own, is another operation.
    * @throws TypeError, before anything is sent, for a body that is not JSON.
    */
@@ -218,12 +216,11 @@ function clientOver(transport: Transport, all: readonly NamedService[], by: Sett
 
 function typedClient<S extends ContractName>(service: RemoteService, by: SettleBy, followings: Followings): ServiceClient<S> {
   const { service: name } = service.contract;
-  const settleBy = by === "bridge" ? settleByBridge : settle;
   const routes = new Map(settlingRules[name].map(({ route }) => [methodName(route), route]));
   const made = {
     ...methodsOf(service),
     settle: async (operation: string, body: object, options: SettleOptions = {}) =>
-      settleBy(service, routes.get(operation) ?? operation, body, options, followings),
+      settle(service, routes.get(operation) ?? operation, body, options, by === "bridge", followings),
   };
   // The methods are made at run time of the same table whose schemas the type is made of; a test holds the two equal
   return made as unknown as ServiceClient<S>;

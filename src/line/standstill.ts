@@ -1,6 +1,12 @@
 import { Deadline, nowMs } from "../core/clock.ts";
-import { everythingRead } from "../core/loop-turns.ts";
+import { loopTurns } from "../core/loop-turns.ts";
 import { standstillBeatMs, standstillLateMs } from "./limits.ts";
+
+/**
+ * Turns of the event loop: Node takes three from a request to the end of its connection where both lie in the kernel, as after a process
+ * stood still.
+ */
+export const leavingTurns = 5;
 
 /**
  * Tells how old bytes that are read now may be. If the process stood still (stopped, frozen, waiting for its disk), bytes lay in the kernel
@@ -12,7 +18,15 @@ export class Standstill {
   /** The last moment at which everything that had come was known to be read. */
   #aliveMs = nowMs();
   readonly #next = new Deadline(() => this.#beat());
+  readonly #lateMs: number;
+  readonly #beatMs: number;
   #isOver = false;
+
+  /** @param beatMs Milliseconds between two heartbeats. */
+  constructor(beatMs = standstillBeatMs) {
+    this.#beatMs = beatMs;
+    this.#lateMs = beatMs + standstillLateMs;
+  }
 
   start(): void {
     this.#alive();
@@ -25,22 +39,23 @@ export class Standstill {
 
   /** The earliest moment at which bytes that are read now can have come. */
   earliestMs(now: number): number {
-    return this.#isLate(now) ? this.#aliveMs : now;
+    return this.isLate(now) ? this.#aliveMs : now;
+  }
+
+  /** True if the process stood still, and what lay in the kernel may not be read yet. */
+  isLate(now: number): boolean {
+    return now - this.#aliveMs > this.#lateMs;
   }
 
   #beat(): void {
     // A timer may fire before bytes that lie in the kernel are read.
-    if (this.#isLate(nowMs())) void everythingRead().then(() => this.#alive());
+    if (this.isLate(nowMs())) void loopTurns(leavingTurns).then(() => this.#alive());
     else this.#alive();
-  }
-
-  #isLate(now: number): boolean {
-    return now - this.#aliveMs > standstillBeatMs + standstillLateMs;
   }
 
   #alive(): void {
     if (this.#isOver) return;
     this.#aliveMs = nowMs();
-    this.#next.set(this.#aliveMs + standstillBeatMs, this.#aliveMs);
+    this.#next.set(this.#aliveMs + this.#beatMs, this.#aliveMs);
   }
 }

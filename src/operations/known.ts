@@ -41,9 +41,11 @@ export function stateOf(sending: Sending, rules: SettlingRules, isRepeated: bool
     learned: said.learned ?? nameOf(sending, rules),
     learnedProven: said.learned !== undefined && !isRepeated,
   };
+  const phase = said.begun === true || isFound ? "accepted" : known.phase;
   return {
     ...known,
-    phase: said.begun === true || isFound ? "accepted" : known.phase,
+    // What came to nothing isn't there: only an answer that says so anew takes that back
+    phase: phase === "accepted" && endOfOne(sending) === "failed" ? "lost" : phase,
     unprinted: known.unprinted || said.isUnprinted,
     hasOtherNames: known.hasOtherNames || isRepeated,
     isAborted: isStopped,

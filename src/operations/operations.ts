@@ -1,22 +1,19 @@
 import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { OperationLog, OperationLogEntry } from "../contract/operation-log.ts";
-import { settlingRulesOf } from "../contract/settling.ts";
 import type { Call } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import { Fault, nothingSent } from "../core/fault.ts";
 import { isGoodEnd } from "../core/followed.ts";
 import { version } from "../core/version.ts";
 import { sentRecord } from "../journal/body-fields.ts";
 import { type Disk, nodeDisk } from "../journal/disk.ts";
 import { asUnknown, isSameOperation, type SentRecord, type SettledRecord, type UnknownOperation } from "../journal/record.ts";
 import { type FoundRecords, type JournalReport, Recorder } from "../journal/recorder.ts";
-import type { PendingRecord } from "../journal/write-queue.ts";
 import { type Copies, resent } from "./copies.ts";
-import { type Known, knownOf, standingOf, startOf } from "./known.ts";
-import { ownAnswer } from "./own-answer.ts";
-import { isAbort, recall, rememberedMax, rememberedOf, tooMany, tooSmall } from "./recall.ts";
-import { endOfOne, isOld, newSending, type Sending } from "./sending.ts";
+import { Entry, type EntryBook } from "./entry.ts";
+import { type Known, knownOf, standingOf } from "./known.ts";
+import { recall, rememberedMax, rememberedOf, tooMany, tooSmall } from "./recall.ts";
+import { endOfOne, isOld, noteOn, type Sending } from "./sending.ts";
 import { UnderKey } from "./under-key.ts";
 import { Unknowns } from "./unknowns.ts";
 
@@ -55,8 +52,7 @@ export class Operations implements OperationLog {
   readonly #memory: UnderKey;
   readonly #unknowns = new Unknowns();
   readonly #followed = new Set<Sending>();
-  /** Records being written, whose requests are sent next. */
-  readonly #recording = new Set<SentRecord>();
+  readonly #book: EntryBook;
   /** undefined until the journal was first read. */
   #copies: Copies | undefined;
   /** True once it was reported that less than a day of operations is known. */
@@ -67,11 +63,31 @@ export class Operations implements OperationLog {
   constructor(options?: JournalOptions) {
     this.#options = options;
     this.#memory = new UnderKey(rememberedOf(options?.bytes));
-    if (options === undefined) return;
-    const { disk = nodeDisk, folder, bytes, report, lastRecord } = options;
+    this.#recorder = options === undefined ? undefined : this.#recorderOf(options);
+    this.#book = {
+      memory: this.#memory,
+      recorder: this.#recorder,
+      refusesUnrecorded: options?.onFailure === "refuse",
+      recording: new Set(),
+      isWhole: () => this.isWhole,
+      isCopy: (call, route, record) => this.#copies?.has(call, route, () => record) === true,
+      took: (sending, { followMs }) => {
+        if (followMs !== undefined) this.followed(sending);
+        this.#noteForgotten();
+      },
+      forget: (sending) => {
+        this.#memory.remove(sending);
+        this.#followed.delete(sending);
+      },
+      unknown: (sending) => this.#unknown(sending),
+      changed: () => this.#changed(),
+    };
+  }
+
+  #recorderOf({ disk = nodeDisk, folder, bytes, report, lastRecord }: JournalOptions): Recorder {
     const onFirstRead = (found: FoundRecords) => this.#found(found, report);
     const onReplaced = () => this.#memory.missing(0, nowMs());
-    this.#recorder = new Recorder({ disk, folder, bytes, report, lastRecord, onFirstRead, onReplaced });
+    return new Recorder({ disk, folder, bytes, report, lastRecord, onFirstRead, onReplaced });
   }
 
   /** `ok`, or why the journal can't be written and what to do. */
@@ -130,7 +146,7 @@ export class Operations implements OperationLog {
   /** Records that a new configuration must not forget: those without an end, in flight, or about to be. */
   unended(): readonly SentRecord[] {
     const inFlight = this.#memory.all.filter(({ endedMs }) => endedMs === undefined);
-    return [...[...inFlight, ...this.wanted()].map(({ sent }) => sent), ...this.#recording];
+    return [...[...inFlight, ...this.wanted()].map(({ sent }) => sent), ...this.#book.recording];
   }
 
   /**
@@ -197,87 +213,7 @@ export class Operations implements OperationLog {
 
   /** Begins the entry of a call that is about to be sent. Nothing is written yet. */
   begin(call: Call, route: Route, device?: string): OperationLogEntry {
-    const record = sentRecord(call, route, contracts[call.contract], device);
-    const callId = call.callId ?? call.requestId;
-    let place: PendingRecord | undefined;
-    let sending: Sending | undefined;
-    let isResent = false;
-    let isOver = false;
-    let lastOrder = 0;
-    let isNotClosed = () => {};
-    return {
-      sent: async () => {
-        lastOrder = this.#memory.lastOrder;
-        place = this.#recorder?.add(record);
-        this.#recording.add(record);
-        const isRecorded = (await place?.recorded) ?? true;
-        this.#recording.delete(record);
-        isResent = this.#copies?.has(call, route, () => record) === true;
-        if (isResent) throw resent(call);
-        if (call.decided?.stands() === false) throw notSent(route.path, sentMeanwhile);
-        // The start is taken only now: an answer that came until here is about earlier sendings. A call that was refused meanwhile doesn't
-        // go out any more.
-        if (!isOver) {
-          const order = this.#memory.nextOrder();
-          sending = newSending(record, { callId, place, order, atMs: nowMs(), endedMs: undefined, names: call.decided?.names });
-          this.#memory.add(sending);
-          if (call.followMs !== undefined) this.followed(sending);
-          isNotClosed = this.#memory.closes(record, order);
-          this.#noteForgotten();
-        }
-        if (isRecorded || this.#options?.onFailure !== "refuse") return;
-        // A record of which nothing was written yet says nothing, and must not take the place of one that does.
-        if (place !== undefined && this.#recorder?.withdraw(place) === true) place = undefined;
-        throw notSent(route.path, `it can't be recorded in the journal (${this.state})`);
-      },
-      ended: async (answer) => {
-        isOver = true;
-        // The answer to a resent copy is about the sending before.
-        const { payload, ...told } = isResent ? { ...answer, outcome: "not-sent" as const } : answer;
-        const { said, state, fields } = ownAnswer(call, { ...told, payload }, sending && this.#startOf(call, sending));
-        const provesNothing = call.followMs !== undefined && state !== undefined && state.phase !== "accepted";
-        const ending = provesNothing && told.outcome === "answered" ? { ...told, outcome: "unknown" as const } : told;
-        const hasBegun = ending.outcome !== "not-sent" && said.begun !== false;
-        if (isAbort(record, ending)) this.#memory.stopped(record, lastOrder);
-        if (sending === undefined) sending = newSending(record, { callId, place, order: 0, atMs: nowMs(), endedMs: nowMs() });
-        Object.assign(sending, { place, endedMs: nowMs(), said, state });
-        if (!hasBegun) this.#forget(sending, isNotClosed);
-        if (ending.outcome === "unknown") this.#unknown(sending);
-        if (place !== undefined) {
-          const outcome = this.#recorder?.add({
-            kind: "outcome",
-            timeMs: Date.now(),
-            sent: place,
-            ...ending,
-            ...fields,
-          });
-          if (outcome !== undefined) noteOn(sending, outcome);
-          await outcome?.recorded;
-        }
-        this.#changed();
-        return said.end;
-      },
-    };
-  }
-
-  #forget(sending: Sending, isNotClosed: () => void): void {
-    this.#memory.remove(sending);
-    this.#followed.delete(sending);
-    isNotClosed();
-  }
-
-  /** The operation's state when it went out: by earlier questions, or because nothing else stands under its key. */
-  #startOf(call: Call, sending: Sending): ReturnType<typeof startOf> | undefined {
-    const rules = settlingRulesOf(call.contract, call.route);
-    if (rules === undefined) return undefined;
-    const standing = standingOf(this.#memory.of(sending.sent));
-    const own = standing.filter(({ sent }) => isSameOperation(sent, sending.sent));
-    const isRepeated = own.length > 1;
-    const alone = rules.baseline !== undefined || standing.length > own.length ? undefined : "";
-    const baseline = call.decided === undefined ? alone : call.decided.before;
-    // An unknown earlier sending may exist: then a refusal of this one doesn't end that.
-    const doubt = isRepeated || (this.#recorder !== undefined && !this.isWhole);
-    return { ...startOf(sending, rules), baseline, doubt, hasOtherNames: isRepeated };
+    return new Entry(this.#book, call, route, device);
   }
 
   /** Notes that an answer to a question said that the terminal has the operation, which takes back that it failed. */
@@ -359,21 +295,4 @@ export async function openOperations(options?: JournalOptions): Promise<Operatio
   const operations = new Operations(options);
   await operations.start();
   return operations;
-}
-
-/**
- * Keeps a record of what was learned of a sending while it is being written. Written ones are dropped, since a sending is kept for a day.
- */
-function noteOn(sending: Sending, record: PendingRecord): void {
-  sending.notes = [...sending.notes, record];
-  void record.recorded.then(() => {
-    sending.notes = sending.notes.filter(({ isWritten }) => !isWritten);
-  });
-}
-
-const sentMeanwhile = "another operation was sent under its key meanwhile: send the same call again, and that is asked about";
-
-/** The fault of a call that isn't sent because of the journal; `state` says why. */
-function notSent(path: string, state: string): Fault {
-  return new Fault("unavailable", `Cannot send ${path}: ${state}. ${nothingSent}`, { reason: "not-recorded" });
 }

@@ -32,34 +32,30 @@ export function ownAnswer(
   const rules = settlingRulesOf(call.contract, call.route);
   if (rules === undefined || start === undefined || outcome === "not-sent")
     return { said: nothingSaid, state: undefined, fields: {} };
-  const lost: SettleState = { ...start, phase: "lost", doubt: true };
-  const said = { reply: answeredOf(textOf(payload))?.reply ?? {}, success: status === "success" };
-  const answered = {
-    ...said,
-    outcome: "answered",
-    summary: { ...emptySummary, code },
-  } as const;
-  if (outcome !== "answered") return { said: nothingSaid, state: lost, fields: {} };
+  const lost = (): OwnAnswer => ({ said: nothingSaid, state: { ...start, phase: "lost", doubt: true }, fields: {} });
+  if (outcome !== "answered") return lost();
+  const success = status === "success";
   // A till that follows its operation is told so by a word, which stays.
-  if (call.followMs === undefined && !answered.success && refusesStart(rules, code)) {
+  if (call.followMs === undefined && !success && refusesStart(rules, code)) {
     return { said: { ...nothingSaid, begun: false }, state: undefined, fields: { begun: false } };
   }
   const { key: keyField = "", polling } = routeOf(contract, call.route) ?? {};
   const operation = { contract, rules, keyField, key: call.key, asks: polling !== undefined };
+  const whole = answeredOf(textOf(payload))?.reply ?? {};
   // A call's key is cut, a terminal's isn't, so this one is cut before they are compared.
-  const reply = { ...answered.reply, [keyField]: keyOf(scalarText(answered.reply[keyField])) };
-  const result = { ...answered, reply };
-  if (saysNothing(operation, result)) return { said: nothingSaid, state: lost, fields: {} };
+  const key = keyOf(scalarText(whole[keyField]));
+  const reply = key === whole[keyField] ? whole : { ...whole, [keyField]: key };
+  const result = { outcome: "answered", reply, success, summary: { ...emptySummary, code } } as const;
+  if (saysNothing(operation, result)) return lost();
   const step = nextStep(operation, start, result, 0);
-  const state = "state" in step ? step.state : step.verdict === "unknown" ? lost : undefined;
+  const state = "state" in step ? step.state : step.verdict === "unknown" ? lost().state : undefined;
   const end = "verdict" in step && step.verdict !== "unknown" ? step.verdict : undefined;
   const begun = state?.phase === "accepted" ? true : undefined;
-  const learned =
-    rules.learns === undefined ? undefined : nameIn(reply, rules.learns, answered.success ? start.learned : undefined);
+  const learned = rules.learns === undefined ? undefined : nameIn(reply, rules.learns, success ? start.learned : undefined);
   const isUnprinted = rules.print !== undefined && hasCode([rules.print.code], code);
   const stored = learned !== undefined && isStoredWhole(learned) ? { learned } : {};
   // No question will say more
-  const message = polling === undefined && !answered.success ? (scalarText(reply["message"]) ?? "") : undefined;
+  const message = polling === undefined && !success ? (scalarText(reply["message"]) ?? "") : undefined;
   const error = message === undefined ? undefined : { code, message };
   return { said: { begun, end, learned, isUnprinted, error }, state, fields: { begun, end, ...stored, message } };
 }

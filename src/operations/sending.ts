@@ -135,3 +135,13 @@ export function isRecorded(sending: Sending | undefined): boolean {
 export async function recorded({ notes }: Sending): Promise<void> {
   await Promise.all(notes.map((note) => note.recorded));
 }
+
+/**
+ * Keeps a record of what was learned of a sending while it is being written. Written ones are dropped, since a sending is kept for a day.
+ */
+export function noteOn(sending: Sending, record: PendingRecord): void {
+  sending.notes = [...sending.notes, record];
+  void record.recorded.then(() => {
+    sending.notes = sending.notes.filter(({ isWritten }) => !isWritten);
+  });
+}

@@ -72,14 +72,15 @@ export class UnderKey {
     const { key, route, service } = sending.sent;
     const oldestMs = nowMs() - dayMs;
     if (key === undefined || !followable.has(route) || !isKept(sending, oldestMs)) return;
-    const before = this.#keys.get(nameOf(sending.sent)) ?? none;
+    const name = nameOf(sending.sent);
+    const before = this.#keys.get(name) ?? none;
     const kept = before.filter((each) => isKept(each, oldestMs));
     this.#total += kept.length + 1 - before.length;
     const place = kept.findLastIndex(({ order }) => order < sending.order) + 1;
-    const name = nameOf(sending.sent);
     this.#services.add(service);
-    this.#keys.delete(name);
-    this.#keys.set(name, kept.toSpliced(place, 0, sending));
+    if (before !== none) this.#keys.delete(name);
+    kept.splice(place, 0, sending);
+    this.#keys.set(name, kept);
     if (sending.order > ownOrders) this.#forget();
   }
 

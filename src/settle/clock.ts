@@ -1,4 +1,6 @@
-/** The time of a settle run: its clock, its pauses and its window. */
+import { isObject } from "../core/json-object.ts";
+
+/** The time of a settle run: its clock, its pauses and its window; and what may end its waits. */
 
 export interface Clock {
   /** Monotonic milliseconds: a box's wall clock may jump by years at its first time sync. */
@@ -37,9 +39,22 @@ export async function sleepUnless(clock: Clock, ms: number, signals: readonly (A
   }
 }
 
-/** Whether JavaScript has given an AbortSignal, and not its controller, for instance. */
-export function isAbortSignal(given: unknown): boolean {
-  return typeof given === "object" && given !== null && "aborted" in given && "addEventListener" in given;
+/**
+ * What JavaScript may give for an AbortSignal, as its controller, or for a function would fail once the operation is on its way, which
+ * would then be followed for nobody.
+ * @param doing As `settle`.
+ * @throws TypeError for options that can't be listened to.
+ */
+export function checkOptions(doing: string, options: unknown, signals: readonly string[]): void {
+  if (!isObject(options)) throw new TypeError(`Cannot ${doing}: the options are not an object`);
+  for (const name of signals) {
+    const given = options[name] ?? undefined;
+    if (given === undefined || (isObject(given) && "aborted" in given && "addEventListener" in given)) continue;
+    throw new TypeError(`Cannot ${doing}: ${name} is not an AbortSignal: pass a controller's signal`);
+  }
+  const onProgress = options["onProgress"] ?? undefined;
+  if (onProgress === undefined || typeof onProgress === "function") return;
+  throw new TypeError(`Cannot ${doing}: onProgress is not a function`);
 }
 
 /** Milliseconds between attempts at something that isn't let through: doubling, from a moment to what a customer will bear. */

@@ -244,7 +244,7 @@ const mayResendNow = ({ resendsMax }: SettlingRules, state: SettleState) => mayR
 /** Sends the same request once more, if it may be. */
 function resend(rules: SettlingRules, state: SettleState): NextStep {
   if (!mayResendNow(rules, state)) return askAgain(state);
-  return { state: { ...state, phase: "ready", resends: state.resends + 1 }, pause: "none" };
+  return { state: { ...state, phase: "ready", resends: state.resends + 1, absents: 0 }, pause: "none" };
 }
 
 const askAgain = (state: SettleState): NextStep => ({ state, pause: "interval" });

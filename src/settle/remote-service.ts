@@ -4,12 +4,12 @@ import { adviceAfter } from "../contract/settling.ts";
 import type { ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import { messageOf } from "../core/error-code.ts";
-import { isObject, type JsonObject, looseInteger } from "../core/json-object.ts";
+import { type JsonObject, looseInteger } from "../core/json-object.ts";
 import { type AnswerSummary, type CallResult, emptySummary } from "./call-result.ts";
-import { isAbortSignal, timerMsMax } from "./clock.ts";
+import { checkOptions, timerMsMax } from "./clock.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
 import { parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
-import { type AnsweredCall, isQuestion, leavesOpen } from "./proof.ts";
+import { isQuestion, leavesOpen } from "./proof.ts";
 import { type Answer, failedAnswer, type Transport, type TransportRequest } from "./transport.ts";
 
 /** A service as a till sees it: a body goes out in the service's envelope, and what comes back is read once. */
@@ -66,7 +66,7 @@ export class RemoteService {
    * that can't be kept to.
    */
   async call(route: Route, body: object | undefined, options: CallOptions = {}): Promise<JsonObject> {
-    checkOptions(this.name, options);
+    checkOptions(`call ${this.name}`, options, ["signal"]);
     const text = route.body === "none" ? undefined : writeExactObject(body ?? {});
     const result = await this.tryCall(route, text, options);
     if (result.outcome === "answered" && result.success) return result.reply;
@@ -92,17 +92,20 @@ export class RemoteService {
       return notSent("the request was cancelled before it was sent", true);
     const method = json === undefined && route.methods.includes("GET") ? "GET" : "POST";
     const { name: service, contract } = this;
-    const request = { service, contract: contract.service, route: route.path, method, body, waitS } as const;
-    const cancellable = withdrawn === undefined ? request : { ...request, withdrawn };
-    return readAnswer(this.contract, route, await withTimeout(limitMs, signal, (limit) => this.#send(cancellable, limit)));
+    const plain = { service, contract: contract.service, route: route.path, method, body, waitS } as const;
+    const request = withdrawn === undefined ? plain : { ...plain, withdrawn };
+    return readAnswer(contract, route, await withTimeout(limitMs, signal, (limit) => this.#send(request, limit)));
   }
 
   /** The signed form. Looking the merchant's id up may take as long as it likes, so it has the limit of an answer. */
   async #signed(json: string, limitMs: number, signal: AbortSignal | undefined): Promise<string> {
     const source = this.#merchantId;
-    const lookUp = async (limit: AbortSignal) =>
-      typeof source === "function" ? Promise.race([source(), onAbort(limit, () => Promise.reject(merchantIdTimeout))]) : source;
-    const id = typeof source === "function" ? await withTimeout(limitMs, signal, lookUp) : source;
+    const id =
+      typeof source === "function"
+        ? await withTimeout(limitMs, signal, async (limit) =>
+            Promise.race([source(), onAbort(limit, () => Promise.reject(merchantIdTimeout))]),
+          )
+        : source;
     if (id === undefined || id === null) throw new Error("merchantId is missing: pass it to the client");
     const problem = merchantIdProblem(id);
     if (problem !== undefined) throw new Error(`merchantId ${problem}`);
@@ -130,38 +133,19 @@ export class RemoteService {
     const { code, httpStatus, reason } = result.summary;
     const message = result.summary.message ?? `${service} ${path}: ${result.outcome}, code ${code ?? "none"}`;
     const failure = (advice: string): CallFailure => ({ service, route: path, code, message, httpStatus, reason, advice });
-    switch (result.outcome) {
-      case "not-sent": {
-        const advice = result.passing ? "send it again later" : "fix the request or the settings, then send it again";
-        return new NotSentError(failure(advice), result.passing, result.retryAfterMs, result.unreachable);
-      }
-      case "unknown":
-        return new UnknownError(failure(adviceWhenUnknown(contract, route, keyIn(route, json))));
-      case "answered":
-        return this.#rejected(route, json, failure, result);
+    const key = route.key === undefined || json === undefined ? undefined : scalarText(parseExactObject(json)?.[route.key]);
+    if (result.outcome === "unknown") return new UnknownError(failure(adviceWhenUnknown(contract, route, key)));
+    if (result.outcome === "not-sent") {
+      const advice = result.passing ? "send it again later" : "fix the request or the settings, then send it again";
+      return new NotSentError(failure(advice), result.passing, result.retryAfterMs, result.unreachable);
     }
-  }
-
-  #rejected(
-    route: Route,
-    json: string | undefined,
-    failure: (advice: string) => CallFailure,
-    { reply, summary: { code } }: AnsweredCall,
-  ): RejectedError {
-    const { contract } = this;
-    const { path } = route;
-    const isOpen = leavesOpen(contract, path, reply, code);
+    const isOpen = leavesOpen(contract, path, result.reply, code);
     const { malformed, missing, sign } = contract.faultCodes;
     const isWrong = code !== undefined && [malformed, missing, sign].includes(code);
     const asksFurther = isOpen && isQuestion(contract, path) && !isWrong;
-    const advice = asksFurther ? askFurther : adviceAfter(contract.service, route, code, keyIn(route, json));
-    return new RejectedError(failure(advice), reply, isOpen);
+    const advice = asksFurther ? askFurther : adviceAfter(contract.service, route, code, key);
+    return new RejectedError(failure(advice), result.reply, isOpen);
   }
-}
-
-/** What a body calls its operation. */
-function keyIn({ key }: Route, json: string | undefined): string | undefined {
-  return key === undefined || json === undefined ? undefined : scalarText(parseExactObject(json)?.[key]);
 }
 
 /** After an answer to a question that isn't an end. */
@@ -195,14 +179,6 @@ async function withTimeout<T>(
     clearTimeout(timer);
     signal?.removeEventListener("abort", leave);
   }
-}
-
-/** What JavaScript may give in place of options must not be found out by an error that names none of them. */
-function checkOptions(service: ServiceName, options: unknown): void {
-  if (!isObject(options)) throw new TypeError(`Cannot call ${service}: the options are not an object`);
-  const { signal } = options;
-  if (signal === undefined || signal === null || isAbortSignal(signal)) return;
-  throw new TypeError(`Cannot call ${service}: signal is not an AbortSignal: pass a controller's signal`);
 }
 
 /** A request that is sent with no time for its answer is given up at once, while it is carried out. */

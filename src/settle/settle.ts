@@ -1,34 +1,45 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
-import type { SettlingRules } from "../contract/settling.ts";
+import type { ServiceName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import { type CallResult, emptySummary, summaryOfCopy, summaryOfOpen, summaryOfUnproven } from "./call-result.ts";
+import { nextByBridge, waitFor } from "./by-bridge.ts";
+import {
+  type AnswerSummary,
+  type CallResult,
+  emptySummary,
+  summaryOfCopy,
+  summaryOfOpen,
+  summaryOfUnproven,
+} from "./call-result.ts";
 import { type Clock, checkedWindowMs, monotonicClock, Pauses, sleepUnless } from "./clock.ts";
 import { writeExactObject } from "./exact-json.ts";
 import { Followings } from "./followings.ts";
-import { type Continue, type Done, nextStep } from "./machine.ts";
+import { type Done, nextStep } from "./machine.ts";
 import { type FollowedOperation, idIn, saysOthers } from "./proof.ts";
 import type { RemoteService } from "./remote-service.ts";
 import {
   type Action,
   actionOf,
   nothingBegun,
+  type SettleState,
   stateAfterStop,
   stateAtEnd,
   stateAtResume,
   stateRefused,
   stateWithoutEffect,
 } from "./state.ts";
-import { isOld, keyFieldOf, newToken, type ParsedToken, readToken, type Token, withKnown } from "./token.ts";
+import { contractOfToken, isOld, keyFieldOf, newToken, readToken, type Token, withKnown } from "./token.ts";
 import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
 
 /**
- * Follows an operation to its end over any number of requests, or says "unknown" and gives the token by which it can be followed
- * on. What an answer means is decided in `machine.ts`; here is the I/O: sending, waiting, reporting.
+ * Follows an operation to its end over any number of requests, or says "unknown" and gives the token by which it can be followed on: asks
+ * the judge what to do, does that one thing, keeps what is known of it by then, and asks again. The meaning of an answer is decided in
+ * `machine.ts`, and for a bridge's word in `by-bridge.ts`; here is the I/O: sending, waiting, reporting.
  */
 
 /**
  * Starts an operation and follows it.
+ * @param byBridge The bridge is asked to follow it (`Prefer: wait`).
  * @param followings Where it is known while it is followed.
  * @throws TypeError, before anything is sent, for an operation that can't be followed or a body that is not JSON.
  */
@@ -37,39 +48,48 @@ export async function settle(
   path: string,
   body: object,
   options: SettleOptions,
+  byBridge = false,
   followings = new Followings(),
 ): Promise<Settled> {
-  const token = newToken(service.contract, path, body, service.name);
-  return followings.settle(token, options, (known, shared, isNew) => settleFrom(service, known, isNew, shared));
+  const made = newToken(service.contract, path, body, service.name);
+  // What is known under the key before, the bridge asks itself
+  const token = byBridge ? { ...withKnown(made, { ...made.known, phase: "ready" }), byBridge } : made;
+  return followings.settle(token, options, (...from) => new SettleRun(service, ...from).run());
 }
 
 /**
- * Follows an operation from what is known of it.
- * @param isNew Nothing of it was sent before this process; else it is asked about first.
+ * Follows an operation on that another process began: asks first, never sends blindly. One that provably wasn't sent yet is
+ * sent; one that ended unsent has ended.
+ * @param followings What is followed already: its end is waited for.
+ * @throws TypeError for what is not a token, or one of another service.
  */
-export function settleFrom(service: RemoteService, token: Token, isNew: boolean, options: SettleOptions): Promise<Settled> {
-  return isNew ? new SettleRun(service, token, options).run(false) : askFrom(service, token, options);
-}
-
-/** Sends an operation again that is known not to have been carried out, and follows it for so many milliseconds. */
-type SendAgain = (token: Token, windowMs: number) => Promise<Settled>;
-
-/**
- * Asks about an operation first.
- * @param sendAgain Takes it over where it is to be sent again otherwise than as the first time.
- */
-export function askFrom(service: RemoteService, token: Token, options: SettleOptions, sendAgain?: SendAgain): Promise<Settled> {
-  const known = { ...stateAtResume(token.known), isOld: isOld(token) };
-  return new SettleRun(service, withKnown(token, known), options, sendAgain).run(true);
+export async function resume(
+  services: Readonly<Record<ServiceName, RemoteService>>,
+  value: unknown,
+  options: SettleOptions,
+  followings = new Followings(),
+): Promise<Settled> {
+  const { token } = readToken(value);
+  const service = services[token.service];
+  if (service === undefined) {
+    throw new TypeError(`Cannot resume: the client has no service ${token.service}: make it with that one`);
+  }
+  const contract = contractOfToken(token);
+  if (service.contract.service !== contract) {
+    // Both may have the route, and mean another thing by it.
+    throw new TypeError(
+      `Cannot resume: the operation was begun with a ${contract} service, and ${token.service} is a ${service.contract.service} one: ` +
+        "make the client with the service that it was begun with",
+    );
+  }
+  return followings.follow(token, options, false, (...from) => new SettleRun(service, ...from).run());
 }
 
 class SettleRun {
   readonly #service: RemoteService;
   readonly #options: SettleOptions;
-  readonly #sendAgain: SendAgain | undefined;
   readonly #clock: Clock;
   readonly #route: Route;
-  readonly #rules: SettlingRules;
   readonly #body: JsonObject;
   readonly #operation: FollowedOperation;
   readonly #pauses: Pauses;
@@ -77,61 +97,76 @@ class SettleRun {
   readonly #runBeganMs: number;
   readonly #steps: SettleStep[] = [];
   #token: Token;
+  /** The bridge recognises the same call, which is sent again in place of a question. */
+  #repeats = false;
   /** A start may have reached the service: the next one is sent again. */
-  #mayHaveBegun = false;
+  #mayHaveBegun: boolean;
+  /** A request may have left: from here on nothing may stop the run but its own rules. */
+  #mayHaveLeft: boolean;
   /** When the last start was answered or given up, for until then it may have waited to be sent; else when this process began. */
   #startEndedMs: number;
-  /** A request may have left: from here on nothing may stop the run but its own rules. */
-  #mayHaveLeft = false;
+  #endMs: number | undefined;
   /** The closed document while its copy is printed. */
   #document: JsonObject | undefined;
 
-  constructor(service: RemoteService, token: Token, options: SettleOptions, sendAgain?: SendAgain) {
+  /** @param isNew Nothing of it was sent before this process; else it is asked about first. */
+  constructor(service: RemoteService, token: Token, options: SettleOptions, isNew: boolean) {
     const { route, rules, body } = readToken(token);
+    const { known } = token;
     this.#service = service;
     this.#options = options;
-    this.#sendAgain = sendAgain;
     this.#clock = options.clock ?? monotonicClock;
-    this.#token = token;
+    this.#token = isNew ? token : withKnown(token, { ...stateAtResume(known), isOld: isOld(token) });
+    this.#mayHaveBegun = !isNew && !nothingBegun(this.#known);
+    this.#mayHaveLeft = this.#mayHaveBegun;
     this.#route = route;
-    this.#rules = rules;
     this.#body = body;
-    this.#operation = operationOf(service.contract, { route, rules, body });
+    const keyField = keyFieldOf(route);
+    const asks = route.polling !== undefined;
+    this.#operation = { contract: service.contract, rules, keyField, key: body[keyField], asks };
     this.#pauses = new Pauses(route.polling?.intervalMs, options.intervalMs);
     this.#windowMs = checkedWindowMs(options.windowMs);
     this.#runBeganMs = this.#clock.nowMs();
     this.#startEndedMs = this.#runBeganMs;
   }
 
-  async run(isResumed: boolean): Promise<Settled> {
-    const { known: state } = this.#token;
-    if (state.phase === "unsent") return this.#endUnsent();
-    this.#mayHaveLeft = isResumed && !nothingBegun(state);
-    this.#mayHaveBegun = this.#mayHaveLeft;
-    let endMs: number | undefined;
+  async run(): Promise<Settled> {
+    const { phase, refusal } = this.#known;
+    if (phase === "unsent") {
+      const message = `nothing was sent: ${refusal?.message ?? "start it again"}`;
+      return this.#endUnsent({ ...emptySummary, code: refusal?.code, message });
+    }
     for (;;) {
-      if (this.#noteStop(undefined) && nothingBegun(this.#token.known)) return this.#endAborted();
-      const action = actionOf(this.#token.known);
-      if (action === "ask" && !this.#operation.asks)
-        return this.#end({ verdict: "unknown", reply: undefined, summary: undefined });
-      if (action === "start" && this.#sendAgain !== undefined) return this.#handOver(this.#sendAgain, endMs);
+      if (this.#noteStop(undefined) && nothingBegun(this.#known)) return this.#endAborted();
+      const action = this.#repeats && !this.#known.askOnly ? "start" : actionOf(this.#known);
+      if (action === "ask" && !this.#operation.asks) return this.#end(unknown());
       await this.#notify({ type: this.#eventTypeOf(action) });
       if (this.#isAborted) return this.#endAborted();
       if (action === "start" && this.#noteStop(undefined)) continue;
       const sinceStartMs = this.#clock.nowMs() - this.#startEndedMs;
       const result = await this.#send(action);
-      endMs ??= this.#clock.nowMs() + this.#windowMs;
+      this.#endMs ??= this.#clock.nowMs() + this.#windowMs;
       this.#noteStop(action);
       if (result.outcome === "not-sent") {
         const { unreachable, summary } = result;
         await this.#notify({ type: "not sent", unreachable, message: summary.message });
       }
-      const step = nextStep(this.#operation, this.#token.known, result, sinceStartMs);
+      const step =
+        action === "start" && this.#token.byBridge
+          ? nextByBridge(this.#operation, this.#known, result, this.#mayHaveBegun)
+          : nextStep(this.#operation, this.#known, result, sinceStartMs);
       if ("verdict" in step) return this.#end(action === "print" ? { ...step, summary: summaryOfCopy(result) } : step);
-      await this.#continue(step, result);
+      const next = "next" in step ? step.next : undefined;
+      this.#repeats = next === "repeat";
+      if (this.#repeats || (action === "start" && result.outcome !== "not-sent")) this.#mayHaveBegun = true;
+      this.#document = step.document ?? this.#document;
+      this.#know(step.state);
+      if (step.state.phase === "accepted" && result.outcome === "answered")
+        await this.#notify({ type: "in progress", reply: result.reply });
       if (this.#isAborted) return this.#endAborted();
+      if (next === "ask") continue;
       const waitMs = this.#pauses.nextMs(step);
-      if (this.#clock.nowMs() + waitMs > endMs) return this.#endOfWindow(action, result);
+      if (next === "stop" || this.#clock.nowMs() + waitMs > this.#endMs) return this.#endOfWindow(action, result);
       if (waitMs > 0) {
         await this.#notify({ type: "waiting", waitMs });
         await sleepUnless(this.#clock, waitMs, this.#wakeSignals);
@@ -140,9 +175,12 @@ class SettleRun {
     }
   }
 
-  async #handOver(sendAgain: SendAgain, endMs = this.#clock.nowMs() + this.#windowMs): Promise<Settled> {
-    const settled = await sendAgain(this.#token, Math.max(0, endMs - this.#clock.nowMs()));
-    return { ...settled, steps: [...this.#steps, ...settled.steps] };
+  get #known(): SettleState {
+    return this.#token.known;
+  }
+
+  #know(state: SettleState): void {
+    this.#token = withKnown(this.#token, state);
   }
 
   get #isAborted(): boolean {
@@ -152,7 +190,7 @@ class SettleRun {
   /** What ends a wait: where there is still something to be sent, that it was stopped as well. */
   get #wakeSignals(): readonly (AbortSignal | undefined)[] {
     const { signal, askOnly } = this.#options;
-    const asks = askOnly?.aborted === true || this.#token.known.phase === "accepted";
+    const asks = askOnly?.aborted === true || (this.#known.phase === "accepted" && !this.#repeats);
     return asks ? [signal] : [signal, askOnly];
   }
 
@@ -162,12 +200,11 @@ class SettleRun {
    */
   #noteStop(action: Action | undefined): boolean {
     const { askOnly, aborted } = this.#options;
-    const isAborted = this.#token.known.isAborted || aborted?.aborted === true;
-    const state = { ...this.#token.known, isAborted };
+    const state = { ...this.#known, isAborted: this.#known.isAborted || aborted?.aborted === true };
     const isNew = !state.askOnly && askOnly?.aborted === true;
     const stopped = action === undefined ? stateAfterStop(state) : { ...state, askOnly: true };
-    this.#token = withKnown(this.#token, isNew ? stopped : state);
-    return this.#token.known.askOnly;
+    this.#know(isNew ? stopped : state);
+    return this.#known.askOnly;
   }
 
   #eventTypeOf(action: Action): SettleEventType {
@@ -187,86 +224,82 @@ class SettleRun {
     const result = await this.#service.tryCall(route, body, {
       ...(signal && { signal }),
       ...(askOnly && action === "start" && { withdrawn: askOnly }),
+      ...(action === "start" && this.#token.byBridge && this.#waitFor(route)),
     });
-    if (action === "start") {
-      this.#startEndedMs = this.#clock.nowMs();
-      if (result.outcome !== "not-sent") this.#mayHaveBegun = true;
-    }
-    const status = result.outcome !== "answered" ? undefined : result.success ? "success" : "error";
-    this.#steps.push({ action, route: path, atMs, outcome: result.outcome, status, code: result.summary.code });
+    if (action === "start") this.#startEndedMs = this.#clock.nowMs();
+    const { outcome, summary } = result;
+    const status = outcome !== "answered" ? undefined : result.success ? "success" : "error";
+    const byBridge = action === "start" && summary.followed ? ({ byBridge: true } as const) : {};
+    this.#steps.push({ action, route: path, atMs, outcome, status, code: summary.code, ...byBridge });
     return result;
+  }
+
+  /** The bridge follows for what is left of the window, which begins with the call then. */
+  #waitFor({ replyTimeoutMs }: Route) {
+    const nowMs = this.#clock.nowMs();
+    this.#endMs ??= nowMs + this.#windowMs;
+    return waitFor(this.#endMs - nowMs, replyTimeoutMs);
   }
 
   /** The route and body of what is to be done. */
   #request(action: Action): readonly [string, string] {
     if (action === "start") return [this.#route.path, this.#token.body];
-    const { print, learns } = this.#rules;
+    const { print, learns } = this.#operation.rules;
     if (action === "print" && print !== undefined) {
       return [print.route, writeExactObject({ [print.key]: integerId(this.#document?.[print.key]) })];
     }
     const { route = "", keys = [] } = this.#route.polling ?? {};
-    const keyValueOf = (key: string) => (key === learns ? this.#token.known.learned : this.#body[key]);
+    const keyValueOf = (key: string) => (key === learns ? this.#known.learned : this.#body[key]);
     return [route, writeExactObject(Object.fromEntries(keys.map((key) => [key, keyValueOf(key)])))];
-  }
-
-  async #continue(step: Continue, result: CallResult): Promise<void> {
-    this.#document = step.document ?? this.#document;
-    this.#token = withKnown(this.#token, step.state);
-    const reply = result.outcome === "answered" ? result.reply : undefined;
-    if (step.state.phase === "accepted" && result.outcome === "answered") await this.#notify({ type: "in progress", reply });
   }
 
   async #notify(event: Omit<SettleEvent, "token">): Promise<void> {
     try {
       await this.#options.onProgress?.({ ...event, token: this.#token });
     } catch (error) {
-      if (!this.#mayHaveLeft) throw error;
+      if (!this.#mayHaveLeft || event.type === "sent") throw error;
     }
   }
 
   /** Nothing was settled in time; what was never sent has ended all the same, in nothing. */
   #endOfWindow(action: Action, result: CallResult): Promise<Settled> {
-    const { known: state } = this.#token;
-    const reply = undefined;
     // A copy that couldn't be asked for: the document is closed nonetheless
-    if (state.phase === "printing") return this.#end({ verdict: "unprinted", reply, summary: summaryOfCopy(result) });
-    if (nothingBegun(state)) return this.#end({ verdict: this.#rules.refused, reply, summary: result.summary });
+    if (this.#known.phase === "printing")
+      return this.#end({ verdict: "unprinted", reply: undefined, summary: summaryOfCopy(result) });
+    if (nothingBegun(this.#known)) return this.#endUnsent(result.summary);
+    const { followed } = result.summary;
     const [path] = this.#request(action);
-    const isOthers = saysOthers(this.#operation, path, result);
-    const summary = isOthers ? summaryOfUnproven(result) : summaryOfOpen(result, action !== "start");
-    return this.#end({ verdict: "unknown", reply, summary });
+    if (saysOthers(this.#operation, followed?.answerOf ?? path, result)) return this.#end(unknown(summaryOfUnproven(result)));
+    const reply = followed !== undefined && result.outcome === "answered" ? result.reply : undefined;
+    return this.#end({ ...unknown(summaryOfOpen(result, action !== "start")), reply });
   }
 
   /** The caller doesn't wait any more; what was never sent has ended in nothing here too. */
   #endAborted(): Promise<Settled> {
-    const untouched = nothingBegun(this.#token.known);
-    const message = untouched ? "it was stopped before it was sent" : "it is no longer followed";
-    const summary = { ...emptySummary, message };
-    return this.#end({ verdict: untouched ? this.#rules.refused : "unknown", reply: undefined, summary });
+    return nothingBegun(this.#known)
+      ? this.#endUnsent({ ...emptySummary, message: "it was stopped before it was sent" })
+      : this.#end(unknown({ ...emptySummary, message: "it is no longer followed" }));
   }
 
-  /** The operation had ended so before it was resumed. */
-  #endUnsent(): Promise<Settled> {
-    const { code, message } = this.#token.known.refusal ?? {};
-    const summary = { ...emptySummary, code, message: `nothing was sent: ${message ?? "start it again"}` };
-    return this.#end({ verdict: this.#rules.refused, reply: undefined, summary });
+  #endUnsent(summary: AnswerSummary): Promise<Settled> {
+    return this.#end({ verdict: this.#operation.rules.refused, reply: undefined, summary });
   }
 
-  async #end({ verdict, reply, summary, known: state = this.#token.known }: Done): Promise<Settled> {
+  async #end({ verdict, reply, summary, known: state = this.#known }: Done): Promise<Settled> {
     const ended = reply ?? this.#document;
-    if (verdict === this.#rules.refused && nothingBegun(state)) {
+    if (verdict === this.#operation.rules.refused && nothingBegun(state)) {
       const answered = this.#steps.some(({ action, outcome }) => action === "start" && outcome !== "not-sent");
       const refusal = { code: summary?.code, message: summary?.message };
-      this.#token = withKnown(this.#token, stateWithoutEffect(state, answered, refusal));
+      this.#know(stateWithoutEffect(state, answered, refusal));
     } else if (verdict !== "unknown" && state.phase !== "unsent") {
-      const isRefused = verdict === this.#rules.refused;
+      const isRefused = verdict === this.#operation.rules.refused;
       const id = ended && idIn(this.#operation, ended);
-      this.#token = withKnown(this.#token, isRefused ? stateRefused(state) : stateAtEnd(state, verdict, id));
+      this.#know(isRefused ? stateRefused(state) : stateAtEnd(state, verdict, id));
     }
     await this.#notify({ type: "final", reply });
     return {
       // Never sent is nobody's refusal
-      result: this.#token.known.phase === "unsent" ? "not-sent" : verdict,
+      result: this.#known.phase === "unsent" ? "not-sent" : verdict,
       data: dataOf(this.#service.contract, ended),
       code: summary?.code,
       message: summary?.message,
@@ -277,14 +310,7 @@ class SettleRun {
   }
 }
 
-/** A token's operation, as the machine sees it. */
-export function operationOf(
-  contract: Contract,
-  { route, rules, body }: Pick<ParsedToken, "route" | "rules" | "body">,
-): FollowedOperation {
-  const keyField = keyFieldOf(route);
-  return { contract, rules, keyField, key: body[keyField], asks: route.polling !== undefined };
-}
+const unknown = (summary?: AnswerSummary): Done => ({ verdict: "unknown", reply: undefined, summary });
 
 /** The contract has documentID as an integer, and some terminals write it as a string. */
 function integerId(value: unknown): unknown {

@@ -102,16 +102,15 @@ export function actionOf(state: SettleState): Action {
  * The state when a process takes an operation up again. `ready` was stored before a start, which may have been sent since;
  * `baseline` before the query that comes first, and would have been replaced before a start.
  */
-export function stateAtResume(state: SettleState): SettleState {
+export function stateAtResume(stored: SettleState): SettleState {
+  // What was denied before may have been found since, by a question whose answer wasn't stored any more
+  const state = { ...stored, absents: 0 };
   switch (state.phase) {
     case "ready":
       return { ...state, phase: "lost", doubt: true };
     case "printing":
       // What became of the copy isn't known, so it isn't asked for again; the document is asked about for its data
       return { ...state, phase: "accepted", copied: true };
-    case "baseline":
-      // What was denied long ago may be there by now
-      return { ...state, absents: 0 };
     default:
       return state;
   }

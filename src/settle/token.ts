@@ -51,8 +51,7 @@ export function newToken(contract: Contract, path: string, body: object, name: S
   const named = isNamed(body, fields, keyField, path);
   const text = named || !rules.ownKey ? written : writeExactObject({ ...fields, [keyField]: newKey() });
   const ask = rules.baseline !== undefined && named;
-  const learned =
-    rules.learns === undefined ? undefined : (scalarText(fields[rules.learns]) ?? scalarText(fieldOf(text, keyField)));
+  const learned = rules.learns && (scalarText(fields[rules.learns]) ?? scalarText(parseExactObject(text)?.[keyField]));
   const known: SettleState = { ...freshState, ...(ask && { phase: "baseline", baseline: undefined }), learned };
   const spoken = name === contract.service ? {} : { contract: contract.service };
   return { v: 1, service: name, ...spoken, route: path, body: text, madeMs: Date.now(), known };
@@ -83,10 +82,6 @@ function isNamed(body: object, fields: JsonObject, keyField: string, path: strin
   const given = fields[keyField] ?? Reflect.get(body, keyField);
   if (given === undefined || given === null || given === "") return false;
   throw new TypeError(`Cannot settle ${path}: its ${keyField} is not text: pass it as a field of the body's own, as a string`);
-}
-
-function fieldOf(text: string, field: string): unknown {
-  return parseExactObject(text)?.[field];
 }
 
 /** The contract of a token's service. */
@@ -143,55 +138,40 @@ function readState(value: unknown): SettleState {
   if (!isObject(value)) throw tokenError("its known is not an object");
   const phase = phases.find((each) => each === value["phase"]);
   if (phase === undefined) throw tokenError(`its phase ${String(value["phase"])} is not known`);
-  const { refusal } = value;
+  const { phase: _, refusal: _refusal, end: _end, ...plain } = freshState;
+  const read = Object.entries(plain).map(([name, fresh]) => [name, readField(value, name, typeof fresh)] as const);
+  const { refusal, end } = value;
   return {
+    ...freshState,
+    // Each of the type that it has in the fresh state
+    ...Object.fromEntries(read),
     phase,
-    doubt: flag(value, "doubt"),
-    baseline: text(value, "baseline"),
-    resends: count(value, "resends"),
-    signedAgain: flag(value, "signedAgain"),
-    absents: count(value, "absents"),
-    learned: text(value, "learned"),
-    learnedProven: flag(value, "learnedProven"),
-    hasOtherNames: flag(value, "hasOtherNames"),
-    unprinted: flag(value, "unprinted"),
-    copied: flag(value, "copied"),
     refusal: isObject(refusal) ? { code: integer(refusal, "code"), message: text(refusal, "message") } : undefined,
-    refusals: count(value, "refusals"),
-    earlierInDoubt: flag(value, "earlierInDoubt"),
-    askOnly: flag(value, "askOnly"),
-    isAborted: flag(value, "isAborted"),
-    isSentOnce: flag(value, "isSentOnce"),
-    isOld: flag(value, "isOld"),
-    hasEnded: flag(value, "hasEnded"),
-    end: isOperationEnd(value["end"]) ? value["end"] : undefined,
-    endedId: text(value, "endedId"),
+    end: isOperationEnd(end) ? end : undefined,
   };
 }
 
-function flag(from: JsonObject, name: string): boolean {
+/** @param kind Of the fresh state's value: what is undefined there is text. */
+function readField(from: JsonObject, name: string, kind: string): unknown {
   const value = from[name];
-  if (typeof value !== "boolean") throw tokenError(`its ${name} is neither true nor false`);
-  return value;
-}
-
-function count(from: JsonObject, name: string): number {
-  const value = integer(from, name);
-  if (value === undefined || value < 0) throw tokenError(`its ${name} is not a count`);
-  return value;
-}
-
-function integer(from: JsonObject, name: string): number | undefined {
-  const value = from[name];
-  if (value === undefined) return undefined;
-  if (typeof value !== "number" || !Number.isSafeInteger(value)) throw tokenError(`its ${name} is not an integer`);
+  if (kind === "boolean") {
+    if (typeof value !== "boolean") throw tokenError(`its ${name} is neither true nor false`);
+  } else if (kind === "number") {
+    if ((integer(from, name) ?? -1) < 0) throw tokenError(`its ${name} is not a count`);
+  } else text(from, name);
   return value;
 }
 
 function text(from: JsonObject, name: string): string | undefined {
   const value = from[name];
-  if (value !== undefined && typeof value !== "string") throw tokenError(`its ${name} is not text`);
-  return value;
+  if (value === undefined || typeof value === "string") return value;
+  throw tokenError(`its ${name} is not text`);
+}
+
+function integer(from: JsonObject, name: string): number | undefined {
+  const value = from[name];
+  if (value === undefined || (typeof value === "number" && Number.isSafeInteger(value))) return value;
+  throw tokenError(`its ${name} is not an integer`);
 }
 
 function tokenError(what: string): TypeError {

@@ -40,8 +40,8 @@ export interface SettleOptions {
   /** Milliseconds between two questions; default the contract's, 1000 growing to 2000. */
   readonly intervalMs?: number;
   /**
-   * Stops following: the result is then "unknown", unless nothing was ever sent. It doesn't stop the operation. Of several callers the
-   * one whose signal it is gets "unknown" at once, with a token that is only asked about; keep a token of those who wait on.
+   * Stops following: the result is then "unknown", unless nothing was ever sent. It doesn't stop the operation. Who waits for one that
+   * another caller follows gets "unknown" at once, with a token that is only asked about, while that one follows it on.
    */
   readonly signal?: AbortSignal;
   /**

@@ -77,10 +77,10 @@ test("A till that gave up while posline stood still is sold nothing, without a j
       journal,
     });
     const port = await bridge.port("bank");
-    for (const number of [1, 2, 3]) {
+    for (const number of [1, 2]) {
       bridge.child.kill("SIGSTOP");
       const body = JSON.stringify({ pay_id: `A-${number}`, amount: 1500, currency_name: "EUR" });
-      await assert.rejects(ask(port, "POST", "/sale", body, {}, 100), /it left/);
+      await assert.rejects(ask(port, "POST", "/sale", body, {}, 2_200), /it left/);
       bridge.child.kill("SIGCONT");
       await bridge.logged(({ key, reason }) => key === `A-${number}` && reason === "caller-left", "the sale to be refused");
     }

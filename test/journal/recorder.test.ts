@@ -332,9 +332,10 @@ test("Journal on a slow disk that is always busy is not said to fail", async () 
   });
   const isRecorded: boolean[] = [];
   for (let n = 0; n < 40; n++) {
-    const { sent, ended } = begin(journal, `A${n}`);
-    void sent()
-      .then(() => ended({ outcome: "answered" }))
+    const entry = begin(journal, `A${n}`);
+    void entry
+      .sent()
+      .then(() => entry.ended({ outcome: "answered" }))
       .then(() => isRecorded.push(isKept(lastSent(journal, `A${n}`))));
     await time.advance(500);
   }

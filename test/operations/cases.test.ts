@@ -254,6 +254,28 @@ const cases: readonly Case[] = [
     ],
   },
   {
+    name: "fiscal: no answer but that it goes on takes back that an abort took it away, and the same call is a new one",
+    contract: "fiscal",
+    answer: (route, { note }, count) => {
+      if (route === "/sale") return { status: "error", code: 44 };
+      if (route === "/abort") return success;
+      return note === "till" ? { status: "error", code: 5 } : count < 2 ? { status: "error", code: 44 } : noDocument;
+    },
+    steps: [
+      { send: "/sale", plain: true },
+      { check: "/check_status" },
+      { send: "/abort", plain: true },
+      { send: "/sale", is: "failed" },
+      { check: "/check_status", body: { note: "till" } },
+      { check: "/check_status" },
+      { restart: true },
+      { check: "/check_status" },
+      { check: "/check_status", body: { note: "till" } },
+      { send: "/sale", is: "unknown" },
+    ],
+    times: 2,
+  },
+  {
     name: "qr: paid by the trans that its answer gave, after a restart too",
     contract: "qr",
     answer: (route, { trans }) => (route === "/showqrcode" ? code : trans === "T-9" ? paid : { status: "error", code: 1 }),

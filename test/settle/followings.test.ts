@@ -6,7 +6,6 @@ import type { Token } from "../../src/settle/token.ts";
 import type { Answer, Transport, TransportRequest } from "../../src/settle/transport.ts";
 import type { Settled, SettleEvent, SettleOptions } from "../../src/settle/types.ts";
 import { until } from "../support/until.ts";
-import { absentFrom0To30s } from "./bank-settling.ts";
 import { error, kept, lost, merchantId, ok, over, type Script, TestClock } from "./scripted.ts";
 
 /** Tests src/settle/followings.ts: one operation that several callers of a client follow. */
@@ -101,23 +100,64 @@ test("settle() and resume() refuse what is no AbortSignal or function before any
   assert.equal(result, "not-sent");
 });
 
-test("resume() twice at once sends once what wasn't sent yet, and gives both callers one end", async () => {
-  const token = await unsentCancel();
-  const world = over([
-    ["/check", approved],
-    ["/cancel", ok()],
-    ["/check", reversed],
-  ]);
-  const [one, other] = [caller(), caller()];
-  const ends = await Promise.all([
-    world.client.resume(token, one.options),
-    world.client.resume(kept(token as Token), other.options),
-  ]);
-  assert.deepEqual(ends[0], ends[1]);
-  assert.equal(ends[0].result, "reversed");
-  assert.deepEqual(one.types(), ["asked", "sent", "in progress", "waiting", "asked", "final"]);
-  assert.deepEqual(other.events, one.events, "each is told of each step");
-  world.done();
+type Begin = (client: Client, token: unknown, options: SettleOptions) => Promise<Settled>;
+const settles =
+  (operation: "sale" | "confirm"): Begin =>
+  (client, _, options) =>
+    client.bank.settle(operation, { ...body }, options);
+const resumes: Begin = (client, token, options) => client.resume(kept(token as Token), options);
+const soldToken = () => tokenAt([["/sale", lost]], "waiting", (client, options) => client.bank.settle("sale", body, options));
+const absent = error(-15);
+const toConfirm = [absent, absent, absent, ok(), approved];
+
+for (const [name, tokenOf, first, second, answers, seen] of [
+  [
+    "two resume() of what wasn't sent",
+    unsentCancel,
+    resumes,
+    resumes,
+    [approved, ok(), approved, reversed],
+    "check cancel check check",
+  ],
+  ["settle() and resume()", soldToken, settles("sale"), resumes, [ok(), approved], "sale check"],
+  ["resume() and settle()", soldToken, resumes, settles("sale"), [approved], "check"],
+  ["two settle() of a sale", soldToken, settles("sale"), settles("sale"), [ok(), approved], "sale check"],
+  [
+    "two settle() of a confirm",
+    soldToken,
+    settles("confirm"),
+    settles("confirm"),
+    toConfirm,
+    "check check check confirm check",
+  ],
+] as const) {
+  for (const when of ["at once", "later"]) {
+    test(`${name} ${when} send it once, and have one end`, async () => {
+      const token = await tokenOf();
+      const { service, client, options } = held();
+      const one = first(client, token, options);
+      if (when === "later") await settleDown();
+      const other = second(client, token, options);
+      for (const answer of answers) await service.answer(answer);
+      assert.equal(await one, await other);
+      assert.match((await one).result, /^(approved|reversed)$/);
+      assert.equal(service.seen.map((route) => route.slice(1)).join(" "), seen);
+    });
+  }
+}
+
+test("two settle() by the bridge send it once, and have one end", async () => {
+  const calls: string[] = [];
+  const client = createHttpClient({
+    settle: "bridge",
+    fetch: async (url) => {
+      calls.push(new URL(String(url)).pathname);
+      const headers = { "X-Posline-Outcome": "answered", "X-Posline-Result": "approved" };
+      return new Response(approved.text, { headers });
+    },
+  });
+  const [one, other] = await Promise.all([client.bank.settle("sale", body), client.bank.settle("sale", body)]);
+  assert.deepEqual([one.result, other, calls], ["approved", one, ["/sale"]]);
 });
 
 test("resume() twice at once prints one copy", async () => {
@@ -135,39 +175,6 @@ test("resume() twice at once prints one copy", async () => {
   world.done();
 });
 
-for (const [by, name] of [
-  ["client", "settle()"],
-  ["bridge", "settle() by the bridge"],
-] as const) {
-  test(`resume() of what ${name} follows waits with it, told at once of where that stands`, async () => {
-    const answers = by === "client" ? [ok(), approved] : [approved];
-    const service = new Held();
-    const one = caller();
-    const other = caller();
-    const client =
-      by === "client"
-        ? createClientOver(service)
-        : createHttpClient({
-            settle: "bridge",
-            fetch: async () => {
-              await service.send({ route: "/sale" } as TransportRequest);
-              const headers = { "X-Posline-Outcome": "answered", "X-Posline-Result": "approved" };
-              return new Response(approved.text, { headers });
-            },
-          });
-    const first = client.bank.settle("sale", body, one.options);
-    await settleDown();
-    assert.deepEqual([one.types(), service.seen], [["sent"], ["/sale"]]);
-    const second = client.resume(one.events[0]?.token, other.options);
-    await settleDown();
-    assert.deepEqual(other.types(), ["sent"]);
-    for (const answer of answers) await service.answer(answer);
-    const [end, same] = await Promise.all([first, second]);
-    assert.deepEqual([end.result, same], ["approved", end]);
-    assert.deepEqual(other.events, one.events);
-  });
-}
-
 test("resume() after the end follows anew, by its own token", async () => {
   const token = await tokenAt([["/sale", lost]], "waiting", (client, options) => client.bank.settle("sale", body, options));
   const world = over([
@@ -177,53 +184,6 @@ test("resume() after the end follows anew, by its own token", async () => {
   for (let times = 0; times < 2; times++) assert.equal((await world.client.resume(token, world.options)).result, "approved");
   world.done();
 });
-
-for (const [operation, answers, seen] of [
-  ["sale", [ok(), approved], ["/sale", "/check"]],
-  ["confirm", [error(-15), error(-15), error(-15), ok(), approved], ["/check", "/check", "/check", "/confirm", "/check"]],
-] as const) {
-  test(`settle() of one ${operation} twice at once sends it once, and gives both callers one end`, async () => {
-    const { service, client } = held();
-    const [one, other] = [caller(), caller()];
-    const ends = [client.bank.settle(operation, body, one.options), client.bank.settle(operation, { ...body }, other.options)];
-    for (const answer of answers) await service.answer(answer);
-    const [first, second] = await Promise.all(ends);
-    assert.deepEqual([first?.result, second, service.seen], ["approved", first, seen]);
-    assert.deepEqual(other.events, one.events);
-  });
-}
-
-test("settle() of what the same client resumes waits with it, and sends nothing", async () => {
-  const token = await tokenAt([["/sale", lost]], "waiting", (client, options) => client.bank.settle("sale", body, options));
-  const { service, client } = held();
-  const [one, other] = [caller(), caller()];
-  const ends = [client.resume(token, one.options), client.bank.settle("sale", body, other.options)];
-  await service.answer(approved);
-  const [first, second] = await Promise.all(ends);
-  assert.deepEqual([first?.result, second, service.seen], ["approved", first, ["/check"]]);
-});
-
-for (const by of ["client", "bridge"] as const) {
-  test(`settle() by the ${by} right after the only caller of the same sale aborted asks about it, and sends nothing`, async () => {
-    const service = new Held();
-    const paths: string[] = [];
-    const fetched = async (url: string | URL | Request) => {
-      paths.push(new URL(String(url)).pathname);
-      await service.send({ route: "" } as TransportRequest);
-      return new Response(paths.length > 1 ? approved.text : ok().text, { headers: { "X-Posline-Outcome": "answered" } });
-    };
-    const client = by === "client" ? createClientOver(service) : createHttpClient({ settle: "bridge", fetch: fetched });
-    const [one, other] = [caller(), caller()];
-    const first = client.bank.settle("sale", body, one.options);
-    await settleDown();
-    one.leave();
-    const second = client.bank.settle("sale", body, other.options);
-    for (const answer of [ok(), approved]) await service.answer(answer);
-    assert.equal((await first).result, "unknown");
-    assert.equal((await second).result, "approved");
-    assert.deepEqual(by === "client" ? service.seen : paths, ["/sale", "/check"]);
-  });
-}
 
 test("settle() twice at once of two bodies under one key, and of qr's operations on one payment, sends both", async () => {
   const { service, client, options } = held();
@@ -279,20 +239,18 @@ async function resumedTwice() {
   return { service, one, other, first, second };
 }
 
-test("a caller who aborts is answered unknown at once, and the other one waits on for the end", async () => {
-  const { service, one, first, second } = await resumedTwice();
-  one.leave();
-  const left = await first;
+test("a caller who joined and aborts is answered unknown at once, with a token that neither sends nor prints", async () => {
+  const { service, other, first, second } = await resumedTwice();
+  other.leave();
+  const left = await second;
   assert.deepEqual(
     [left.result, left.message],
     ["unknown", "it is no longer followed for this caller, and another one follows it on"],
   );
-  assert.deepEqual(one.types(), ["asked", "final"]);
-  assert.deepEqual(one.events.at(-1)?.token, left.token);
+  assert.deepEqual([left.token.known.isSentOnce, left.token.known.copied], [true, true]);
   for (const answer of [approved, ok(), reversed]) await service.answer(answer);
-  assert.equal((await second).result, "reversed");
+  assert.equal((await first).result, "reversed");
   assert.deepEqual(service.seen, ["/check", "/cancel", "/check"]);
-  assert.deepEqual(one.types(), ["asked", "final"], "it is told of nothing more");
   // The other one may have sent it since: by this token nothing is sent.
   const later = over([["/check", approved]]);
   const asked = await later.client.resume(kept(left.token), { ...later.options, windowMs: 0 });
@@ -300,144 +258,51 @@ test("a caller who aborts is answered unknown at once, and the other one waits o
   later.done();
 });
 
-test("the token of a caller who left neither sends again nor prints, whatever it is resumed to", async () => {
-  const sold = await tokenAt([["/sale", lost]], "waiting", (client, options) => client.bank.settle("sale", body, options));
-  const { client } = held();
-  const one = caller();
-  const first = client.resume(sold, one.options);
-  const left = await client.resume(sold, { ...caller().options, signal: AbortSignal.abort() });
-  one.leave();
-  await first;
-  const later = over(absentFrom0To30s);
-  const { result } = await later.client.resume(kept(left.token), { ...later.options, intervalMs: 1_000 });
-  assert.equal(result, "declined");
-  later.done();
-  assert.deepEqual([left.token.known.isSentOnce, left.token.known.copied], [true, true]);
+test("a caller who joins after it aborted doesn't wait", async () => {
+  const { service, client, options } = held();
+  const first = client.bank.settle("sale", body, options);
+  const { result } = await client.bank.settle("sale", body, { signal: AbortSignal.abort() });
+  assert.deepEqual([result, service.seen], ["unknown", ["/sale"]]);
+  for (const answer of [ok(), approved]) await service.answer(answer);
+  assert.equal((await first).result, "approved");
 });
 
-test("the last caller who aborts ends the following, and is answered as a single one", async () => {
-  const { service, one, other, first, second } = await resumedTwice();
-  other.leave();
-  assert.equal((await second).result, "unknown");
-  one.leave();
-  assert.equal((await first).result, "not-sent");
-  assert.deepEqual(service.seen, ["/check"]);
-});
-
-for (const [what, answered, left, then, expected, seen] of [
-  ["sends what was never sent", [], "not-sent", [approved, ok(), reversed], "reversed", ["/check", "/cancel", "/check"]],
-  ["only asks about what was sent", [approved], "unknown", [reversed], "reversed", ["/check"]],
+for (const [sent, expected] of [
+  [false, "not-sent"],
+  [true, "unknown"],
 ] as const) {
-  test(`resume() right after the only caller aborted goes on from there, though its token is older: it ${what}`, async () => {
-    const token = await unsentCancel();
-    const { service, client } = held();
-    const [one, other] = [caller(), caller()];
-    const first = client.resume(token, one.options);
-    for (const answer of answered) await service.answer(answer);
+  test(`the first caller's abort ends the following for all: ${expected} ${sent ? "after" : "before"} it was sent`, async () => {
+    const { service, one, first, second } = await resumedTwice();
+    if (sent) await service.answer(approved);
     await settleDown();
-    const before = service.seen.length;
     one.leave();
-    const second = client.resume(token, other.options);
-    assert.equal((await first).result, left);
-    // What nobody waits for any more.
-    await service.answer(lost);
-    for (const answer of then) await service.answer(answer);
-    assert.deepEqual([(await second).result, service.seen.slice(before)], [expected, seen]);
+    const [end, same] = await Promise.all([first, second]);
+    assert.deepEqual([end.result, same], [expected, end]);
+    assert.deepEqual(service.seen, sent ? ["/check", "/cancel"] : ["/check"]);
   });
 }
 
-test("resume() right after the only caller aborted takes the end that came all the same", async () => {
-  const token = await tokenAt([["/sale", lost]], "waiting", (client, options) => client.bank.settle("sale", body, options));
+test("a token that can't be stored stops it for all: nothing is sent, and each caller is told why", async () => {
   const world = over([["/check", approved]]);
-  const leaving = new AbortController();
-  let second: Promise<Settled> | undefined;
+  const full = new Error("disk full");
   const onProgress = ({ type }: SettleEvent) => {
-    if (type !== "final") return;
-    leaving.abort();
-    second ??= world.client.resume(token, world.options);
+    if (type === "sent") throw full;
   };
-  const first = await world.client.resume(token, { clock: world.clock, signal: leaving.signal, onProgress });
-  assert.deepEqual([first.result, await second], ["approved", first]);
+  const token = await unsentCancel();
+  const both = [world.client.resume(token, { clock: world.clock, onProgress }), world.client.resume(token, world.options)];
+  for (const each of both) await assert.rejects(each, full);
   world.done();
 });
 
-test("nothing is sent before each caller has stored its token, nor where one of them can't", async () => {
-  const token = await unsentCancel();
-  const full = new Error("disk full");
-  for (const fails of [0, 1]) {
-    const world = over([["/check", approved]]);
-    const optionsOf = (which: number): SettleOptions => ({
-      clock: world.clock,
-      onProgress: async ({ type }) => {
-        await settleDown();
-        if (which === fails && type === "sent") throw full;
-      },
-    });
-    const both = [0, 1].map((which) => world.client.resume(token, optionsOf(which)));
-    for (const each of both) await assert.rejects(each, full);
-    world.done();
-  }
-});
-
-test("a caller is told of one event after the other, and its failing to hear of the first stops nothing", async () => {
-  const token = await unsentCancel();
+test("settle() of the same sale by its own first event's handler sends it once", async () => {
   const { service, client, options } = held();
-  const first = client.resume(token, options);
-  await settleDown();
-  const told: string[] = [];
-  let isAtWork = false;
-  const second = client.resume(token, {
-    onProgress: async ({ type }) => {
-      assert.equal(isAtWork, false);
-      isAtWork = true;
-      await settleDown();
-      isAtWork = false;
-      told.push(type);
-      if (told.length === 1) throw new Error("disk full");
-    },
-  });
-  for (const answer of [approved, ok(), reversed]) await service.answer(answer);
-  assert.deepEqual([(await first).result, (await second).result], ["reversed", "reversed"]);
-  assert.deepEqual(told, ["asked", "sent", "in progress", "waiting", "asked", "final"]);
-});
-
-for (const when of ["when it joins", "later"] as const) {
-  test(`a stop of either caller holds for the operation: nothing is sent from then on (${when})`, async () => {
-    const token = await unsentCancel();
-    const { service, client, options } = held();
-    const stop = new AbortController();
-    const first = client.resume(token, options);
-    await settleDown();
-    if (when === "when it joins") stop.abort();
-    const second = client.resume(token, { ...options, askOnly: stop.signal });
-    stop.abort();
-    await service.answer(approved);
-    assert.deepEqual([(await first).result, (await second).result], ["not-sent", "not-sent"]);
-    assert.deepEqual(service.seen, ["/check"]);
-  });
-}
-
-test("an abort at the terminal that one caller tells of counts for all", async () => {
-  const sale = { documentExtID: "ORDER-1", items: [{ itemAmount: 150 }] };
-  const token = await tokenAt([["/sale", error(44)]], "waiting", (client, options) =>
-    client.fiscal.settle("sale", sale, options),
-  );
-  const { service, client, options } = held();
-  const first = client.resume(token, { ...options, windowMs: 60_000 });
-  await settleDown();
-  const second = client.resume(token, { ...options, aborted: AbortSignal.abort() });
-  let isOver = false;
-  const ends = Promise.all([first, second]).finally(() => {
-    isOver = true;
-  });
-  while (!isOver) {
-    await until(() => isOver || service.isAsked, "a question, or the end");
-    if (service.isAsked) await service.answer(error(9));
-  }
-  assert.deepEqual(
-    (await ends).map(({ result }) => result),
-    ["failed", "failed"],
-  );
+  let again: Promise<Settled> | undefined;
+  const onProgress = () => {
+    again ??= client.bank.settle("sale", body, options);
+  };
+  const first = client.bank.settle("sale", body, { ...options, onProgress });
+  for (const answer of [ok(), approved]) await service.answer(answer);
+  assert.deepEqual([(await first).result, await again, service.seen], ["approved", await first, ["/sale", "/check"]]);
 });
 
 test("nothing of a caller's signals is held once it was answered", async () => {
@@ -449,5 +314,6 @@ test("nothing of a caller's signals is held once it was answered", async () => {
   const second = client.resume(token, { signal, askOnly, aborted });
   for (const answer of [approved, ok(), reversed]) await service.answer(answer);
   await Promise.all([first, second]);
+  await settleDown();
   for (const each of signals) assert.equal(getEventListeners(each, "abort").length, 0);
 });

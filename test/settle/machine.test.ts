@@ -131,4 +131,11 @@ test("nextStep() takes a start for lost for good once it was sent as often as it
   }
 });
 
+test("nextStep() counts denials anew after each start: one before it says nothing of a document that this start closed", () => {
+  const resent = { ...fresh, ...goesOn(deposit, { phase: "lost", doubt: true }, bad(9)) };
+  const unprinted = { ...resent, ...goesOn(deposit, resent, bad(15)) };
+  assert.deepEqual([resent.absents, unprinted.phase, unprinted.absents], [0, "accepted", 0]);
+  assert.equal(goesOn(deposit, unprinted, bad(9), timeoutMs).absents, 1);
+});
+
 // --- printing

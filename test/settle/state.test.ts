@@ -32,6 +32,10 @@ test("stateAtResume() takes what was about to be sent for sent, and a copy for a
     assert.deepEqual(stateAtResume(inPhase(phase)), inPhase(phase));
 });
 
+test("stateAtResume() counts denials anew: an answer that found the operation since may not have been stored", () => {
+  for (const phase of phases) assert.equal(stateAtResume(inPhase(phase, { absents: 2 })).absents, 0);
+});
+
 test("stateLeftToOthers() may have been sent and printed since: it is neither any more", () => {
   const left = { isSentOnce: true, copied: true };
   for (const phase of ["baseline", "ready"] as const)

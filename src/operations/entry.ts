@@ -1,0 +1,162 @@
+import type { Route } from "../contract/contract.ts";
+import { contracts } from "../contract/contracts.ts";
+import type { OperationLogEnding, OperationLogEntry } from "../contract/operation-log.ts";
+import { settlingRulesOf } from "../contract/settling.ts";
+import type { Call } from "../core/call.ts";
+import { nowMs } from "../core/clock.ts";
+import { Fault, nothingSent } from "../core/fault.ts";
+import type { OperationEnd } from "../core/followed.ts";
+import { sentRecord } from "../journal/body-fields.ts";
+import { isSameOperation, type SentRecord } from "../journal/record.ts";
+import type { Recorder } from "../journal/recorder.ts";
+import type { PendingRecord } from "../journal/write-queue.ts";
+import type { SettleState } from "../settle/state.ts";
+import { resent } from "./copies.ts";
+import { standingOf, startOf } from "./known.ts";
+import { ownAnswer } from "./own-answer.ts";
+import { isAbort } from "./recall.ts";
+import { newSending, noteOn, type Sending } from "./sending.ts";
+import type { UnderKey } from "./under-key.ts";
+
+/** What an entry writes to: the operations of its box. */
+export interface EntryBook {
+  readonly memory: UnderKey;
+  /** undefined if no journal is kept. */
+  readonly recorder: Recorder | undefined;
+  /** Whether a call that can't be recorded is refused. */
+  readonly refusesUnrecorded: boolean;
+  /** Records being written, whose calls are sent next. */
+  readonly recording: Set<SentRecord>;
+  /** True if all of the last day is known. */
+  isWhole(): boolean;
+  isCopy(call: Call, route: Route, record: SentRecord): boolean;
+  /** Takes note of a sending that goes out now. */
+  took(sending: Sending, call: Call): void;
+  /** Takes a sending out of which nothing has begun. */
+  forget(sending: Sending): void;
+  unknown(sending: Sending): void;
+  changed(): void;
+}
+
+/**
+ * Where a call is, from its turn on the line to its end, and what a call of `OperationLogEntry` leads to:
+ *
+ * | state | `sent`                                                     | `ended`                                               |
+ * |-------|------------------------------------------------------------|-------------------------------------------------------|
+ * | begun | out; copy, if the one that it copies may be carried out;   | over: it was never sent, and a `sent` that still waits |
+ * |       | begun, if it may not be sent                               | for its record sends nothing                          |
+ * | out   | called once                                                | over: its outcome is its answer's, or unknown         |
+ * | copy  | called once                                                | over: not sent, whatever its caller is told           |
+ * | over  | over                                                       | called once                                           |
+ */
+type EntryState = "begun" | "out" | "copy" | "over";
+
+/**
+ * The entry of one call. Its record is on the disk before the call goes out, and its outcome before its caller learns it. A call that ends
+ * while its record is being written doesn't go out any more.
+ */
+export class Entry implements OperationLogEntry {
+  readonly #book: EntryBook;
+  readonly #call: Call;
+  readonly #route: Route;
+  readonly #record: SentRecord;
+  #state: EntryState = "begun";
+  #place: PendingRecord | undefined;
+  #sending: Sending | undefined;
+  /** The last sending before this one. */
+  #orderBefore = 0;
+  #takeBackClose = () => {};
+
+  constructor(book: EntryBook, call: Call, route: Route, device: string | undefined) {
+    this.#book = book;
+    this.#call = call;
+    this.#route = route;
+    this.#record = sentRecord(call, route, contracts[call.contract], device);
+  }
+
+  async sent(): Promise<void> {
+    const { memory, recorder, recording, refusesUnrecorded } = this.#book;
+    this.#orderBefore = memory.lastOrder;
+    this.#place = recorder?.add(this.#record);
+    recording.add(this.#record);
+    const isRecorded = (await this.#place?.recorded) ?? true;
+    recording.delete(this.#record);
+    if (this.#book.isCopy(this.#call, this.#route, this.#record)) {
+      if (this.#state === "begun") this.#state = "copy";
+      throw resent(this.#call);
+    }
+    if (this.#call.decided?.stands() === false) throw notSent(this.#route, sentMeanwhile);
+    if (this.#state === "begun") this.#goesOut();
+    if (isRecorded || !refusesUnrecorded) return;
+    // A record of which nothing was written yet says nothing, and must not take the place of one that does.
+    if (this.#place !== undefined && recorder?.withdraw(this.#place) === true) this.#place = undefined;
+    throw notSent(this.#route, `it can't be recorded in the journal (${recorder?.failure ?? "ok"})`);
+  }
+
+  /** The sending is taken only now: an answer that came until here is about earlier ones. */
+  #goesOut(): void {
+    const { memory } = this.#book;
+    const sending = this.#newSending(memory.nextOrder(), undefined);
+    memory.add(sending);
+    this.#takeBackClose = memory.closes(this.#record, sending.order);
+    this.#book.took(sending, this.#call);
+    this.#sending = sending;
+    this.#state = "out";
+  }
+
+  #newSending(order: number, endedMs: number | undefined): Sending {
+    const { callId = this.#call.requestId, decided } = this.#call;
+    return newSending(this.#record, { callId, place: this.#place, order, atMs: nowMs(), endedMs, names: decided?.names });
+  }
+
+  async ended(answer: OperationLogEnding): Promise<OperationEnd | undefined> {
+    const { memory, recorder } = this.#book;
+    // The answer to a copy is about the sending before.
+    const { payload, ...told } = this.#state === "copy" ? { ...answer, outcome: "not-sent" as const } : answer;
+    this.#state = "over";
+    const { said, state, fields } = ownAnswer(this.#call, { ...told, payload }, this.#sending && this.#startOf(this.#sending));
+    const provesNothing = this.#call.followMs !== undefined && state !== undefined && state.phase !== "accepted";
+    const ending = provesNothing && told.outcome === "answered" ? { ...told, outcome: "unknown" as const } : told;
+    if (isAbort(this.#record, ending)) memory.stopped(this.#record, this.#orderBefore);
+    this.#sending ??= this.#newSending(0, nowMs());
+    const sending = this.#sending;
+    sending.place = this.#place;
+    sending.endedMs = nowMs();
+    sending.said = said;
+    sending.state = state;
+    if (ending.outcome === "not-sent" || said.begun === false) {
+      this.#book.forget(sending);
+      this.#takeBackClose();
+    }
+    if (ending.outcome === "unknown") this.#book.unknown(sending);
+    if (this.#place !== undefined && recorder !== undefined) {
+      const outcome = recorder.add({ kind: "outcome", timeMs: Date.now(), sent: this.#place, ...ending, ...fields });
+      noteOn(sending, outcome);
+      await outcome.recorded;
+    }
+    this.#book.changed();
+    return said.end;
+  }
+
+  /** The operation's state when it went out: by earlier questions, or because nothing else stands under its key. */
+  #startOf(sending: Sending): SettleState | undefined {
+    const { contract, route, decided } = this.#call;
+    const rules = settlingRulesOf(contract, route);
+    if (rules === undefined) return undefined;
+    const standing = standingOf(this.#book.memory.of(sending.sent));
+    const own = standing.filter(({ sent }) => isSameOperation(sent, sending.sent));
+    const isRepeated = own.length > 1;
+    const alone = rules.baseline !== undefined || standing.length > own.length ? undefined : "";
+    const baseline = decided === undefined ? alone : decided.before;
+    // An unknown earlier sending may exist: then a refusal of this one doesn't end that.
+    const doubt = isRepeated || (this.#book.recorder !== undefined && !this.#book.isWhole());
+    return { ...startOf(sending, rules), baseline, doubt, hasOtherNames: isRepeated };
+  }
+}
+
+const sentMeanwhile = "another operation was sent under its key meanwhile: send the same call again, and that is asked about";
+
+/** The fault of a call that isn't sent because of the journal; `state` says why. */
+function notSent({ path }: Route, state: string): Fault {
+  return new Fault("unavailable", `Cannot send ${path}: ${state}. ${nothingSent}`, { reason: "not-recorded" });
+}
