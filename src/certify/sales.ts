@@ -89,8 +89,8 @@ function bankBody(asker: Asker, name: string): JsonObject {
   return { pay_id: asker.key(name), amount, currency_name: currency };
 }
 
-const followBank = (asker: Asker, name: string, started?: () => Promise<Answer>) =>
-  follow(asker, { what: "sale", name, route: "/sale", body: bankBody(asker, name) }, started);
+const followBank = (asker: Asker, name: string, ask?: () => Promise<Answer>) =>
+  follow(asker, { what: "sale", name, route: "/sale", body: bankBody(asker, name) }, ask);
 
 const bankSale = (asker: Asker): Promise<Followed> => asker.once("bank sale", () => followBank(asker, "sale"));
 
@@ -201,11 +201,10 @@ async function endOfReceipt(asker: Asker): Promise<Answer> {
 }
 
 async function receiptEnds(asker: Asker): Promise<Finding> {
-  const end = documentOf(await endOfReceipt(asker));
-  const { start, polls } = await receipt(asker);
-  const made = documentOf(start);
-  if (made !== undefined && end !== made) return broken(`/sale made document ${made}, and /check_status says ${end}`);
-  return shapeFinding(asker, "/check_status", polls.at(-1) ?? start, `Document ${end ?? "without a number"} has docStatus 1`);
+  const end = await endOfReceipt(asker);
+  const [made, id] = [documentOf((await receipt(asker)).start), documentOf(end)];
+  if (made !== undefined && id !== made) return broken(`/sale made document ${made}, and /check_status says ${id}`);
+  return shapeFinding(asker, "/check_status", end, `Document ${id ?? "without a number"} has docStatus 1`);
 }
 
 async function receiptTwice(asker: Asker): Promise<Finding> {
@@ -240,7 +239,7 @@ async function depositTwice(asker: Asker): Promise<Finding> {
   return finding.verdict === "not seen" && grown !== undefined ? held(`The cash grew by ${amount} once`) : finding;
 }
 
-/** Codes of a document that is still being made, or lacks its print alone: it is there. */
+/** Whether an error says that the document is still being made, or lacks its print alone. */
 const isThere = (code: number | undefined) =>
   hasCode(contracts.fiscal.finals.pendingCodes, code) || code === settlingRulesOf("fiscal", "/sale")?.print?.code;
 
