@@ -195,7 +195,8 @@ function mayStayOpen(kind: Kind, { before, begun }: Terminal, follower: Follower
   if (followed.rules.learns === undefined || state.learnedProven) return false;
   // qr.md, Resources: only a start's answer names the payment. That one of two names has failed is no end, nor that a guess has
   const asked = begun.find(({ name }) => name === state.learned);
-  return asked === undefined ? !mayResend(state) || state.resends === followed.rules.resendsMax : asked.is === "bad";
+  const isNamedNoMore = !mayResend(state) || state.resends === followed.rules.resendsMax || state.phase === "accepted";
+  return asked === undefined ? isNamedNoMore : asked.is === "bad";
 }
 
 /** A world, how it came from which earlier one. */

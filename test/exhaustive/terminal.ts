@@ -161,7 +161,8 @@ function codesShown({ followed: { asks, rules } }: Kind, t: Terminal, isAnew: bo
     const answer = good(name === key ? {} : { data: { trans: name } });
     const told = may(`shows the code ${name}`, after, answer, 0, isAnew || shown.includes(name));
     const denied = { ...after, isDenied: true };
-    return isFirst ? [told, may(`shows the code ${name}, and is answered with 1`, denied, bad(1))] : [told];
+    if (isFirst) return [told, may(`shows the code ${name}, and is answered with 1`, denied, bad(1))];
+    return isAnew ? [told] : [told, may(`shows the code ${name}, and doesn't name it once more`, after, good())];
   });
 }
 
@@ -241,6 +242,9 @@ function questions(kind: Kind, t: Terminal, name: string | undefined): readonly 
     may("the question has no answer", t, lost, 1),
     may('the question is answered "unknown" by a gateway', t, gatewaysWord(kind), 1),
     may("the question is answered about another key", t, another, 1),
+    ...(kind.service === "qr"
+      ? [may("the question is answered about another trans", t, good({ data: { trans: "T-9", rrn: "9" } }), 1)]
+      : []),
     ...(contract.finals.errorIsFinal ? [] : [may("the question is refused", t, bad(contract.faultCodes.broken), 1)]),
     ...truths(kind, t, name),
   ];
