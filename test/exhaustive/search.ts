@@ -104,6 +104,9 @@ function* moves(kind: Kind, world: World): Generator<Move> {
   if (killed) yield ["it is killed", killed];
   if (killed && terminal.isReached)
     yield ["it is killed, and begun again a day later", { ...again(true), terminal: aDayLater(terminal) }];
+  // As where its batch was closed: with what was seen there before, what came since may be gone as well
+  if (terminal.before !== undefined && terminal.isReached && !terminal.hasForgotten)
+    yield ["the terminal forgets all that", { ...world, terminal: aDayLater(terminal) }];
   if (!world.isAged) yield ["half a minute passes", { ...world, isAged: true, terminal: halfMinuteLater(terminal) }];
   if (world.stops > 0) yield* interventions(kind, world);
 }
@@ -181,15 +184,15 @@ function comesToWord(kind: Kind, from: World, end: Is, numbers: Numbers, live: S
 }
 
 /** What may stay unknown: the contract has no words that would tell. */
-function mayStayOpen(kind: Kind, { before, begun }: Terminal, follower: Follower): boolean {
+function mayStayOpen(kind: Kind, { before, begun, hasForgotten }: Terminal, follower: Follower): boolean {
   const { followed, isCash } = kind;
   // docs/settling.md: qr has no question about /cancel, /refund and /final_confirm
   if (!followed.asks) return true;
   const state = stateIn(kind, follower);
   // After a day "there is none" proves nothing; nor any answer, once the bridge has forgotten what stood under a follow-up's key before
   if (state.isOld || (follower.by === "bridge" && state.baseline === undefined)) return true;
-  // What stands under the key is another's, and ours may come yet
-  if (before !== undefined && begun.length === 0) return true;
+  // What stands under the key is another's, or was, and ours may come yet
+  if (before !== undefined && (begun.length === 0 || hasForgotten)) return true;
   // A receipt that was accepted and is gone: fiscal.md shows no such move but for cash, and after an abort
   if (state.phase === "accepted" && begun.length === 0 && !isCash && !state.isAborted) return true;
   if (followed.rules.learns === undefined || state.learnedProven) return false;
