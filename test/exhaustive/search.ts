@@ -104,8 +104,10 @@ function* moves(kind: Kind, world: World): Generator<Move> {
   if (killed) yield ["it is killed", killed];
   if (killed && terminal.isReached)
     yield ["it is killed, and begun again a day later", { ...again(true), terminal: aDayLater(terminal) }];
-  // As where its batch was closed: with what was seen there before, what came since may be gone as well
-  if (terminal.before !== undefined && terminal.isReached && !terminal.hasForgotten)
+  // As where its batch was closed: what was seen there may be gone, and what came since. Of what was never seen nobody knows (docs/limits.md)
+  const { phase, isAborted } = stateIn(kind, follower);
+  const isSeen = terminal.before !== undefined || (phase === "accepted" && kind.service !== "qr" && !kind.isCash && !isAborted);
+  if (isSeen && terminal.isReached && !terminal.hasForgotten)
     yield ["the terminal forgets all that", { ...world, terminal: aDayLater(terminal) }];
   if (!world.isAged) yield ["half a minute passes", { ...world, isAged: true, terminal: halfMinuteLater(terminal) }];
   if (world.stops > 0) yield* interventions(kind, world);
@@ -116,7 +118,7 @@ function* interventions(kind: Kind, world: World): Generator<Move> {
   const { terminal, follower } = world;
   const stop = stopped(kind, follower);
   if (stop !== undefined) yield ["it is stopped", { ...world, stops: 0, follower: stop, said: stop.word ?? world.said }];
-  const abort = kind.service === "fiscal" && terminal.isReached ? abortedFor(follower) : undefined;
+  const abort = kind.service === "fiscal" && terminal.isReached && !terminal.hasForgotten ? abortedFor(follower) : undefined;
   if (abort === undefined) return;
   const after = { ...world, stops: 0, terminal: aborted(kind, terminal) };
   yield ["an abort succeeds", { ...after, follower: abort }];
@@ -192,7 +194,7 @@ function mayStayOpen(kind: Kind, { before, begun, hasForgotten }: Terminal, foll
   // After a day "there is none" proves nothing; nor any answer, once the bridge has forgotten what stood under a follow-up's key before
   if (state.isOld || (follower.by === "bridge" && state.baseline === undefined)) return true;
   // What stands under the key is another's, or was, and ours may come yet
-  if (before !== undefined && (begun.length === 0 || hasForgotten)) return true;
+  if (hasForgotten || (before !== undefined && begun.length === 0)) return true;
   // A receipt that was accepted and is gone: fiscal.md shows no such move but for cash, and after an abort
   if (state.phase === "accepted" && begun.length === 0 && !isCash && !state.isAborted) return true;
   if (followed.rules.learns === undefined || state.learnedProven) return false;
