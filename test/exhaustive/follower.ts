@@ -56,8 +56,8 @@ const tokenOf = ({ service, followed: { contract, rules } }: Kind) => newToken(c
 
 export function clientOf(kind: Kind): Follower {
   const { known } = tokenOf(kind);
-  // Two of its sendings are counted already: each one more would multiply the states, and change nothing but the count
-  const state = { ...known, resends: Math.min(2, kind.followed.rules.resendsMax) };
+  // But for qr two repetitions are counted already: each one more would multiply the states, and change nothing but the count
+  const state = { ...known, resends: kind.service === "qr" ? 0 : Math.min(2, kind.followed.rules.resendsMax) };
   return { by: "client", state, hasLeft: false, word: undefined, isOver: false };
 }
 

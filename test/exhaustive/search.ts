@@ -6,6 +6,7 @@ import { operationOf } from "../settle/judged.ts";
 import { abortedFor, actionIn, bridgeOf, clientOf, type Follower, heard, restarted, stateIn, stopped } from "./follower.ts";
 import {
   aborted,
+  aDayLater,
   type Happening,
   halfMinuteLater,
   happenings,
@@ -31,12 +32,12 @@ interface World {
   readonly stops: number;
   /** Half a minute has passed since the last start, or since the follower took it up. */
   readonly isAged: boolean;
-  /** How often it was sent. */
+  /** How often it was sent, up to two. */
   readonly sent: number;
   /** The word that was said, which stays. */
   readonly said: Follower["word"];
-  /** It was told that the document isn't printed. */
-  readonly knowsUnprinted: boolean;
+  /** It was told by code 15 that the document isn't printed, or was told so just now. */
+  readonly unprinted: "told" | "seen" | undefined;
   readonly isTwice: boolean;
 }
 
@@ -46,11 +47,8 @@ const [agedMs, freshMs] = [30_000, 29_999];
 /** Questions after which a terminal that answers truly must have brought a word. */
 const questionsMax = 14;
 
-/** Sendings: the first, a repetition (follower.ts counts two more already), and one with a new sign. */
-const sentMax = 3;
-
 /** What must hold at each moment; a sentence for what doesn't. */
-function brokenLaw(kind: Kind, { terminal, follower, sent, said, knowsUnprinted, isTwice }: World): string | undefined {
+function brokenLaw(kind: Kind, { terminal, follower, sent, said, unprinted, isTwice }: World): string | undefined {
   const { word, by, isOver } = follower;
   const { begun, late, copies, isReached } = terminal;
   const state = stateIn(kind, follower);
@@ -58,7 +56,7 @@ function brokenLaw(kind: Kind, { terminal, follower, sent, said, knowsUnprinted,
   if (isTwice) return "nothing is carried out twice";
   if (sent > 1 && (kind.isOnce || by === "bridge"))
     return "what the contract forbids to send again is sent once, as by the bridge";
-  if (sent > sentMax) return "it is sent again no more often than it may";
+  if (state.resends > 3) return "it is sent again three times at most";
   if (isGoodEnd(word) && !has("good")) return "what ended well has happened";
   if (word === "reversed" && !has("reversed")) return "what was taken back was";
   const isBad = word !== undefined && word !== "reversed" && !isGoodEnd(word);
@@ -67,8 +65,9 @@ function brokenLaw(kind: Kind, { terminal, follower, sent, said, knowsUnprinted,
   if (!isOver && nothingBegun(state) && stands(kind, terminal)) return "what is taken for not begun has not begun";
   const isSilent = by === "client" && word === undefined;
   if (said !== undefined && said !== word && !isSilent) return "a word that was said is not contradicted later";
+  if (!isOver && state.askOnly && actionIn(kind, follower) === "start") return "what is stopped is not sent any more";
   if (copies > 1) return "a copy is printed once";
-  if (knowsUnprinted && word === "closed" && copies === 0) return "what is known to lack its print is not said to be whole";
+  if (unprinted && word === "closed" && copies === 0) return "what is known to lack its print is not said to be whole";
   const [name, paid] = [provenName(state), begun.find(({ is }) => is === "good")?.name];
   return name !== undefined && paid && paid !== name ? "the proven name is that of the payment" : undefined;
 }
@@ -86,7 +85,7 @@ function* moves(kind: Kind, world: World): Generator<Move> {
     // The till asks again, at once or a day later; since then somebody may have sent a follow-up under the key
     if (world.crashes === 0 || !kind.followed.asks || follower.by === "bridge" || follower.word === undefined) return;
     yield ["the till asks again", again()];
-    yield ["the terminal has forgotten it; the till asks again", { ...again(), terminal: { ...terminal, hasForgotten: true } }];
+    yield ["the terminal has forgotten it; the till asks again", { ...again(), terminal: aDayLater(terminal) }];
     if (!isGoodEnd(follower.word) || kind.followed.rules.learns !== undefined) return;
     yield ["somebody sends a follow-up; the till asks again", { ...again(), terminal: { ...terminal, later: "runs" } }];
     return;
@@ -95,7 +94,7 @@ function* moves(kind: Kind, world: World): Generator<Move> {
   for (const happening of happenings(kind, terminal, action, stateIn(kind, follower).learned)) {
     const { what, terminal: after, result, faults, isTwice } = happening;
     if (faults > world.faults) continue;
-    const sent = action === "start" && result.outcome !== "not-sent" ? world.sent + 1 : world.sent;
+    const sent = action === "start" && result.outcome !== "not-sent" ? Math.min(2, world.sent + 1) : world.sent;
     yield [what, { ...hears(kind, world, happening), sent }];
     if (world.stops > 0 && action === "start" && follower.by === "client" && !follower.state.askOnly)
       yield [`${what}; it was stopped meanwhile`, { ...hears(kind, world, happening, true), sent, stops: 0 }];
@@ -103,8 +102,13 @@ function* moves(kind: Kind, world: World): Generator<Move> {
       yield [`${what}; it is killed before that is kept`, { ...killed, terminal: after, isTwice, sent }];
   }
   if (killed) yield ["it is killed", killed];
-  const dayLater = { ...halfMinuteLater(terminal), hasForgotten: true };
-  if (killed && terminal.isReached) yield ["it is killed, and begun again a day later", { ...again(true), terminal: dayLater }];
+  if (killed && terminal.isReached)
+    yield ["it is killed, and begun again a day later", { ...again(true), terminal: aDayLater(terminal) }];
+  // As where its batch was closed: what was seen there may be gone, and what came since. Of what was never seen nobody knows (docs/limits.md)
+  const { phase, isAborted } = stateIn(kind, follower);
+  const isSeen = terminal.before !== undefined || (phase === "accepted" && kind.service !== "qr" && !kind.isCash && !isAborted);
+  if (isSeen && terminal.isReached && !terminal.hasForgotten)
+    yield ["the terminal forgets all that", { ...world, terminal: aDayLater(terminal) }];
   if (!world.isAged) yield ["half a minute passes", { ...world, isAged: true, terminal: halfMinuteLater(terminal) }];
   if (world.stops > 0) yield* interventions(kind, world);
 }
@@ -114,7 +118,7 @@ function* interventions(kind: Kind, world: World): Generator<Move> {
   const { terminal, follower } = world;
   const stop = stopped(kind, follower);
   if (stop !== undefined) yield ["it is stopped", { ...world, stops: 0, follower: stop, said: stop.word ?? world.said }];
-  const abort = kind.service === "fiscal" && terminal.isReached ? abortedFor(follower) : undefined;
+  const abort = kind.service === "fiscal" && terminal.isReached && !terminal.hasForgotten ? abortedFor(follower) : undefined;
   if (abort === undefined) return;
   const after = { ...world, stops: 0, terminal: aborted(kind, terminal) };
   yield ["an abort succeeds", { ...after, follower: abort }];
@@ -125,12 +129,13 @@ function* interventions(kind: Kind, world: World): Generator<Move> {
 function hears(kind: Kind, world: World, { terminal, result, faults, isTwice }: Happening, isMeanwhile = false): World {
   const isStart = actionIn(kind, world.follower) === "start";
   const follower = heard(kind, world.follower, result, world.isAged ? agedMs : freshMs, isMeanwhile);
-  const isUnprinted = result.outcome === "answered" && (result.summary.code === 15 || result.reply["printError"] !== undefined);
+  const isTold = world.unprinted === "told" || (result.summary.code === 15 && world.said === undefined);
+  const isSeen = result.outcome === "answered" && result.reply["printError"] !== undefined && world.said === undefined;
   return {
     ...{ ...world, terminal, follower, isTwice, faults: world.faults - faults, isAged: world.isAged && !isStart },
     ...(follower.by === "client" && follower.word !== undefined && { faults: 0, stops: 0 }),
     said: follower.word ?? world.said,
-    knowsUnprinted: world.knowsUnprinted || (world.said === undefined && isUnprinted),
+    unprinted: isTold ? "told" : isSeen ? "seen" : undefined,
   };
 }
 
@@ -181,30 +186,36 @@ function comesToWord(kind: Kind, from: World, end: Is, numbers: Numbers, live: S
 }
 
 /** What may stay unknown: the contract has no words that would tell. */
-function mayStayOpen(kind: Kind, { before, begun }: Terminal, follower: Follower): boolean {
+function mayStayOpen(kind: Kind, { before, begun, hasForgotten }: Terminal, follower: Follower): boolean {
   const { followed, isCash } = kind;
   // docs/settling.md: qr has no question about /cancel, /refund and /final_confirm
   if (!followed.asks) return true;
   const state = stateIn(kind, follower);
   // After a day "there is none" proves nothing; nor any answer, once the bridge has forgotten what stood under a follow-up's key before
   if (state.isOld || (follower.by === "bridge" && state.baseline === undefined)) return true;
-  // What stands under the key is another's, and ours may come yet
-  if (before !== undefined && begun.length === 0) return true;
+  // What stands under the key is another's, or was, and ours may come yet
+  if (hasForgotten || (before !== undefined && begun.length === 0)) return true;
   // A receipt that was accepted and is gone: fiscal.md shows no such move but for cash, and after an abort
   if (state.phase === "accepted" && begun.length === 0 && !isCash && !state.isAborted) return true;
   if (followed.rules.learns === undefined || state.learnedProven) return false;
   // qr.md, Resources: only a start's answer names the payment. That one of two names has failed is no end, nor that a guess has
   const asked = begun.find(({ name }) => name === state.learned);
-  return asked === undefined ? !mayResend(state) || state.resends === followed.rules.resendsMax : asked.is === "bad";
+  const isNamedNoMore = !mayResend(state) || state.resends === followed.rules.resendsMax || state.phase === "accepted";
+  return asked === undefined ? isNamedNoMore : asked.is === "bad";
 }
 
 /** A world, how it came from which earlier one. */
 type Seen = readonly [world: World, what: string, from: Seen | undefined];
 
 /** @returns how many states there are, and the first broken law with how it came to that. */
-function search(kind: Kind, follower: Follower, before: Is | undefined): readonly [states: number, broken: string | undefined] {
+function search(
+  kind: Kind,
+  follower: Follower,
+  before: Is | undefined,
+  faults: number,
+): readonly [states: number, broken: string | undefined] {
   const terminal = { ...new Terminal(), before };
-  const budget = { faults: 2, crashes: 1, stops: 1 };
+  const budget = { faults, crashes: 1, stops: 1 };
   const start: World = {
     terminal,
     follower,
@@ -212,15 +223,15 @@ function search(kind: Kind, follower: Follower, before: Is | undefined): readonl
     isAged: false,
     sent: 0,
     said: undefined,
-    knowsUnprinted: false,
+    unprinted: undefined,
     isTwice: false,
   };
   const all: Seen[] = [[start, `${follower.by} ${kind.name}`, undefined]];
   const [numbers, live, known] = [new Numbers(), new Set<string>(), new Map<string, World[]>()];
   for (const from of all)
     for (const [what, world] of moves(kind, from[0])) {
-      const { isAged, sent, said, knowsUnprinted } = world;
-      const name = [numbers.of(world.terminal), numbers.of(world.follower), isAged, sent, said, knowsUnprinted].join();
+      const { isAged, sent, said, unprinted } = world;
+      const name = [numbers.of(world.terminal), numbers.of(world.follower), isAged, sent, said, unprinted].join();
       const same = known.get(name) ?? [];
       // What may go wrong from here may go wrong from there as well
       if (same.some((each) => each.faults >= world.faults && each.crashes >= world.crashes && each.stops >= world.stops))
@@ -267,9 +278,9 @@ export function kinds(): readonly Kind[] {
 }
 
 /** Searches from all that an operation may begin with: each who follows it, and what may stand under its key. */
-export function* searches(kind: Kind): Generator<ReturnType<typeof search>> {
+export function* searches(kind: Kind, faults = 2): Generator<ReturnType<typeof search>> {
   // One that runs ends in each way; a document that fails leaves nothing
   const withRuns: readonly (Is | undefined)[] = kind.service === "fiscal" ? ["runs"] : [undefined, "runs"];
   const befores = kind.followed.rules.baseline === undefined ? [undefined] : withRuns;
-  for (const begin of [bridgeOf(kind), clientOf(kind)]) for (const before of befores) yield search(kind, begin, before);
+  for (const begin of [bridgeOf(kind), clientOf(kind)]) for (const before of befores) yield search(kind, begin, before, faults);
 }

@@ -34,8 +34,8 @@ export class Terminal {
   readonly later: Is | undefined = undefined;
   /** A day has passed, and it knows nothing of all that any more. */
   readonly hasForgotten: boolean = false;
-  /** Its document lacks its print: each answer about it says so, or the start's alone need (fiscal.md, Errors, code 15). */
-  readonly unprinted: "each" | "once" | undefined = undefined;
+  /** Its document lacks its print, which the answers to questions may say or leave out (fiscal.md, Document: all optional). */
+  readonly isUnprinted: boolean = false;
   readonly copies: number = 0;
   /** Of qr: the start was answered with an error, and shows a code nonetheless. */
   readonly isDenied: boolean = false;
@@ -56,7 +56,7 @@ export interface Happening {
   readonly isTwice: boolean;
 }
 
-const happening = (what: string, terminal: Terminal, result: CallResult, faults = 0, isTrue = false): Happening => ({
+const may = (what: string, terminal: Terminal, result: CallResult, faults = 0, isTrue = false): Happening => ({
   ...{ what, terminal, result, faults, isTrue, isTwice: false },
 });
 
@@ -77,7 +77,7 @@ const lost: CallResult = { outcome: "unknown", summary: emptySummary };
 type Told = readonly [what: string, result: CallResult];
 
 /** What may be said of what stands under the key; fiscal names a document's print as well. */
-function wordsOf({ service }: Kind, is: Is, id: string, unprinted?: Terminal["unprinted"]): readonly Told[] {
+function wordsOf({ service }: Kind, is: Is, id: string, isUnprinted = false): readonly Told[] {
   const open: Told = ["it goes on", good(service === "fiscal" ? { docStatus: 0, documentID: id } : {})];
   if (is === "runs") return service === "fiscal" ? [open, ["it goes on (44)", bad(44)]] : [open];
   if (service === "qr") return [is === "good" ? ["it is paid", good({ data: { rrn: "7" } })] : ["it has failed", bad(1)]];
@@ -87,10 +87,9 @@ function wordsOf({ service }: Kind, is: Is, id: string, unprinted?: Terminal["un
   }
   const document = { docStatus: 1, documentID: id };
   const closed: Told = ["the document is closed", good(document)];
-  if (unprinted === undefined) return [closed];
+  if (!isUnprinted) return [closed];
   const error: Told = ["the document is closed, with a printError", good({ ...document, printError: 3 })];
-  const code: Told = ["the document is closed, and not printed (15)", bad(15, { ...document, printError: 3 })];
-  return [unprinted === "each" ? error : closed, code];
+  return [["the document is closed, and not printed (15)", bad(15, { ...document, printError: 3 })], error, closed];
 }
 
 /** How what stands so may be found. */
@@ -105,14 +104,14 @@ function withEnd({ service }: Kind, terminal: Terminal, at: number, is: Is): Ter
   return { ...terminal, begun: is === "bad" && service === "fiscal" ? [] : begun };
 }
 
-/** Errors to a start, and whether one is a fault. Whatever an earlier start has begun stays: a request is looked at first. */
+/** Errors to a start; with a wrong sign nothing else goes wrong. Whatever an earlier start has begun stays: a request is looked at first. */
 function refusals(kind: Kind, t: Terminal): readonly Happening[] {
   const { rules } = kind.followed;
   const { listed, open } = codesOf(kind);
   const codes = [...rules.refusals.slice(0, 1), ...listed, ...rules.resendCodesInDoubt];
   // Of qr a second refusal of the same start is believed, which has no other proof (src/settle/machine.ts, `afterFinalError`)
-  const all = [...codes, ...(t.isDenied ? [] : open)].map((code) => happening(`is refused with ${code}`, t, bad(code)));
-  return [...all, ...rules.signCodes.map((code) => happening(`is refused with ${code}`, t, bad(code), 1))];
+  const all = [...codes, ...(t.isDenied ? [] : open)].map((code) => may(`is refused with ${code}`, t, bad(code)));
+  return [...all, ...rules.signCodes.map((code) => may(`is refused with ${code}`, t, bad(code), 2))];
 }
 
 /** One code that the contract lists for what isn't begun, and codes that leave everything open. */
@@ -127,18 +126,18 @@ function codesOf({ service, followed: { contract, rules } }: Kind) {
 /** What may become of a start that arrives, and its answer. */
 function arrivals(kind: Kind, before: Terminal): readonly Happening[] {
   const t: Terminal = { ...before, isReached: true };
-  const isAnew = t.begun.length === 0 || kind.isOnce;
+  const isAnew = t.begun.length === 0 || kind.isOnce || t.hasForgotten;
   // A number that its sale has as well: it is taken for the sale once more (fiscal.md, Endpoints, rule 3)
   const known = t.before === undefined || t.before === "runs" ? [] : wordsOf(kind, t.before, ids.before);
   const taken = known.map(([what, said]) =>
-    happening(`is taken for the earlier one: ${what}`, t, kind.service === "bank" ? good() : said),
+    may(`is taken for the earlier one: ${what}`, t, kind.service === "bank" ? good() : said),
   );
   const begun =
     kind.service === "qr"
       ? codesShown(kind, t, isAnew, !before.isReached)
       : [false, true].flatMap((isHidden) => carriedOut(kind, t, isAnew, isHidden));
   return [...refusals(kind, t), ...taken, ...begun].map((each) => {
-    const isTwice = kind.isOnce && t.begun.length > 0 && each.terminal.begun !== t.begun;
+    const isTwice = isAnew && t.begun.length > 0 && each.terminal.begun !== t.begun;
     return { ...each, what: `the start arrives, and ${each.what}`, isTwice };
   });
 }
@@ -147,9 +146,9 @@ function codesShown({ followed: { asks, rules } }: Kind, t: Terminal, isAnew: bo
   if (!asks) {
     const done = { ...t, begun: [{ name: key, is: "good" }] } as const;
     return [
-      happening("is carried out", done, good(rules.successShowsEnd ? { data: { rrn: "9" } } : {}), 0, true),
-      happening("is carried out, and is answered with 1", done, bad(1)),
-      ...(rules.successShowsEnd ? [happening("is answered as a payment that goes on", t, good())] : []),
+      may("is carried out", done, good(rules.successShowsEnd ? { data: { rrn: "9" } } : {}), 0, true),
+      may("is carried out, and is answered with 1", done, bad(1)),
+      ...(rules.successShowsEnd ? [may("is answered as a payment that goes on", t, good())] : []),
     ];
   }
   const shown = isAnew ? [] : t.begun.map(({ name }) => name);
@@ -160,9 +159,10 @@ function codesShown({ followed: { asks, rules } }: Kind, t: Terminal, isAnew: bo
   return [...shown, ...(isPaid ? [] : fresh)].flatMap((name) => {
     const after = { ...t, begun: shown.includes(name) ? t.begun : [...t.begun, { name, is: "runs" as const }] };
     const answer = good(name === key ? {} : { data: { trans: name } });
-    const told = happening(`shows the code ${name}`, after, answer, 0, isAnew || shown.includes(name));
+    const told = may(`shows the code ${name}`, after, answer, 0, isAnew || shown.includes(name));
     const denied = { ...after, isDenied: true };
-    return isFirst ? [told, happening(`shows the code ${name}, and is answered with 1`, denied, bad(1))] : [told];
+    if (isFirst) return [told, may(`shows the code ${name}, and is answered with 1`, denied, bad(1))];
+    return isAnew ? [told] : [told, may(`shows the code ${name}, and doesn't name it once more`, after, good())];
   });
 }
 
@@ -175,47 +175,38 @@ function carriedOut(kind: Kind, t: Terminal, isAnew: boolean, isHidden: boolean)
   const is = begun.begun[0]?.is;
   // Nobody knows what another maker's gateway does behind a receipt's code 5 (docs/limits.md): it doesn't hide the document for long
   const opens = open.filter((code) => !isHidden || !kind.followed.rules.resendCodes.includes(code));
-  const found = opens.map((code) => happening(`${how}, and is answered with ${code}`, begun, bad(code)));
+  const found = opens.map((code) => may(`${how}, and is answered with ${code}`, begun, bad(code)));
   if (isAnew && !isHidden)
-    found.push(
-      ...listed.map((code) => happening(`${how}, and is answered with ${code}`, { ...begun, isPlain: true }, bad(code))),
-    );
-  if (kind.service === "bank") return [...found, happening(how, begun, good(), 0, !isHidden)];
+    found.push(...listed.map((code) => may(`${how}, and is answered with ${code}`, { ...begun, isPlain: true }, bad(code))));
+  if (kind.service === "bank") return [...found, may(how, begun, good(), 0, !isHidden)];
   if (is === "runs")
-    found.push(...wordsOf(kind, is, ids.own).map(([what, said]) => happening(`${how}: ${what}`, begun, said, 0, !isHidden)));
-  for (const unprinted of is === "good" ? [t.unprinted] : [undefined, "each" as const, "once" as const]) {
-    const closed = { ...withEnd(kind, begun, 0, "good"), unprinted };
-    const words = wordsOf(kind, "good", ids.own, unprinted);
+    found.push(...wordsOf(kind, is, ids.own).map(([what, said]) => may(`${how}: ${what}`, begun, said, 0, !isHidden)));
+  for (const isUnprinted of is === "good" ? [t.isUnprinted] : [false, true]) {
+    const closed = { ...withEnd(kind, begun, 0, "good"), isUnprinted };
     // Of cash only code 15 tells of its print (fiscal.md, Endpoints: its success has no printError, nor a docStatus)
-    const isByCode = unprinted === "once" || (unprinted !== undefined && kind.isCash);
-    for (const [what, said] of isByCode ? words.slice(1) : words)
-      found.push(
-        happening(`${how}: ${what}`, closed, kind.isCash && !isByCode ? good({ documentID: ids.own }) : said, 0, is === "good"),
-      );
+    const words = wordsOf(kind, "good", ids.own, isUnprinted).slice(0, kind.isCash ? 1 : 2);
+    for (const [what, said] of words) {
+      const answer = kind.isCash && !isUnprinted ? good({ documentID: ids.own }) : said;
+      found.push(may(`${how}: ${what}`, closed, answer, 0, is === "good"));
+    }
   }
   return found;
 }
 
 /** What may become of a request. @param name The name that is asked for (qr). */
-export function happenings(
-  kind: Kind,
-  t: Terminal,
-  action: Action | undefined,
-  name: string | undefined,
-): readonly Happening[] {
+export function happenings(kind: Kind, t: Terminal, action?: Action, name?: string): readonly Happening[] {
   if (action === "start") return starts(kind, t);
   if (action === "ask") return questions(kind, t, name);
+  if (action === undefined) return [];
   const printed = { ...t, copies: t.copies + 1 };
-  return action === undefined
-    ? []
-    : [
-        happening("the copy isn't asked for, for now", t, unsentCall(true)),
-        happening("the copy isn't asked for, for good", t, unsentCall(false)),
-        happening("the copy is printed", printed, good(), 0, true),
-        happening("the copy is refused", t, bad(5)),
-        happening("the copy's request is lost", t, lost, 1),
-        happening("the copy is printed, and its answer is lost", printed, lost, 1),
-      ];
+  return [
+    may("the copy isn't asked for, for now", t, unsentCall(true)),
+    may("the copy isn't asked for, for good", t, unsentCall(false)),
+    may("the copy is printed", printed, good(), 0, true),
+    may("the copy is refused", t, bad(5)),
+    may("the copy's request is lost", t, lost, 1),
+    may("the copy is printed, and its answer is lost", printed, lost, 1),
+  ];
 }
 
 function starts(kind: Kind, t: Terminal): readonly Happening[] {
@@ -223,13 +214,11 @@ function starts(kind: Kind, t: Terminal): readonly Happening[] {
   const instead = (what: string, result: CallResult) =>
     arrived.map((each) => ({ ...each, what: `${each.what}; ${what}`, result, faults: 1, isTrue: false }));
   return [
-    happening("the start isn't sent, for now", t, unsentCall(true)),
-    happening("the start isn't sent, for good", t, unsentCall(false)),
-    ...kind.followed.rules.signCodes.map((code) =>
-      happening("the start isn't sent, for its sign", t, unsentCall(false, code), 1),
-    ),
-    happening("the start is lost on its way", t, lost, 1),
-    happening("the start is late, and given up", { ...t, late: t.late + 1 }, lost, 1),
+    may("the start isn't sent, for now", t, unsentCall(true)),
+    may("the start isn't sent, for good", t, unsentCall(false)),
+    ...kind.followed.rules.signCodes.map((code) => may("the start isn't sent, for its sign", t, unsentCall(false, code), 2)),
+    may("the start is lost on its way", t, lost, 1),
+    may("the start is late, and given up", { ...t, late: t.late + 1 }, lost, 1),
     ...[...arrived, ...instead("the answer is lost", lost), ...instead('a gateway says "unknown"', gatewaysWord(kind))],
   ];
 }
@@ -249,11 +238,14 @@ function questions(kind: Kind, t: Terminal, name: string | undefined): readonly 
   const [[, other] = ["", good()]] = wordsOf(kind, "good", "9");
   const another = good({ ...("reply" in other && other.reply), [keyField]: "OTHER" });
   return [
-    happening("the question isn't sent", t, unsentCall(true)),
-    happening("the question has no answer", t, lost, 1),
-    happening('the question is answered "unknown" by a gateway', t, gatewaysWord(kind), 1),
-    happening("the question is answered about another key", t, another, 1),
-    ...(contract.finals.errorIsFinal ? [] : [happening("the question is refused", t, bad(contract.faultCodes.broken), 1)]),
+    may("the question isn't sent", t, unsentCall(true)),
+    may("the question has no answer", t, lost, 1),
+    may('the question is answered "unknown" by a gateway', t, gatewaysWord(kind), 1),
+    may("the question is answered about another key", t, another, 1),
+    ...(kind.service === "qr"
+      ? [may("the question is answered about another trans", t, good({ data: { trans: "T-9", rrn: "9" } }), 1)]
+      : []),
+    ...(contract.finals.errorIsFinal ? [] : [may("the question is refused", t, bad(contract.faultCodes.broken), 1)]),
     ...truths(kind, t, name),
   ];
 }
@@ -262,7 +254,7 @@ function questions(kind: Kind, t: Terminal, name: string | undefined): readonly 
 function truths(kind: Kind, t: Terminal, name: string | undefined): readonly Happening[] {
   const found: Happening[] = [];
   const add = (who: string, terminal: Terminal, words: readonly Told[], isTrue = true) =>
-    found.push(...words.map(([what, said]) => happening(`the question finds ${who}: ${what}`, terminal, said, 0, isTrue)));
+    found.push(...words.map(([what, said]) => may(`the question finds ${who}: ${what}`, terminal, said, 0, isTrue)));
   const none: readonly Told[] = [["there is none", bad(kind.followed.contract.finals.absentCodes[0] ?? 1)]];
   if (t.hasForgotten) add("nothing any more", t, none);
   else if (t.later !== undefined)
@@ -279,7 +271,7 @@ function truths(kind: Kind, t: Terminal, name: string | undefined): readonly Hap
   for (const is of own === undefined ? [] : endsOf(kind, own.is)) {
     const ended = withEnd(kind, { ...t, isHidden: false, denied: 0 }, at, is);
     if (is !== "good" || !isPaidElsewhere)
-      add("it", ended, ended.begun.length === 0 ? none : wordsOf(kind, is, ids.own, t.unprinted));
+      add("it", ended, ended.begun.length === 0 ? none : wordsOf(kind, is, ids.own, t.isUnprinted));
   }
   const isDeniable = t.isHidden || (!t.isPlain && t.denied < 2 && kind.service !== "qr");
   const isTrue = own === undefined;
@@ -301,6 +293,8 @@ function truths(kind: Kind, t: Terminal, name: string | undefined): readonly Hap
 
 /** Half a minute passes: what was on its way has come or is gone, and each gateway sees what there is. */
 export const halfMinuteLater = (t: Terminal): Terminal => (t.late > 0 || t.isHidden ? { ...t, late: 0, isHidden: false } : t);
+
+export const aDayLater = (t: Terminal): Terminal => ({ ...halfMinuteLater(t), hasForgotten: true });
 
 /** fiscal.md, Endpoints: an abort that succeeds removes the document if it is open and seen. */
 export const aborted = (kind: Kind, t: Terminal): Terminal =>
