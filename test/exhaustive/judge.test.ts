@@ -6,7 +6,7 @@ import { kinds, searches } from "./search.ts";
  * Tests src/settle/machine.ts, src/settle/proof.ts, src/settle/state.ts, src/contract/settling.ts, src/operations/known.ts.
  *
  * Each history that an operation may have, over the judge itself, against a terminal as bad as its contract lets it be. What it says that must
- * hold is in search.ts (`laws`), what a terminal may do in terminal.ts. test/slow/exhaustive removes one rule of the judge at a time.
+ * hold is in search.ts (`laws`), what a terminal may do in terminal.ts. proof/campaign/mutation/judge.ts removes one rule of the judge at a time.
  */
 
 for (const kind of kinds()) {

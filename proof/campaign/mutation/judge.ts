@@ -5,12 +5,11 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { type Mutation, mutations } from "./mutations.ts";
+import { type Mutation, mutations } from "./judge-rules.ts";
 
 /**
- * Tests src/settle/machine.ts, src/settle/proof.ts, src/settle/state.ts, src/contract/settling.ts.
- *
- * The exhaustive check notices each rule of the judge that is gone: a rule that it doesn't miss is one that nothing holds.
+ * The exhaustive check notices each rule of the judge that is gone: a rule that it doesn't miss is one that nothing holds. Half an hour on a
+ * busy machine, so it is run by itself: `npm test -- proof/campaign/mutation/judge.ts`.
  */
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
