@@ -33,6 +33,9 @@ const longest = [
   "test/e2e/receipts.test.ts",
   "test/e2e/recovery.test.ts",
   "test/e2e/settled-campaign.test.ts",
+  "test/package/repository.test.ts",
+  "test/e2e/tcp-line.test.ts",
+  "test/exhaustive/judge.test.ts",
 ];
 const isLong = (file) => Number(longest.includes(file));
 
@@ -168,7 +171,7 @@ async function runAll(isRest) {
   const show = () => process.stdout.write(`\r\x1b[K${tally.progress.slice(0, (process.stdout.columns || 80) - 1)}`);
   const progress = isShown ? setInterval(show, 1_000) : undefined;
   // Much of what they do is to wait, and most of the rest.
-  const concurrency = cores + (isRest ? 2 : 1);
+  const concurrency = cores + (isRest ? 3 : 1);
   for await (const event of run({ files: programs.map(({ path }) => path), concurrency, timeout: limitMs })) tally.take(event);
   tally.end();
   clearInterval(progress);

@@ -18,7 +18,7 @@ import { type ProbePace, type ProbeResult, probeServices, type ServiceProbe } fr
 const usualSpeeds = [115_200, 9_600, 57_600, 38_400, 19_200, 4_800, 2_400, 1_200, 28_800, 14_400] as const;
 
 /** Milliseconds after which no other speed is tried, and after which a late answer is no longer waited for. */
-const tryMsMax = 42_000;
+const tryMsMax = 50_000;
 const scanMsMax = 55_000;
 
 /** Milliseconds that an answer may take to begin, and all waits for one together. */
@@ -72,7 +72,9 @@ export async function scanSpeeds(
       if (index > 0 && nowMs() >= beganMs + tryMsMax) break;
       const isLast = index === speeds.length - 1;
       const lateMs = (anyAnswer: boolean) => (anyAnswer || isLast ? Math.min(line.config.lateReplyMs, leftMs()) : 0);
-      const pace: ProbePace = { answerMs, frameMs: scanFrameMs, lateMs };
+      // What goes on and on at the last speed must not hold the scan up.
+      const frameMs = Math.min(scanFrameMs, leftMs() / sendings);
+      const pace: ProbePace = { answerMs, frameMs, lateMs };
       const pass = await tryOut(line, { ...line.config, baudRate }, { host, progress, pace });
       passes.push(pass);
       if (!answered(pass)) failed(pass);

@@ -74,15 +74,28 @@ async function standOf({ file, ready }: TillProgram, folder: string): Promise<St
 /** What it isn't asked for, or never does, isn't seen; nothing is broken. */
 async function rehearsed(context: TestContext, { till }: Stand): Promise<void> {
   const isAll = process.env["REHEARSE"] === "all";
-  const scenarios = isAll ? ["--services", "bank"] : quick.flatMap((name) => ["--scenario", name]);
-  const origins = till.origin === undefined ? [] : ["--origin", till.origin];
-  const flags = ["rehearse", "--till", till.command, "--jobs", "3", ...scenarios, ...origins];
-  const posline = new PoslineProcess(flags);
-  const code = await posline.ended(undefined, 420_000);
+  const all = await rehearse(till, isAll ? ["--services", "bank"] : quick.flatMap((name) => ["--scenario", name]));
+  // A busy machine may be late for a cable that is out for seconds.
+  const late = isAll ? [] : all.unseen;
+  const { posline, code, unseen } =
+    late.length === 0
+      ? all
+      : await rehearse(
+          till,
+          late.flatMap((name) => ["--scenario", name]),
+        );
   assert.equal(code, isAll ? 75 : 0, `${posline.stdout}${posline.stderr}`);
-  const unseen = [...posline.stdout.matchAll(/^not seen +(\S+)/gm)].map(([, name]) => name);
-  assert.deepEqual(unseen.sort(), isAll ? ["abort-too-late", "given-back"] : []);
+  assert.deepEqual(unseen, isAll ? ["abort-too-late", "given-back"] : []);
   context.diagnostic(posline.stdout.trimEnd().split("\n").at(-1) ?? "");
+}
+
+async function rehearse(till: ReadyTill, scenarios: readonly string[]) {
+  const origins = till.origin === undefined ? [] : ["--origin", till.origin];
+  const posline = new PoslineProcess(["rehearse", "--till", till.command, "--jobs", "3", ...scenarios, ...origins]);
+  const code = await posline.ended(undefined, 420_000);
+  assert.ok(code === 0 || code === 75, `${posline.stdout}${posline.stderr}`);
+  const unseen = [...posline.stdout.matchAll(/^not seen +(\S+)/gm)].map(([, name = ""]) => name).sort();
+  return { posline, code, unseen };
 }
 
 /** What no repetition can help ends at once, with the reason. */

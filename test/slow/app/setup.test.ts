@@ -7,7 +7,7 @@ import type { ContractName } from "../../../src/core/call.ts";
 import { merchantId, SetupBox, type TerminalSetting } from "../../app/setup-box.ts";
 import { Terminal } from "../../support/terminal.ts";
 
-/** Tests src/app/setup.ts, src/doctor/terminal-search.ts over ptys. Each search waits in real time, all of them at once. */
+/** Tests src/app/setup.ts, src/doctor/terminal-search.ts over ptys. Each search waits in real time, ten at once. */
 
 const packaged = await readFile(new URL("../../../systemd/posline.json", import.meta.url), "utf8");
 
@@ -70,7 +70,9 @@ async function setsUp(setting: TerminalSetting): Promise<{ readonly ms: number; 
 }
 
 test("posline setup finds 20 of 20 combinations of services, speed and checksum on a device plugged in while it waits, each within 60 s", async (t) => {
-  const ended = await Promise.all(settings.map(setsUp));
+  // All at once they would wait for the process's four threads, as no setup does.
+  const [first, second] = [settings.slice(0, 10), settings.slice(10)];
+  const ended = [...(await Promise.all(first.map(setsUp))), ...(await Promise.all(second.map(setsUp)))];
   assert.equal(ended.length, 20);
   for (const { words, ms } of ended) t.diagnostic(`${words}: ${(ms / 1_000).toFixed(1)} s`);
 });
