@@ -101,9 +101,11 @@ export async function follow(asker: Asker, operation: Operation, ask?: () => Pro
   if (failures.length > 0) throw failures[0];
   const [start] = starts;
   if (start === undefined) throw new CheckEnd(unseen(`The ${what} was not sent: ${message}`));
-  const last = polls.at(-1) ?? start;
+  // The contract may have it sent again: then the last answer to it is what ended or refused it.
+  const answered = starts.at(-1) ?? start;
+  const last = polls.at(-1) ?? answered;
   const isProven = result !== "unknown";
-  const hasEnd = (last !== start && namesEnd(asker, last)) || (isProven && start.status === "success");
+  const hasEnd = (last !== answered && namesEnd(asker, last)) || (isProven && answered.status === "success");
   return {
     what,
     key: asker.key(name),

@@ -2,7 +2,7 @@ import { isGoodEnd, isOperationEnd } from "../core/followed.ts";
 import type { CallResult } from "./call-result.ts";
 import { type Continue, type Done, nextStep, stateNamed } from "./machine.ts";
 import type { FollowedOperation } from "./proof.ts";
-import { type SettleState, stateAtResume } from "./state.ts";
+import { nothingBegun, type SettleState, stateAtResume } from "./state.ts";
 
 /**
  * The meaning of the answer to a call that a bridge was asked to follow (`Prefer: wait`). A bridge that recognises the same call has it sent
@@ -47,8 +47,10 @@ export function nextByBridge(
   const isGuarded = followed?.isGuarded === true;
   const end = followed !== undefined && isOperationEnd(followed.result) ? followed.result : undefined;
   const isUnsent = result.outcome === "not-sent";
+  // Another body has its key: once anything may have begun, what is asked about the key would be about that one.
+  const isReused = reason === "key-reused" && !nothingBegun(known);
   // Where the bridge knows of an earlier sending, that this one wasn't sent says nothing of that.
-  if (isUnsent && known.phase === "ready" && (!isGuarded || end !== undefined)) {
+  if (isUnsent && known.phase === "ready" && !isReused && (!isGuarded || end !== undefined)) {
     const step = nextStep(operation, known, result, 0);
     return "verdict" in step ? step : { ...step, next: isGuarded && step.state.phase !== "ready" ? "repeat" : undefined };
   }
@@ -78,7 +80,7 @@ export function nextByBridge(
   const goesOn: Continue = isUnsent
     ? { state, pause: "back-off", retryAfterMs: result.retryAfterMs }
     : { state, pause: "interval" };
-  // Another body has its key: what is asked about the key is about that one. And what nobody can be asked about stays unknown.
+  // What nobody can be asked about stays unknown.
   if (reason === "key-reused" || reason === "no-question") return { ...goesOn, next: "stop" };
   // Sent again at once it might reach the terminal again. A call that wasn't sent says nothing of that.
   return { ...goesOn, next: isGuarded || (isUnsent && result.passing) ? "repeat" : "ask" };

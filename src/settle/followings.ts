@@ -14,8 +14,15 @@ import type { Settled, SettleOptions } from "./types.ts";
  */
 type Follow = (token: Token, options: SettleOptions, isNew: boolean) => Promise<Settled>;
 
+/** What is followed now, and what each of its callers may say of it: that it is sent no more, and that it was aborted. */
+interface Running {
+  readonly end: Promise<Settled>;
+  readonly askOnly: AbortController;
+  readonly aborted: AbortController;
+}
+
 export class Followings {
-  readonly #running = new Map<string, Promise<Settled>>();
+  readonly #running = new Map<string, Running>();
 
   /** Sends a new operation and follows it; waits for its end where it is followed already. */
   settle(token: Token, options: SettleOptions, follow: Follow): Promise<Settled> {
@@ -33,16 +40,36 @@ export class Followings {
     checkOptions("settle", options, ["signal", "askOnly", "aborted"]);
     const name = nameOf(token);
     const running = this.#running.get(name);
-    if (running !== undefined) return unlessLeft(running, token, options.signal);
+    if (running !== undefined) {
+      heed(running, options);
+      return unlessLeft(running.end, token, options.signal);
+    }
+    const [askOnly, aborted] = [new AbortController(), new AbortController()];
+    const shared = { ...options, askOnly: askOnly.signal, aborted: aborted.signal };
     // Not before it is known: its first event's handler may settle it again.
-    const following = Promise.resolve().then(() => follow(token, options, isNew));
-    this.#running.set(name, following);
+    const end = Promise.resolve().then(() => follow(token, shared, isNew));
+    const own = { end, askOnly, aborted };
+    this.#running.set(name, own);
+    heed(own, options);
     try {
-      return await following;
+      return await end;
     } finally {
       this.#running.delete(name);
     }
   }
+}
+
+/** Whoever of its callers stops or aborts it, it is sent no more, and may be gone. */
+function heed({ end, askOnly, aborted }: Running, options: SettleOptions): void {
+  const over = new AbortController();
+  const relay = (from: AbortSignal | undefined, to: AbortController) => {
+    if (from?.aborted === true) to.abort();
+    from?.addEventListener("abort", () => to.abort(), { once: true, signal: over.signal });
+  };
+  relay(options.askOnly, askOnly);
+  relay(options.aborted, aborted);
+  const leave = () => over.abort();
+  end.then(leave, leave);
 }
 
 /** Two requests with one key and body are one operation; if the key names another operation, as of a refund, each settling is one. */

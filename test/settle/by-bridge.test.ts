@@ -131,6 +131,11 @@ const rows: readonly (readonly [what: string, script: Script, expected: Expected
   ],
   ["another body under the key", called(by(busy, "unknown"), reused), is("unknown", { message: failedSince })],
   [
+    "another body that took the key while nothing of a lost one was there",
+    [...called(lost), ...asked(absent), ...called(reused)],
+    is("unknown", { message: failedSince }),
+  ],
+  [
     "another operation's end",
     called(by(others, "unknown"), by(others, "unknown")),
     is("unknown", { code: undefined, data: undefined, message: unproven }),

@@ -258,6 +258,22 @@ test("a caller who joined and aborts is answered unknown at once, with a token t
   later.done();
 });
 
+test("settle() stops what isn't sent yet for all, whichever of its callers says that it is only to be asked about", async () => {
+  for (const isJoined of [false, true]) {
+    const { service, client, options } = held();
+    const stop = new AbortController();
+    const stopped = { ...options, askOnly: stop.signal };
+    const first = client.bank.settle("cancel", { ...body }, isJoined ? options : stopped);
+    await until(() => service.isAsked, "the key to be asked about");
+    const second = client.bank.settle("cancel", { ...body }, isJoined ? stopped : options);
+    await settleDown();
+    stop.abort();
+    await service.answer(ok({ data: { status: "APPROVED", txn_id: "7" } }));
+    const results = (await Promise.all([first, second])).map(({ result }) => result);
+    assert.deepEqual([service.seen, results], [["/check"], ["not-sent", "not-sent"]]);
+  }
+});
+
 test("a caller who joins after it aborted doesn't wait", async () => {
   const { service, client, options } = held();
   const first = client.bank.settle("sale", body, options);
