@@ -1,7 +1,7 @@
 import type { OperationLog, OperationLogEntry } from "../contract/operation-log.ts";
 import { nowMs } from "../core/clock.ts";
-import { loopTurns } from "../core/loop-turns.ts";
-import { leavingTurns, type Standstill } from "../line/standstill.ts";
+import { leavingsRead } from "../core/loop-turns.ts";
+import type { Standstill } from "../line/standstill.ts";
 
 /** Milliseconds between two heartbeats: no till gives a payment up in less than the two seconds that a late one takes to be noticed. */
 export const leavingBeatMs = 1_000;
@@ -20,7 +20,7 @@ export function leavingsFirst(journal: OperationLog | undefined, standstill: Sta
       return {
         sent: async () => {
           await entry.sent();
-          if (standstill.isLate(nowMs())) await loopTurns(leavingTurns);
+          if (standstill.isLate(nowMs())) await leavingsRead();
         },
         ended: (ending) => entry.ended(ending),
       };

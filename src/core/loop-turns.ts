@@ -8,3 +8,9 @@ export async function loopTurns(turns: number): Promise<void> {
  * the kernel. Of two turns of the event loop one at least looks at the devices, whichever phase this is called in.
  */
 export const everythingRead = () => loopTurns(2);
+
+/**
+ * Waits until each HTTP client has left whose connection had ended by now, also where its request and the end lie in the kernel together, as
+ * after the process stood still: Node takes three turns from one to the other.
+ */
+export const leavingsRead = () => loopTurns(5);

@@ -1,12 +1,6 @@
 import { Deadline, nowMs } from "../core/clock.ts";
-import { loopTurns } from "../core/loop-turns.ts";
+import { leavingsRead } from "../core/loop-turns.ts";
 import { standstillBeatMs, standstillLateMs } from "./limits.ts";
-
-/**
- * Turns of the event loop: Node takes three from a request to the end of its connection where both lie in the kernel, as after a process
- * stood still.
- */
-export const leavingTurns = 5;
 
 /**
  * Tells how old bytes that are read now may be. If the process stood still (stopped, frozen, waiting for its disk), bytes lay in the kernel
@@ -18,14 +12,12 @@ export class Standstill {
   /** The last moment at which everything that had come was known to be read. */
   #aliveMs = nowMs();
   readonly #next = new Deadline(() => this.#beat());
-  readonly #lateMs: number;
   readonly #beatMs: number;
   #isOver = false;
 
   /** @param beatMs Milliseconds between two heartbeats. */
   constructor(beatMs = standstillBeatMs) {
     this.#beatMs = beatMs;
-    this.#lateMs = beatMs + standstillLateMs;
   }
 
   start(): void {
@@ -44,12 +36,12 @@ export class Standstill {
 
   /** True if the process stood still, and what lay in the kernel may not be read yet. */
   isLate(now: number): boolean {
-    return now - this.#aliveMs > this.#lateMs;
+    return now - this.#aliveMs > this.#beatMs + standstillLateMs;
   }
 
   #beat(): void {
     // A timer may fire before bytes that lie in the kernel are read.
-    if (this.isLate(nowMs())) void loopTurns(leavingTurns).then(() => this.#alive());
+    if (this.isLate(nowMs())) void leavingsRead().then(() => this.#alive());
     else this.#alive();
   }
 

@@ -43,10 +43,10 @@ export interface EntryBook {
  *
  * | state | `sent`                                                     | `ended`                                               |
  * |-------|------------------------------------------------------------|-------------------------------------------------------|
- * | begun | out; copy, if the one that it copies may be carried out;   | over: it was never sent, and a `sent` that still waits |
- * |       | begun, if it may not be sent                               | for its record sends nothing                          |
+ * | begun | out; copy, if the one that it copies may be carried out;   | over: never sent; a `sent` that still waits for its   |
+ * |       | begun, if it may not be sent                               | record sends nothing                                  |
  * | out   | called once                                                | over: its outcome is its answer's, or unknown         |
- * | copy  | called once                                                | over: not sent, whatever its caller is told           |
+ * | copy  | called once                                                | over: not sent; an answer is about what it copies     |
  * | over  | over                                                       | called once                                           |
  */
 type EntryState = "begun" | "out" | "copy" | "over";

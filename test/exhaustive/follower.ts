@@ -137,7 +137,7 @@ function unbegun(f: Client, refused: OperationEnd): Client {
   return { ...f, state, word: state.phase === "unsent" ? "not-sent" : refused, isOver: true };
 }
 
-/** As `Operations.begin` takes the answer to its sending. */
+/** As `Entry.ended` takes the answer to its sending. */
 function bridgeSent(kind: Kind, f: Bridge, { outcome, summary: { code }, ...result }: CallResult): Follower {
   if (outcome === "not-sent") return { ...f, word: "not-sent", isOver: true };
   const { service, followed } = kind;

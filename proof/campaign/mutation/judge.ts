@@ -3,16 +3,14 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { root } from "./build.ts";
 import { type Mutation, mutations } from "./judge-rules.ts";
 
 /**
  * The exhaustive check notices each rule of the judge that is gone: a rule that it doesn't miss is one that nothing holds. Half an hour on a
  * busy machine, so it is run by itself: `npm test -- proof/campaign/mutation/judge.ts`.
  */
-
-const root = fileURLToPath(new URL("../../../", import.meta.url));
 
 const script = `
   import { kinds, searches } from "./test/exhaustive/search.ts";
