@@ -600,7 +600,9 @@ export class FullLife {
       const [known, referring] = [sale, back].map((route) => sent.findLast((each) => each.sent.route === route));
       const hasEnded = known !== undefined && isGoodEnd(operations.knownOf(known).end) && isRecorded(known);
       const isKnown = hasEnded && terminal.timesRun(sale, key) === 1;
-      const isOwn = referring?.sent.fresh === true || (referring === undefined && terminal.timesRun(back, key) > 0);
+      const isOwn =
+        (referring?.sent.before !== undefined && Object.keys(referring.sent.before).length === 0) ||
+        (referring === undefined && terminal.timesRun(back, key) > 0);
       if (isKnown && !isOwn && !isClientKey(key)) terminal.forget(key);
     }
   }

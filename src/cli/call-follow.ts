@@ -128,7 +128,8 @@ export class CallFollower {
     this.#save(event.token);
     if (this.#latest === undefined) this.#progress?.say(operationTitle(event.token));
     const { type, token } = event;
-    if (type === "sent" || type === "resent" || (type === "asked" && token.known.phase !== "baseline")) this.#mayBeSent = true;
+    if (type === "sent" || type === "resent" || (type === "asked" && token.facts.some(({ is }) => is === "sent")))
+      this.#mayBeSent = true;
     // Nothing was sent before, and this one provably didn't leave.
     if (type === "not sent" && this.#latest?.type === "sent") this.#mayBeSent = false;
     this.#latest = event;

@@ -1,4 +1,4 @@
-import type { Followed, OperationEnd } from "./followed.ts";
+import type { Followed, Ids, OperationEnd } from "./followed.ts";
 import type { JsonObject } from "./json-object.ts";
 import type { Presence } from "./presence.ts";
 
@@ -58,10 +58,8 @@ export interface Call {
 
 /** Facts about a key by which it was decided to send an operation under it. */
 export interface Decided {
-  /**
-   * The terminal's answer about the key before: "" for nothing; undefined if it wasn't asked, though it may have another operation there.
-   */
-  readonly before: string | undefined;
+  /** What the terminal had under the key before: `{}` for nothing; undefined if that isn't known. */
+  readonly before: Ids | undefined;
   /** The body's fields that name the operation in a question, to the digit. */
   readonly names: JsonObject;
   /** True if nothing was sent under the key since. */

@@ -44,5 +44,8 @@ export interface Followed {
   readonly trans?: string | undefined;
 }
 
+/** What tells one transaction or document from another, as texts: `{}` where there is none. */
+export type Ids = Readonly<Record<string, string>>;
+
 /** Fields of a question, as the body of the operation has them. */
 export type QuestionFields = Readonly<Record<string, string | number>>;

@@ -7,7 +7,7 @@ import type { JsonObject } from "../core/json-object.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
 import { bodyText } from "../envelope/body-text.ts";
 import { keyOf, parseObject } from "../envelope/json.ts";
-import { isStoredWhole, type SentRecord, storedKey } from "./record.ts";
+import { isStoredWhole, keptIds, type SentRecord, storedKey } from "./record.ts";
 
 /** The fields of a record that only the body of its request has. */
 export interface BodyFields {
@@ -36,7 +36,7 @@ export function sentRecord(call: Call, route: Route, contract: Contract, device:
     digest: bodyDigest(body),
     ask: fields.ask,
     // Only where its key may be that of another, as it is of what refers to a sale.
-    fresh: (call.decided?.before === "" && settlingRulesOf(call.contract, route.path)?.baseline !== undefined) || undefined,
+    before: settlingRulesOf(call.contract, route.path)?.baseline === undefined ? undefined : keptIds(call.decided?.before),
     device,
   };
 }

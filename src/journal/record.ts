@@ -1,6 +1,6 @@
 import { maskCardNumbers } from "../core/card-number.ts";
 import type { Outcome } from "../core/fault.ts";
-import { isOperationEnd, type OperationEnd, type QuestionFields } from "../core/followed.ts";
+import { type Ids, isOperationEnd, type OperationEnd, type QuestionFields } from "../core/followed.ts";
 import { isObject } from "../core/json-object.ts";
 import { textBytesMax } from "./slot.ts";
 
@@ -28,8 +28,8 @@ export interface SentRecord {
    * because a field was too long, has a card number in it, or isn't known.
    */
   readonly ask?: QuestionFields | undefined;
-  /** The terminal was asked right before, and knew nothing under the key. Written only beside `ask`, without which it says nothing. */
-  readonly fresh?: boolean | undefined;
+  /** What the terminal had under the key right before: `{}` for nothing. Written only beside `ask`, without which it says nothing. */
+  readonly before?: Ids | undefined;
   /** The mark of the device that it was sent over. */
   readonly device?: string | undefined;
 }
@@ -170,15 +170,17 @@ export function writeRecord(record: JournalRecord | ProbeRecord): string {
   }
   const whole = sentText(record, time);
   if (fits(whole)) return whole;
+  const alone = sentText({ ...record, before: undefined }, time);
+  if (fits(alone)) return alone;
   // Long words leave no room for all, and without what it is asked by its operation can't be asked about.
-  const { ask: _, ...unasked } = record;
+  const { ask: _, before: __, ...unasked } = record;
   const text = sentText(unasked, time);
   return fits(text) ? text : sentText({ ...unasked, device: undefined }, time);
 }
 
 const fits = (text: string) => Buffer.byteLength(text) <= textBytesMax;
 
-function sentText({ requestId, service, route, key, amount, digest, ask, fresh, device }: SentRecord, time: string): string {
+function sentText({ requestId, service, route, key, amount, digest, ask, before, device }: SentRecord, time: string): string {
   return JSON.stringify({
     kind: "sent",
     time,
@@ -190,7 +192,7 @@ function sentText({ requestId, service, route, key, amount, digest, ask, fresh, 
     digest,
     device,
     ask,
-    fresh: ask !== undefined && fresh === true ? true : undefined,
+    before: ask === undefined ? undefined : before,
   });
 }
 
@@ -241,7 +243,20 @@ function readSent(value: Readonly<Record<string, unknown>>, timeMs: number): Sen
   const over = device === undefined ? {} : { device };
   const sent = { kind: "sent", timeMs, requestId, service, route, key, amount, digest, ...over } as const;
   if (ask === undefined) return sent;
-  return value["fresh"] === true ? { ...sent, ask, fresh: true } : { ...sent, ask };
+  const before = readIds(value["before"]);
+  return before === undefined ? { ...sent, ask } : { ...sent, ask, before };
+}
+
+function readIds(value: unknown): Ids | undefined {
+  const entries = isObject(value) ? Object.entries(value) : undefined;
+  const texts = entries?.flatMap(([name, text]) => (typeof text === "string" ? [[name, text] as const] : []));
+  return texts === undefined || texts.length !== entries?.length ? undefined : Object.fromEntries(texts);
+}
+
+/** What tells a transaction from others, as it may be kept: whole, or not at all. */
+export function keptIds(ids: Ids | undefined): Ids | undefined {
+  const isKept = Object.values(ids ?? {}).every((text) => isStoredWhole(text));
+  return isKept ? ids : undefined;
 }
 
 function readAsk(value: unknown): SentRecord["ask"] {

@@ -4,13 +4,12 @@ import { askAgain, checkFirst, Fault } from "../core/fault.ts";
 import { type Followed, isGoodEnd, type OperationResult } from "../core/followed.ts";
 import { textOf } from "../envelope/json.ts";
 import { parseExactObject } from "../settle/exact-json.ts";
+import type { Known } from "../settle/judge.ts";
 import { statesEnd, verdictIn } from "../settle/proof.ts";
-import { provenName, type SettleState } from "../settle/state.ts";
 import type { AskedCall } from "./asked-call.ts";
 import type { EndedQuestion } from "./asking.ts";
-import type { Known } from "./known.ts";
+import type { Together } from "./known.ts";
 import { answeredOf, errorText } from "./question.ts";
-import type { ErrorSaid } from "./sending.ts";
 
 /**
  * The answer to a caller that waited for an operation's end: the word, and the terminal's bytes that prove it, or else why there are none.
@@ -18,10 +17,9 @@ import type { ErrorSaid } from "./sending.ts";
 
 export interface Told {
   readonly asked: AskedCall;
+  readonly together: Together;
+  /** Of its last sending. */
   readonly known: Known;
-  /** The terminal's own error, if nothing more can be asked. */
-  readonly error: ErrorSaid | undefined;
-  readonly state: SettleState;
   /** The answer to the operation's own sending; undefined if it was sent before. */
   readonly start: Reply | Fault | undefined;
   /** How its sending ended, for a caller who came later, or how the last question about it did. */
@@ -36,8 +34,8 @@ export interface Told {
 
 /** @throws Fault if its sending, or every question, failed. */
 export function toldOf(told: Told): Reply {
-  const { asked, known, state, start, last, polls, whyNot, cannotAsk, isGuarded } = told;
-  const { end, isAccepted } = known;
+  const { asked, together, known, start, last, polls, whyNot, cannotAsk, isGuarded } = told;
+  const { end, isAccepted } = together;
   const isOpen = end === undefined;
   const reply = last === undefined || last.ending instanceof Fault ? undefined : last.ending;
   // What the terminal denies, or says of something else, doesn't go on.
@@ -45,7 +43,7 @@ export function toldOf(told: Told): Reply {
   const result: OperationResult =
     end ?? (isAccepted && goesOn && whyNot === undefined && cannotAsk === undefined ? "pending" : "unknown");
   // Until a question has found the payment under its name, another sending may have shown another code.
-  const trans = known.standing.length > 1 && !state.learnedProven ? undefined : provenName(state);
+  const trans = known.isNameProven ? known.name : undefined;
   const isLasting = result === "unknown" && asked.route.polling === undefined ? true : undefined;
   const followed: Followed = { result, answerOf: undefined, polls, isGuarded, isLasting, trans };
   if (isLasting && (start === undefined || start instanceof Fault)) throw neverKnown(told, followed);
@@ -62,8 +60,9 @@ export function toldOf(told: Told): Reply {
 }
 
 /** True if the operation's own answer says why nothing was done: "there is none", which proves that, doesn't. */
-const saysWhy = ({ asked: { contract }, state, start }: Told) =>
-  state.phase === "refused" &&
+const saysWhy = ({ asked: { contract }, known, start }: Told) =>
+  known.refusal !== undefined &&
+  !known.isAccepted &&
   start !== undefined &&
   !(start instanceof Fault) &&
   start.code !== undefined &&
@@ -100,7 +99,7 @@ function statesSome(asked: AskedCall, route: string, reply: Reply): boolean {
 }
 
 /** The fault of an operation that nobody can be asked about: it stays unknown until a person has looked. */
-function neverKnown({ asked: { contract, route }, start, error }: Told, followed: Followed): Fault {
+function neverKnown({ asked: { contract, route }, start, known: { refusal: error } }: Told, followed: Followed): Fault {
   const lost = start instanceof Fault ? start : undefined;
   const what = error === undefined ? "no answer to it came" : `the terminal answered ${errorText(error)}`;
   const state = `${what}, which does not prove what was done, and ${contract.service} has no question about it: this will not change`;

@@ -164,7 +164,7 @@ export class Asking {
     const { service, requestId: id } = sending.sent;
     const subject = this.#subjectOf(sending);
     if (subject === undefined || this.cannotAsk(sending) !== undefined) return Promise.resolve(undefined);
-    const text = questionText(sending, subject, this.#hearing.stateOf(sending, subject).learned);
+    const text = questionText(sending, subject, this.#hearing.knownOf(sending).name);
     return this.question(service, subject.polling.route, text, {
       requestId: requestId ?? (sending.isFollowed ? id : undefined),
       about: sending.callId,

@@ -1,12 +1,13 @@
 import type { Reply } from "../core/call.ts";
+import { nowMs } from "../core/clock.ts";
 import { Fault, nothingSent } from "../core/fault.ts";
+import type { Ids } from "../core/followed.ts";
 import { Presence } from "../core/presence.ts";
 import { textOf } from "../envelope/json.ts";
-import { emptySummary } from "../settle/call-result.ts";
 import { Pauses } from "../settle/clock.ts";
 import { writeExactObject } from "../settle/exact-json.ts";
-import { nextStep } from "../settle/machine.ts";
-import { freshState, type SettleState } from "../settle/state.ts";
+import { after, type Known, unknownYet } from "../settle/judge.ts";
+import { saidToQuestion } from "../settle/said.ts";
 import type { AskedCall } from "./asked-call.ts";
 import type { Asking } from "./asking.ts";
 import { standingOf } from "./known.ts";
@@ -52,35 +53,37 @@ export class Before {
 
   /**
    * Asks what the terminal has under the key.
-   * @returns "" for nothing.
+   * @returns `{}` for nothing.
    * @throws Fault if the terminal refuses to say it, or doesn't while the callers wait.
    */
-  async known(asked: AskedCall, waited: Waited): Promise<string> {
+  async known(asked: AskedCall, waited: Waited): Promise<Ids> {
     const { contract, rules, route, names } = asked;
     const { key: keyField = "", polling } = route;
-    const operation = { contract, rules, keyField, key: names[keyField], asks: true };
+    const followed = { contract, rules, keyField, key: names[keyField], asks: true };
+    const operation = { ...followed, isSentOnce: true, asksFirst: true, intervalMs: polling?.intervalMs.min ?? 0 };
     const pauses = new Pauses(polling?.intervalMs);
-    let state: SettleState = { ...freshState, phase: "baseline", baseline: undefined, isSentOnce: true };
+    let known = unknownYet(operation, undefined);
     for (;;) {
+      const askedMs = nowMs();
       const ending = await this.#ask(asked, waited);
       if (ending instanceof Fault && ending.outcome === "not-sent") throw ending;
       const answered = ending instanceof Fault ? undefined : answeredOf(textOf(ending.payload));
-      const step = nextStep(operation, state, answered ?? { outcome: "unknown", summary: emptySummary }, 0);
+      if (answered !== undefined)
+        known = after(operation, known, { is: "told", atMs: askedMs, said: saidToQuestion(operation, answered, undefined) });
       const said =
         answered === undefined
           ? "gave no answer to that"
           : `answered that with ${answered.success ? "success" : errorText(answered.summary)}`;
-      if ("verdict" in step) throw this.#cannotAsk(asked, said);
-      state = step.state;
-      if (state.phase === "ready") return state.baseline ?? "";
-      await this.#waiting.whilePresent(this.#waiting.sleep(pauses.nextMs(step)), waited.caller);
-      if (waited.caller.gone || this.#waiting.isStopped) throw this.#tooLong(asked, this.#openWhy(asked, state, said));
+      if (known.end !== undefined) throw this.#cannotAsk(asked, said);
+      if (known.before !== undefined) return known.before;
+      await this.#waiting.whilePresent(this.#waiting.sleep(pauses.nextMs({ pause: "interval" })), waited.caller);
+      if (waited.caller.gone || this.#waiting.isStopped) throw this.#tooLong(asked, this.#openWhy(asked, known, said));
     }
   }
 
-  #openWhy({ contract, route, rules }: AskedCall, { absents }: SettleState, said: string): string {
-    if (absents === 0) return `the terminal is asked first what it has under its ${route.key}, and ${said}`;
-    const more = rules.absentsMin - absents;
+  #openWhy({ contract, route, rules }: AskedCall, { nones }: Known, said: string): string {
+    if (nones === 0) return `the terminal is asked first what it has under its ${route.key}, and ${said}`;
+    const more = rules.absentsMin - nones;
     return `before, ${contract.service} must say ${more} more times that it has nothing under its ${route.key}, which takes longer than the wait`;
   }
 

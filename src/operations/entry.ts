@@ -5,17 +5,17 @@ import { settlingRulesOf } from "../contract/settling.ts";
 import type { Call } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { Fault, nothingSent } from "../core/fault.ts";
-import type { OperationEnd } from "../core/followed.ts";
+import { isOperationEnd, type OperationEnd } from "../core/followed.ts";
 import { sentRecord } from "../journal/body-fields.ts";
 import { isSameOperation, type SentRecord } from "../journal/record.ts";
 import type { Recorder } from "../journal/recorder.ts";
 import type { PendingRecord } from "../journal/write-queue.ts";
-import type { SettleState } from "../settle/state.ts";
+import type { Fact } from "../settle/fact.ts";
 import { resent } from "./copies.ts";
-import { standingOf, startOf } from "./known.ts";
-import { ownAnswer } from "./own-answer.ts";
+import { standingOf } from "./known.ts";
+import { ownAnswer, recordedOf } from "./own-answer.ts";
 import { isAbort } from "./recall.ts";
-import { newSending, noteOn, type Sending } from "./sending.ts";
+import { addFact, knownOfOne, newSending, noteOn, operationOf, type Sending } from "./sending.ts";
 import type { UnderKey } from "./under-key.ts";
 
 /** What an entry writes to: the operations of its box. */
@@ -105,8 +105,32 @@ export class Entry implements OperationLogEntry {
   }
 
   #newSending(order: number, endedMs: number | undefined): Sending {
-    const { callId = this.#call.requestId, decided } = this.#call;
-    return newSending(this.#record, { callId, place: this.#place, order, atMs: nowMs(), endedMs, names: decided?.names });
+    const { callId = this.#call.requestId, decided, contract } = this.#call;
+    const [place, atMs] = [this.#place, nowMs()];
+    return newSending(this.#record, {
+      callId,
+      place,
+      order,
+      atMs,
+      endedMs,
+      contract,
+      names: decided?.names,
+      facts: this.#first(atMs),
+    });
+  }
+
+  /** That it is sent, with what may have been sent before and what is known under its key by then. */
+  #first(atMs: number): readonly Fact[] {
+    const { contract, route, decided } = this.#call;
+    const { memory, recorder } = this.#book;
+    const rules = settlingRulesOf(contract, route);
+    const standing = rules === undefined ? [] : standingOf(memory.of(this.#record));
+    const own = standing.filter(({ sent }) => isSameOperation(sent, this.#record));
+    const alone = rules?.baseline !== undefined || standing.length > own.length ? null : {};
+    const sent: Fact = { is: "sent", atMs, before: decided === undefined ? alone : (decided.before ?? null) };
+    // An unknown earlier sending may exist: then a refusal of this one doesn't end that.
+    const isInDoubt = own.length > 0 || (recorder !== undefined && !this.#book.isWhole());
+    return isInDoubt ? [{ is: "earlier", atMs }, sent] : [sent];
   }
 
   async ended(answer: OperationLogEnding): Promise<OperationEnd | undefined> {
@@ -114,17 +138,23 @@ export class Entry implements OperationLogEntry {
     // The answer to a copy is about the sending before.
     const { payload, ...told } = this.#state === "copy" ? { ...answer, outcome: "not-sent" as const } : answer;
     this.#state = "over";
-    const { said, state, fields } = ownAnswer(this.#call, { ...told, payload }, this.#sending && this.#startOf(this.#sending));
-    const provesNothing = this.#call.followMs !== undefined && state !== undefined && state.phase !== "accepted";
-    const ending = provesNothing && told.outcome === "answered" ? { ...told, outcome: "unknown" as const } : told;
-    if (isAbort(this.#record, ending)) memory.stopped(this.#record, this.#orderBefore);
     this.#sending ??= this.#newSending(0, nowMs());
     const sending = this.#sending;
     sending.place = this.#place;
     sending.endedMs = nowMs();
-    sending.said = said;
-    sending.state = state;
-    if (ending.outcome === "not-sent" || said.begun === false) {
+    const { followMs } = this.#call;
+    const operation = told.outcome === "not-sent" ? undefined : operationOf(sending);
+    const said = operation && ownAnswer(operation, this.#call, { ...told, payload });
+    if (said !== undefined) addFact(sending, { is: "answered", atMs: sending.endedMs, said });
+    const known = operation && knownOfOne(sending);
+    const isOpen = known !== undefined && known.end === undefined;
+    const provesNothing = followMs !== undefined && isOpen && !known.isAccepted;
+    const ending = provesNothing && told.outcome === "answered" ? { ...told, outcome: "unknown" as const } : told;
+    // A till that follows its operation is told so by a word, which stays.
+    const isRefused = followMs === undefined && (said?.says === "refused" || said?.says === "sign");
+    const fields = isRefused ? { begun: false } : operation && said && known && recordedOf(operation, said, known);
+    if (isAbort(this.#record, ending)) memory.stopped(this.#record, this.#orderBefore);
+    if (ending.outcome === "not-sent" || isRefused) {
       this.#book.forget(sending);
       this.#takeBackClose();
     }
@@ -135,22 +165,7 @@ export class Entry implements OperationLogEntry {
       await outcome.recorded;
     }
     this.#book.changed();
-    return said.end;
-  }
-
-  /** The operation's state when it went out: by earlier questions, or because nothing else stands under its key. */
-  #startOf(sending: Sending): SettleState | undefined {
-    const { contract, route, decided } = this.#call;
-    const rules = settlingRulesOf(contract, route);
-    if (rules === undefined) return undefined;
-    const standing = standingOf(this.#book.memory.of(sending.sent));
-    const own = standing.filter(({ sent }) => isSameOperation(sent, sending.sent));
-    const isRepeated = own.length > 1;
-    const alone = rules.baseline !== undefined || standing.length > own.length ? undefined : "";
-    const baseline = decided === undefined ? alone : decided.before;
-    // An unknown earlier sending may exist: then a refusal of this one doesn't end that.
-    const doubt = isRepeated || (this.#book.recorder !== undefined && !this.#book.isWhole());
-    return { ...startOf(sending, rules), baseline, doubt, hasOtherNames: isRepeated };
+    return !isRefused && isOperationEnd(known?.end) ? known.end : undefined;
   }
 }
 

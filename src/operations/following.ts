@@ -3,7 +3,6 @@ import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { Fault, nothingSent } from "../core/fault.ts";
 import type { OperationEnd } from "../core/followed.ts";
 import { Presence } from "../core/presence.ts";
-import { freshState } from "../settle/state.ts";
 import { toldOf } from "./answer.ts";
 import { type AskedCall, askedCall, configurationChanged, isFollowUp, isOfRoute, keyReused } from "./asked-call.ts";
 import { type Asking, type EndedQuestion, tried } from "./asking.ts";
@@ -201,12 +200,10 @@ export class Following {
     // An end is told only once it is recorded, since it must be so after a power cut as well.
     await recorded(sending);
     const subject = subjectOf(asked.contract, sending);
-    const known = this.#operations.knownOf(sending);
     return toldOf({
       asked,
-      known,
-      error: sending.said.error,
-      state: subject === undefined ? freshState : this.#hearing.stateOf(sending, subject),
+      together: this.#operations.knownOf(sending),
+      known: this.#hearing.knownOf(sending),
       start,
       last,
       polls: polls + asks,
@@ -253,7 +250,7 @@ export class Following {
           ? standingOf(this.#operations.under(call.service, key))
           : this.#formerOf(asked);
       const under = standing();
-      const before = rules.baseline === undefined ? "" : await this.#before.known(asked, start);
+      const before = rules.baseline === undefined ? {} : await this.#before.known(asked, start);
       const way = this.#wayOf(call.service);
       const isMoved = this.#asking.serviceOf(call.service)?.contract !== contract || way?.device !== device;
       if (way === undefined || isMoved) return configurationChanged(call.route);

@@ -8,13 +8,13 @@ import { bodyText } from "../envelope/body-text.ts";
 import { keyOf, textOf } from "../envelope/json.ts";
 import { storedKey } from "../journal/record.ts";
 import { parseExactObject, scalarText } from "../settle/exact-json.ts";
-import { type NextStep, nextStep } from "../settle/machine.ts";
-import { type AnsweredCall, isQuestion, saysAbsent } from "../settle/proof.ts";
-import type { SettleState } from "../settle/state.ts";
-import { stateOf } from "./known.ts";
+import type { Fact } from "../settle/fact.ts";
+import { after, isSameKnown, type JudgedOperation, type Known } from "../settle/judge.ts";
+import { type AnsweredCall, isQuestion } from "../settle/proof.ts";
+import { saidToQuestion } from "../settle/said.ts";
 import type { Operations } from "./operations.ts";
 import { answeredOf, answerText, asksAbout, type Subject, subjectOf } from "./question.ts";
-import { isOld, type Sending } from "./sending.ts";
+import { addFact, isOld, knownOfOne, type Sending } from "./sending.ts";
 import { type Whose, whose } from "./whose.ts";
 
 /**
@@ -50,8 +50,6 @@ interface HeardOf {
   lastAnswer: string | undefined;
   /** Why the last answer doesn't count, in words; undefined if it does. */
   whyNot: string | undefined;
-  /** When the question was asked whose "there is none" was counted last, on `nowMs`'s scale; undefined if the last answer wasn't that. */
-  absentMs: number | undefined;
 }
 
 /** When a question was asked, on `nowMs`'s scale, and over which device, if its mark is known. */
@@ -133,15 +131,18 @@ export class Hearing {
       sending,
       under: this.#operations.under(service, key),
       rules: subject.rules,
-      before: this.stateOf(sending, subject).baseline,
+      before: this.knownOf(sending).before,
       device,
       hasOthers: this.#operations.underByOthers(sending.sent, device).length > 0,
       lacks: this.#operations.lacksSince(sending),
     });
   }
 
-  stateOf(sending: Sending, { rules }: Subject): SettleState {
-    return stateOf(sending, rules, this.#operations.knownOf(sending).standing.length > 1);
+  /** All that is known of the operation's last sending. */
+  knownOf(sending: Sending): Known {
+    const known = knownOfOne(sending, this.#operations.knownOf(sending).standing.length > 1);
+    if (known === undefined) throw new TypeError(`${sending.sent.route} has no end to be asked about`);
+    return known;
   }
 
   /** Why answers over a device don't count, or the last one didn't, in words. */
@@ -155,7 +156,7 @@ export class Hearing {
     const heard = this.#of(sending);
     heard.asked++;
     heard.lastAsked = new Date().toISOString();
-    if (failure !== undefined) Object.assign(heard, { lastAnswer: failure, absentMs: undefined });
+    if (failure !== undefined) heard.lastAnswer = failure;
   }
 
   triedOf(sending: Sending, service: AskedService | undefined): Tried {
@@ -164,83 +165,53 @@ export class Hearing {
   }
 
   /** When "there is none" would count once more, on `nowMs`'s scale; undefined if the last answer wasn't that, or proves nothing. */
-  absenceDueMs(sending: Sending, subject: Subject): number | undefined {
-    const { rules, polling } = subject;
-    const { absentMs } = this.#of(sending);
-    const { phase, isAborted } = this.stateOf(sending, subject);
-    const isDenying =
-      phase !== "accepted" || rules.absentWhenAccepted === "refused" || (isAborted && rules.absentWhenAborted === "refused");
-    if (absentMs === undefined || !isDenying || this.#operations.wasClosedSince(sending)) return undefined;
-    return Math.max((sending.endedMs ?? absentMs) + rules.absentsAfterMs, absentMs + polling.intervalMs.min);
+  absenceDueMs(sending: Sending, { rules, followed }: Subject): number | undefined {
+    const { noneMs } = this.knownOf(sending);
+    if (noneMs === undefined || this.#operations.wasClosedSince(sending)) return undefined;
+    return Math.max((sending.endedMs ?? noneMs) + rules.absentsAfterMs, noneMs + followed.intervalMs);
   }
 
   #judge(sending: Sending, subject: Subject, asked: JsonObject, answer: AnsweredCall, { askedMs, device }: AskedWay): void {
     const { rules, followed } = subject;
     const heard = this.#of(sending);
-    const isAbsent = saysAbsent(followed, answer);
+    const name = rules.learns === undefined ? undefined : scalarText(asked[rules.learns]);
+    const said = saidToQuestion(followed, answer, name);
+    const isAbsent = said.says === "none";
     const answered = this.whoseIs(sending, subject, device);
     heard.whyNot =
       "why" in answered ? answered.why : isAbsent && this.#operations.wasClosedSince(sending) ? sinceClosed : undefined;
     heard.lastAnswer = `${answerText(answer)}${heard.whyNot === undefined ? "" : `: this proves nothing, ${heard.whyNot}`}`;
-    const isBefore = askedMs < (sending.endedMs ?? Number.POSITIVE_INFINITY);
-    if ("why" in answered || heard.whyNot !== undefined || isBefore) return;
-    const isAgain = heard.absentMs !== undefined && askedMs < heard.absentMs + subject.polling.intervalMs.min;
-    // "There is none" counts once an interval, and only for a question that could find the operation: a terminal may tell a number from its
-    // digits.
-    if (isAbsent && (isAgain || typeof asked[followed.keyField] !== typeof followed.key)) return;
-    heard.absentMs = isAbsent ? askedMs : undefined;
-    const state = this.stateOf(sending, subject);
-    const learned = rules.learns === undefined ? undefined : scalarText(asked[rules.learns]);
-    // A proof under one name is not a proof under another.
-    const isOwnName = learned === state.learned;
-    const step = nextStep(
-      followed,
-      { ...state, learned, learnedProven: isOwnName && state.learnedProven },
-      answer,
-      askedMs - (sending.endedMs ?? 0),
-    );
-    this.#take(sending, state, step, { counts: answered.counts, isAbsent, rules });
+    if ("why" in answered || heard.whyNot !== undefined) return;
+    // "There is none" counts only for a question that could find the operation: a terminal may tell a number from its digits. And not after
+    // a day, when it may be forgotten.
+    if (isAbsent && typeof asked[followed.keyField] !== typeof followed.key) return;
+    if ((isAbsent || said.says === "failed") && isOld(sending)) return;
+    this.#take(sending, { is: "told", atMs: askedMs, said, name }, followed, answered.counts);
   }
 
-  #take(
-    sending: Sending,
-    state: SettleState,
-    step: NextStep,
-    {
-      counts,
-      isAbsent,
-      rules,
-    }: { readonly counts: "all" | "good"; readonly isAbsent: boolean; readonly rules: Subject["rules"] },
-  ): void {
-    const { end } = this.#operations.knownOf(sending);
-    const next = "state" in step ? step.state : step.known;
-    if (next !== undefined)
-      sending.state = next.learnedProven ? next : { ...next, learned: state.learned, learnedProven: state.learnedProven };
+  #take(sending: Sending, fact: Fact & { is: "told" }, operation: JudgedOperation, counts: "all" | "good"): void {
+    const known = this.knownOf(sending);
+    const next = after(operation, known, fact);
+    const { end } = next;
+    const isEnd = end !== undefined && end !== "not-sent" && end !== known.end;
+    if (isSameKnown(next, known) || isGoodEnd(this.#operations.knownOf(sending).end)) return;
+    if (isEnd && counts === "good" && !isGoodEnd(end)) return;
     const settles = this.#settlesAll || sending.isFollowed;
-    if ("state" in step || !settles) {
-      const isThere = "state" in step ? step.state.phase === "accepted" : isGoodEnd(verdictOf(step, isAbsent, rules));
-      if (isThere && !isGoodEnd(end)) this.#operations.begun(sending);
-      return;
-    }
-    const result = verdictOf(step, isAbsent, rules);
-    // A good end stays; so does any other except "failed", which the terminal's own word takes back.
-    if (result === undefined || (end !== undefined && (end !== "failed" || result === "failed"))) return;
-    if (counts === "good" && !isGoodEnd(result)) return;
-    void this.#operations.settle(sending, { result, by: "answer" });
+    if (isEnd && !settles) {
+      if (isGoodEnd(end)) this.#operations.begun(sending, { ...fact, said: { says: "going" } });
+    } else if (isEnd) {
+      addFact(sending, fact);
+      void this.#operations.settle(sending, { result: end, by: "answer" });
+    } else if (next.isAccepted && (!known.isAccepted || end !== known.end)) this.#operations.begun(sending, fact);
+    else addFact(sending, fact);
   }
 
   #of(sending: Sending): HeardOf {
     let heard = this.#heard.get(sending);
     if (heard === undefined) {
-      heard = { asked: 0, lastAsked: undefined, lastAnswer: undefined, whyNot: undefined, absentMs: undefined };
+      heard = { asked: 0, lastAsked: undefined, lastAnswer: undefined, whyNot: undefined };
       this.#heard.set(sending, heard);
     }
     return heard;
   }
-}
-
-/** The journal's verdict on a step: an operation that the terminal doesn't know wasn't carried out; one that it refused, it knows. */
-function verdictOf(step: NextStep, isAbsent: boolean, { refused }: Subject["rules"]) {
-  if (!("verdict" in step) || step.verdict === "unknown") return undefined;
-  return isAbsent && step.verdict === refused ? "failed" : step.verdict;
 }

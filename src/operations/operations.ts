@@ -9,11 +9,12 @@ import { sentRecord } from "../journal/body-fields.ts";
 import { type Disk, nodeDisk } from "../journal/disk.ts";
 import { asUnknown, isSameOperation, type SentRecord, type SettledRecord, type UnknownOperation } from "../journal/record.ts";
 import { type FoundRecords, type JournalReport, Recorder } from "../journal/recorder.ts";
+import type { Fact } from "../settle/fact.ts";
 import { type Copies, resent } from "./copies.ts";
 import { Entry, type EntryBook } from "./entry.ts";
-import { type Known, knownOf, standingOf } from "./known.ts";
+import { knownOf, standingOf, type Together } from "./known.ts";
 import { recall, rememberedMax, rememberedOf, tooMany, tooSmall } from "./recall.ts";
-import { endOfOne, isOld, noteOn, type Sending } from "./sending.ts";
+import { addFact, endOfOne, isOld, noteOn, type Sending } from "./sending.ts";
 import { UnderKey } from "./under-key.ts";
 import { Unknowns } from "./unknowns.ts";
 
@@ -194,7 +195,7 @@ export class Operations implements OperationLog {
     return standingOf(all).at(-1) ?? all.at(-1) ?? sending;
   }
 
-  knownOf(sending: Sending): Known {
+  knownOf(sending: Sending): Together {
     return knownOf(this.sendingsOf(sending));
   }
 
@@ -217,15 +218,13 @@ export class Operations implements OperationLog {
   }
 
   /** Notes that an answer to a question said that the terminal has the operation, which takes back that it failed. */
-  begun(sending: Sending): void {
-    const { place, sent, said, isFound } = sending;
+  begun(sending: Sending, fact: Fact): void {
+    const { place, sent } = sending;
     const wasFailed = endOfOne(sending) === "failed";
-    if ((isFound || said.begun === true) && !wasFailed) return;
-    sending.isFound = true;
+    addFact(sending, fact);
     if (place !== undefined && this.#recorder !== undefined)
       noteOn(sending, this.#recorder.add({ kind: "begun", timeMs: Date.now(), sent: place, digest: sent.digest }));
     if (wasFailed) {
-      sending.settled = undefined;
       if (sending.cause !== undefined) this.#unknowns.add(sending);
       if (sending.isFollowed) this.#followed.add(sending);
       // Who was told "failed" must not go on to believe it.
@@ -251,7 +250,7 @@ export class Operations implements OperationLog {
     const { place, sent, callId } = sending;
     const { service, route, key, requestId, digest } = sent;
     this.#unknowns.remove(sending);
-    sending.settled = result;
+    addFact(sending, { is: "ended", atMs: nowMs(), end: result });
     if (result === "failed") this.#copies?.failed(sent);
     this.#options?.report.onSettled({ service, route, key, requestId, callId, result, by });
     if (place === undefined || this.#recorder === undefined) return Promise.resolve(true);

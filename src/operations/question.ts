@@ -1,13 +1,15 @@
 import type { Contract, Polling, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
-import { type SettlingRules, settlingRulesOf } from "../contract/settling.ts";
+import type { SettlingRules } from "../contract/settling.ts";
 import { type JsonObject, looseInteger } from "../core/json-object.ts";
 import { quotedName } from "../core/log-text.ts";
 import { parseObject } from "../envelope/json.ts";
 import { emptySummary } from "../settle/call-result.ts";
 import { parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
-import type { AnsweredCall, FollowedOperation } from "../settle/proof.ts";
-import type { ErrorSaid, Sending } from "./sending.ts";
+import type { Said } from "../settle/fact.ts";
+import type { JudgedOperation } from "../settle/judge.ts";
+import type { AnsweredCall } from "../settle/proof.ts";
+import { fieldOf, operationOf, type Sending } from "./sending.ts";
 
 /** The contract's question about an operation, and the meaning of its answers. */
 
@@ -16,25 +18,21 @@ export interface Subject {
   readonly route: Route;
   readonly polling: Polling;
   readonly rules: SettlingRules;
-  readonly followed: FollowedOperation;
+  readonly followed: JudgedOperation;
 }
 
+/** @param contract The service's, by which the sending is judged from here on. */
 export function subjectOf(contract: Contract, sending: Sending): Subject | undefined {
+  sending.contract = contract.service;
   const route = routeOf(contract, sending.sent.route);
-  const rules = settlingRulesOf(contract.service, sending.sent.route);
-  if (rules === undefined || route?.key === undefined || route.polling === undefined) return undefined;
-  const followed = { contract, rules, keyField: route.key, key: fieldOf(sending, route, route.key), asks: true };
-  return { route, polling: route.polling, rules, followed };
-}
-
-/** A field of the question, as the operation's body had it. */
-function fieldOf({ sent, names }: Sending, { key }: Pick<Route, "key">, name: string): unknown {
-  return (names ?? sent.ask)?.[name] ?? (name === key ? sent.key : undefined);
+  if (route?.polling === undefined) return undefined;
+  const followed = operationOf(sending);
+  return followed && { route, polling: route.polling, rules: followed.rules, followed };
 }
 
 /** The question's body, as JSON. @param learned The name that the operation's own answer gave. */
 export function questionText(sending: Sending, { route, polling, rules }: Subject, learned: string | undefined): string {
-  const fields = polling.keys.map((name) => [name, name === rules.learns ? learned : fieldOf(sending, route, name)]);
+  const fields = polling.keys.map((name) => [name, name === rules.learns ? learned : fieldOf(sending, name, route.key)]);
   return writeExactObject(Object.fromEntries(fields));
 }
 
@@ -43,7 +41,7 @@ export function asksAbout(sending: Sending, { route, polling, rules, followed }:
   if (scalarText(asked[followed.keyField]) !== scalarText(followed.key)) return false;
   if (polling.ownNumber !== undefined && asked[polling.ownNumber] !== undefined) return false;
   const others = polling.keys.filter((name) => name !== followed.keyField && name !== rules.learns);
-  return others.every((name) => scalarText(asked[name]) === scalarText(fieldOf(sending, route, name)));
+  return others.every((name) => scalarText(asked[name]) === scalarText(fieldOf(sending, name, route.key)));
 }
 
 /** So many digits one after the other may be a number that loses some of them; the exact reader takes ten times as long. */
@@ -70,7 +68,7 @@ export function answerText({ success, summary: { code } }: Pick<AnsweredCall, "s
 }
 
 /** An error in words, with the terminal's own. */
-export function errorText({ code, message }: ErrorSaid): string {
+export function errorText({ code, message }: Pick<Said, "code" | "message">): string {
   const summary = { ...emptySummary, code };
   return answerText({ success: false, summary }) + (message === undefined ? "" : `, ${quotedName(message)}`);
 }

@@ -1,11 +1,13 @@
 import type { OperationLogEnding } from "../contract/operation-log.ts";
+import { contractNames } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import { asUnknown, type SentRecord, type UnknownOperation } from "../journal/record.ts";
+import { asUnknown, type JournalOperation, type SentRecord, type UnknownOperation } from "../journal/record.ts";
 import type { FoundRecords } from "../journal/recorder.ts";
 import { replay } from "../journal/replay.ts";
 import { slotBytes } from "../journal/slot.ts";
+import type { Fact } from "../settle/fact.ts";
 import { Copies } from "./copies.ts";
-import { newSending, nothingSaid, type Sending, saidInRecord } from "./sending.ts";
+import { newSending, operationOf, type Sending, saidInRecord } from "./sending.ts";
 import type { UnderKey } from "./under-key.ts";
 
 /** The journal's records of earlier processes, as this one remembers them. */
@@ -42,13 +44,23 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
     // A later sending is no older, whatever the box's clock was then. A clock that was ahead says nothing.
     const behindMs = Date.now() - sent.timeMs;
     if (behindMs >= 0) ageMs = Math.min(ageMs, behindMs);
-    const said = ending === undefined ? nothingSaid : saidInRecord(sent, ending);
     const atMs = now - (behindMs < 0 ? 0 : ageMs);
-    const facts = { place: sequence, order: sequence, atMs, endedMs: now, said, isFound, settled: settled?.result };
+    const contract = contractNames.find((name) => name === sent.service);
+    const facts = {
+      callId: undefined,
+      place: sequence,
+      order: sequence,
+      atMs,
+      endedMs: now,
+      contract,
+      names: undefined,
+      facts: [],
+    };
     const sending = newSending(sent, facts);
+    sending.facts = factsIn(sending, { ending, isFound, settled }, now);
     if (ending === undefined) sending.cause = "no outcome recorded";
     else if (ending.outcome === "unknown") sending.cause = "reported as unknown";
-    if (ending?.outcome !== "not-sent" && said.begun !== false) {
+    if (ending?.outcome !== "not-sent" && ending?.begun !== false) {
       memory.closes(sent, sequence);
       memory.add(sending);
     }
@@ -65,6 +77,27 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
   memory.forgotten(onClock(overwrittenMs));
   const forgets = overwrittenMs === Number.NEGATIVE_INFINITY ? undefined : isRound ? tooSmall : lostBefore;
   return { copies: new Copies(cutOff), listed, recent, lacks, forgets };
+}
+
+/** The facts that the records of a sending have. @param atMs When they are read. */
+function factsIn(
+  sending: Sending,
+  {
+    ending,
+    isFound,
+    settled,
+  }: Pick<JournalOperation, "isFound"> & { readonly [Name in "ending" | "settled"]: JournalOperation[Name] | undefined },
+  atMs: number,
+): readonly Fact[] {
+  const operation = operationOf(sending);
+  const { before = operation?.rules.baseline === undefined ? {} : null } = sending.sent;
+  const facts: Fact[] = [{ is: "sent", atMs: sending.atMs, before }];
+  if (operation !== undefined && ending !== undefined)
+    facts.push({ is: "answered", atMs, said: saidInRecord(operation, ending) });
+  facts.push({ is: "resumed", atMs });
+  if (isFound) facts.push({ is: "told", atMs, said: { says: "going" } });
+  if (settled !== undefined) facts.push({ is: "ended", atMs, end: settled.result });
+  return facts;
 }
 
 /** True if an abort took back what stands under its key: /abort bears the key of the operation that it ends. */

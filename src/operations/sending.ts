@@ -1,13 +1,17 @@
-import { type SettlingRules, settlingRules } from "../contract/settling.ts";
-import { contractNames } from "../core/call.ts";
+import { contracts, routeOf } from "../contract/contracts.ts";
+import { settlingRulesOf } from "../contract/settling.ts";
+import { type ContractName, contractNames } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import type { OperationEnd } from "../core/followed.ts";
+import { isOperationEnd, type OperationEnd } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { OutcomeRecord, SentRecord, UnknownOperation } from "../journal/record.ts";
 import type { PendingRecord } from "../journal/write-queue.ts";
-import type { SettleState } from "../settle/state.ts";
+import { scalarText } from "../settle/exact-json.ts";
+import type { Fact, Said } from "../settle/fact.ts";
+import { type JudgedOperation, judge, type Known } from "../settle/judge.ts";
+import { classOf } from "../settle/said.ts";
 
-/** A sending of an operation, with the facts about it: what its own answer said, what was answered about it, and its proven end. */
+/** A sending of an operation, with the facts about it: its own answer, what was answered about it, and its recorded end. */
 export interface Sending {
   readonly sent: SentRecord;
   /** The id that no other call has; undefined if an earlier process sent it. */
@@ -22,52 +26,24 @@ export interface Sending {
   readonly atMs: number;
   /** When it came to an end, or was found in the journal, on `nowMs`'s scale; undefined while it is in flight. */
   endedMs: number | undefined;
-  /** Facts from its own answer. */
-  said: Said;
-  /** True if an answer to a question said that the terminal has it. */
-  isFound: boolean;
-  /** The proven end, by answers to questions or by the person who looked. */
-  settled: OperationEnd | undefined;
-  /** True if the operation under its key was aborted since. */
-  isStopped: boolean;
+  /** By which it is judged. If its service has a name of its own and an earlier process sent it, undefined until it is asked about. */
+  contract: ContractName | undefined;
+  /** In their order, from its sending on; their times are on `nowMs`'s scale. What they prove together, the judge says. */
+  facts: readonly Fact[];
   /** True if a till of this process follows it, and sends it again to learn how it ended. */
   isFollowed: boolean;
   /** Why it is listed as unknown; undefined if it isn't. */
   cause: UnknownOperation["cause"] | undefined;
   /** The body's fields that name it in a question, to the digit, if more of them is known than the record has. */
   names: JsonObject | undefined;
-  /** All answers about it, as the settle machine has them; undefined if that is no more than the facts above. */
-  state: SettleState | undefined;
   /** Records of what was learned of it that may not be on the disk yet. */
   notes: readonly PendingRecord[];
 }
 
-/** Facts from an operation's own answer. */
-export interface Said {
-  /** True: the terminal has it. False: it was refused before anything was begun. undefined: not known. */
-  readonly begun: boolean | undefined;
-  readonly end: OperationEnd | undefined;
-  /** The name by which the contract asks about it (qr: `trans`). */
-  readonly learned: string | undefined;
-  /** True if a receipt was closed, and not printed. */
-  readonly isUnprinted: boolean;
-  /** The error that was answered, if the contract has no question by which more could be learned. */
-  readonly error: ErrorSaid | undefined;
-}
-
-/** An error's code, and the terminal's own words. */
-export interface ErrorSaid {
-  readonly code?: number | undefined;
-  readonly message?: string | undefined;
-}
-
-export const nothingSaid: Said = { begun: undefined, end: undefined, learned: undefined, isUnprinted: false, error: undefined };
-
 /** Milliseconds for which an operation is remembered: a shop's day. */
 export const dayMs = 24 * 60 * 60 * 1_000;
 
-type Sent = Pick<Sending, "place" | "order" | "atMs" | "endedMs"> &
-  Partial<Pick<Sending, "callId" | "said" | "isFound" | "settled" | "names">>;
+type Sent = Pick<Sending, "callId" | "place" | "order" | "atMs" | "endedMs" | "contract" | "facts" | "names">;
 
 // Built field by field: a spread of other objects makes V8 use twice the memory, and a full journal is read in twice the time.
 export function newSending(sent: SentRecord, of: Sent): Sending {
@@ -78,21 +54,61 @@ export function newSending(sent: SentRecord, of: Sent): Sending {
     order: of.order,
     atMs: of.atMs,
     endedMs: of.endedMs,
-    said: of.said ?? nothingSaid,
-    isFound: of.isFound ?? false,
-    settled: of.settled,
-    isStopped: false,
+    contract: of.contract,
+    facts: of.facts,
     isFollowed: false,
     cause: undefined,
     names: of.names,
-    state: undefined,
     notes: [],
   };
 }
 
-/** The proven end of one sending. A failure isn't one any more once the terminal says that it has the operation. */
-export function endOfOne({ settled, said, isFound }: Sending): OperationEnd | undefined {
-  return settled ?? (isFound && said.end === "failed" ? undefined : said.end);
+export function addFact(sending: Sending, fact: Fact): void {
+  sending.facts = [...sending.facts, fact];
+}
+
+/** The contract of a service that isn't known any more: what is in the journal means the same by each that has the route. */
+const anyContract = (path: string) => contractNames.find((name) => routeOf(contracts[name], path) !== undefined);
+
+/**
+ * The operation as the bridge follows it: sent once, and nothing printed. undefined if its contract has no end to follow.
+ */
+export function operationOf({ sent, names, contract: name = anyContract(sent.route) }: Sending): JudgedOperation | undefined {
+  const contract = name === undefined ? undefined : contracts[name];
+  const route = contract === undefined ? undefined : routeOf(contract, sent.route);
+  const rules = contract === undefined ? undefined : settlingRulesOf(contract.service, sent.route);
+  if (contract === undefined || rules === undefined || route?.key === undefined) return undefined;
+  const key = fieldOf({ sent, names }, route.key, route.key);
+  const followed = { contract, rules, keyField: route.key, key, asks: route.polling !== undefined };
+  return { ...followed, isSentOnce: true, asksFirst: false, intervalMs: route.polling?.intervalMs.min ?? 0 };
+}
+
+/** A field of the question, as the operation's body had it. */
+export function fieldOf({ sent, names }: Pick<Sending, "sent" | "names">, name: string, keyField: string | undefined): unknown {
+  return (names ?? sent.ask)?.[name] ?? (name === keyField ? sent.key : undefined);
+}
+
+/**
+ * All that is known of one sending; undefined if its contract has no end to follow.
+ * @param isRepeated Another sending of the operation may have come to something: then what refuses this one doesn't end that.
+ */
+export function knownOfOne(sending: Sending, isRepeated = false): Known | undefined {
+  const operation = operationOf(sending);
+  if (operation === undefined) return undefined;
+  const { facts, atMs } = sending;
+  const { learns } = operation.rules;
+  // The name under which the operation is asked about until an answer gives one
+  const name = learns && (scalarText(fieldOf(sending, learns, undefined)) ?? sending.sent.key);
+  return judge(operation, isRepeated ? [{ is: "earlier", atMs }, ...facts] : facts, name);
+}
+
+/** The proven end of one sending. */
+export function endOfOne(sending: Sending): OperationEnd | undefined {
+  const last = sending.facts.at(-1);
+  // What is no operation to follow a person may have settled nonetheless
+  if (last?.is === "ended") return last.end;
+  const end = sending.facts.length < 2 ? undefined : knownOfOne(sending)?.end;
+  return isOperationEnd(end) ? end : undefined;
 }
 
 /**
@@ -103,27 +119,18 @@ export function isOld({ sent, place, atMs }: Sending): boolean {
   return nowMs() - atMs >= dayMs || (typeof place === "number" && Math.abs(Date.now() - sent.timeMs) >= dayMs);
 }
 
-/** Facts that the record of an operation's answer has, for the process that finds it in the journal. */
+/** The answer to the operation itself, as far as its record has it, for the process that finds it in the journal. */
 export function saidInRecord(
-  { route }: Pick<SentRecord, "route">,
-  {
-    outcome,
-    code,
-    begun,
-    end,
-    learned,
-    message,
-  }: Pick<OutcomeRecord, "outcome" | "code" | "begun" | "end" | "learned" | "message">,
+  rules: Pick<JudgedOperation, "rules" | "contract">,
+  { outcome, code, begun, end, learned: name, message }: Omit<OutcomeRecord, "kind" | "timeMs" | "sent">,
 ): Said {
-  const error = message === undefined ? undefined : { code, message };
-  if (outcome !== "answered") return error === undefined ? nothingSaid : { ...nothingSaid, error };
-  const isUnprinted = code !== undefined && rulesOfRoute(route).some(({ print }) => print?.code === code);
-  return { begun, end, learned, isUnprinted, error };
+  const unprinted = code !== undefined && rules.rules.print?.code === code ? ({ unprinted: true } as const) : {};
+  if (outcome !== "answered") return { says: message === undefined ? "nothing" : "error", code, message };
+  if (begun === false) return { says: "refused", code };
+  if (end !== undefined) return { says: "end", end, name };
+  if (begun === true) return { says: "going", name, ...unprinted };
+  return { says: classOf(rules, code), name, code, message };
 }
-
-/** The rules of all contracts that have the route: a record doesn't say which contract its service has. */
-const rulesOfRoute = (route: string): readonly SettlingRules[] =>
-  contractNames.flatMap((name) => settlingRules[name].filter((each) => each.route === route));
 
 /** True if the next process will know of the sending: only a journal that can be written tells it. */
 export function isRecorded(sending: Sending | undefined): boolean {

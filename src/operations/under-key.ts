@@ -1,7 +1,7 @@
 import { closingRoutes, settlingRules } from "../contract/settling.ts";
 import { nowMs } from "../core/clock.ts";
 import type { SentRecord } from "../journal/record.ts";
-import { dayMs, endOfOne, type Sending } from "./sending.ts";
+import { addFact, dayMs, endOfOne, type Sending } from "./sending.ts";
 
 /**
  * What stands under each key of a service, in memory: the sendings of the last day, and those of unknown end, however old. And since when that
@@ -115,7 +115,7 @@ export class UnderKey {
 
   /** Notes that sendings under a key until this order were aborted. */
   stopped(key: Key, order: number): void {
-    for (const each of this.of(key)) if (each.order <= order) each.isStopped = true;
+    for (const each of this.of(key)) if (each.order <= order) addFact(each, { is: "aborted", atMs: nowMs() });
   }
 
   /** Sendings of other services under a key over a device. */

@@ -1,5 +1,6 @@
 import type { SettlingRules } from "../contract/settling.ts";
 import { isElsewhere } from "../core/device-mark.ts";
+import type { Ids } from "../core/followed.ts";
 import { isSameOperation } from "../journal/record.ts";
 import { knownOf, standingOf } from "./known.ts";
 import { endOfOne, type Sending } from "./sending.ts";
@@ -13,8 +14,8 @@ export interface WhoseOptions {
   /** What stands under the key in its service, in order of sending. */
   readonly under: readonly Sending[];
   readonly rules: SettlingRules;
-  /** What the terminal had under the key right before the sending: "" for nothing, undefined if not known. */
-  readonly before: string | undefined;
+  /** What the terminal had under the key right before the sending: `{}` for nothing, undefined if not known. */
+  readonly before: Ids | undefined;
   /** The mark of the device that the answer came over, if known. */
   readonly device: string | undefined;
   /** True if something of another service stands under the key over that device. */
@@ -42,7 +43,7 @@ export function whose({ sending, under, rules, before, device, hasOthers, lacks 
   if (others.length === 0) return { counts: own.length > 1 ? "good" : "all" };
   const isFollowUp =
     rules.baseline !== undefined &&
-    before !== "" &&
+    Object.keys(before).length > 0 &&
     own.length === 1 &&
     others.every((each) => hadEnded(each, others, sending));
   if (isFollowUp) return { counts: "all" };

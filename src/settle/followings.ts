@@ -1,6 +1,5 @@
 import { checkOptions } from "./clock.ts";
-import { stateLeftToOthers } from "./state.ts";
-import { readToken, type Token, withKnown } from "./token.ts";
+import { readToken, type Token } from "./token.ts";
 import type { Settled, SettleOptions } from "./types.ts";
 
 /**
@@ -82,7 +81,7 @@ const hasOwnKey = (token: Token) => readToken(token).rules.ownKey;
 
 /** The end of an operation that another caller follows, or unknown as soon as this one leaves: the other one may send it, and print. */
 function unlessLeft(running: Promise<Settled>, own: Token, signal: AbortSignal | undefined): Promise<Settled> {
-  const token = withKnown(own, stateLeftToOthers(own.known));
+  const token: Token = { ...own, facts: [...own.facts, { is: "left", atMs: Date.now() }] };
   const message = "it is no longer followed for this caller, and another one follows it on";
   const left = { result: "unknown", data: undefined, code: undefined, message, trans: token.trans, steps: [], token } as const;
   return new Promise((resolve, reject) => {

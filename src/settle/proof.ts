@@ -2,8 +2,7 @@ import type { Contract } from "../contract/contract.ts";
 import { type SettlingRules, settlingRules, settlingRulesOf, type Verdict } from "../contract/settling.ts";
 import { isObject, type JsonObject, looseInteger } from "../core/json-object.ts";
 import type { AnswerSummary, CallResult } from "./call-result.ts";
-import { parseExactObject, scalarText } from "./exact-json.ts";
-import type { SettleState } from "./state.ts";
+import { scalarText } from "./exact-json.ts";
 
 /** The rules of proof: what an answer proves of an operation, and what it doesn't. */
 
@@ -61,12 +60,16 @@ function endOf({ ends }: SettlingRules, value: string): Verdict | undefined {
   return Object.hasOwn(ends, value) ? ends[value] : undefined;
 }
 
+/** The end that an answer's value stands for, whatever its status says. */
+export function finalEndIn(operation: UnderRules, reply: JsonObject): Verdict | undefined {
+  const value = finalStateIn(operation, reply);
+  return value === undefined ? undefined : endOf(operation.rules, operation.contract.finals.values.length === 0 ? "" : value);
+}
+
 /** The verdict that an answer states, or undefined where it states none. */
 export function verdictIn(operation: UnderRules, reply: JsonObject, success: boolean): Verdict | undefined {
-  const { contract, rules } = operation;
-  const value = finalStateIn(operation, reply);
-  if (value === undefined) return undefined;
-  const end = endOf(rules, contract.finals.values.length === 0 ? "" : value);
+  const { rules } = operation;
+  const end = finalEndIn(operation, reply);
   if (end === undefined) return undefined;
   const good = end === "approved" || end === "closed";
   // A failure that comes with a success is none of the documented ends (bank.md, rule 1)
@@ -133,76 +136,6 @@ export function saysNothing(
   return isGateways || namesOtherKey(operation, reply);
 }
 
-/**
- * Whether an end can only be this operation's own.
- * @param baseline What the query said before the start: "" when nothing, undefined when that isn't known.
- */
-export function provesOwnEnd(operation: FollowedOperation, baseline: string | undefined, reply: JsonObject): boolean {
-  if (baseline === undefined) return false;
-  return baseline === "" || areDifferent(operation, parseExactObject(baseline) ?? {}, identityOf(operation, reply));
-}
-
-/**
- * Whether two descriptions are surely of two transactions or documents. Where both have the service's own id, that and the status
- * decide; what one of them leaves out proves nothing.
- */
-function areDifferent(operation: FollowedOperation, one: JsonObject, other: JsonObject): boolean {
-  const id = idField(operation);
-  const both = identity.filter((name) => scalarText(one[name]) !== undefined && scalarText(other[name]) !== undefined);
-  const compared = both.includes(id) ? both.filter((name) => name === id || name === "status") : both;
-  return compared.some((name) => !isSameId(scalarText(one[name]) ?? "", scalarText(other[name]) ?? ""));
-}
-
-/**
- * Fields by which one transaction (bank.md, Transaction result) or document (fiscal.md, Document) differs from another; what is
- * printed may vary.
- */
-const identity = ["txn_id", "status", "rrn", "auth", "documentID", "fiscalID", "docStatus"] as const;
-
-/** The service's own id of a transaction or document. */
-const idField = ({ contract }: UnderRules) => (contract.envelope === "form" ? "documentID" : "txn_id");
-
-/** That id in an answer. */
-export function idIn(operation: FollowedOperation, reply: JsonObject): string | undefined {
-  return scalarText(identityOf(operation, reply)[idField(operation)]);
-}
-
-/**
- * Whether an answer to the question about an operation that had ended is about another one, which was sent under its key since: it names
- * another transaction or document, or says that it came to nothing; or, where either has no name, that it was taken back where ours went
- * well, or the other way round.
- * @param saysEnd The end that it states.
- */
-export function isOfAnother(
-  operation: FollowedOperation,
-  { hasEnded, end, endedId }: Pick<SettleState, "hasEnded" | "end" | "endedId">,
-  { reply, success }: AnsweredCall,
-  saysEnd: Verdict | undefined,
-): boolean {
-  if (!hasEnded) return false;
-  if (saysEnd === undefined) return !success;
-  if (saysEnd === operation.rules.refused) return true;
-  const id = idIn(operation, reply);
-  if (id !== undefined && endedId !== undefined) return !isSameId(id, endedId);
-  return (saysEnd === "reversed") !== (end === "reversed");
-}
-
-/** What identifies what has ended, in an answer; undefined where nothing has. */
-export function fingerprintOf(operation: FollowedOperation, reply: JsonObject): string | undefined {
-  const { rules } = operation;
-  if (endOf(rules, finalStateIn(operation, reply) ?? "") === undefined) return undefined;
-  return JSON.stringify(identityOf(operation, reply));
-}
-
-/** What an answer says of the fields above, as texts. */
-function identityOf({ contract }: FollowedOperation, reply: JsonObject): JsonObject {
-  const source = contract.envelope === "form" ? reply : reply["data"];
-  if (!isObject(source)) return {};
-  // The envelope's own status, which fiscal has beside the document, is none of it
-  const names = contract.envelope === "form" ? identity.filter((name) => name !== "status") : identity;
-  return Object.fromEntries(names.map((name) => [name, scalarText(source[name])]));
-}
-
 /** Whether an answer names another operation's key than was asked for: then it says nothing of ours. */
 export function namesOtherKey({ keyField, key }: Pick<FollowedOperation, "keyField" | "key">, reply: JsonObject): boolean {
   const [named, own] = [scalarText(reply[keyField]), scalarText(key)];
@@ -232,8 +165,8 @@ export function saysOthers(operation: FollowedOperation, path: string, result: C
   return result.outcome === "answered" && (namesOtherKey(operation, result.reply) || statesEnd(operation, path, result));
 }
 
-/** Terminals write an id of digits as a number, which loses its leading zeros (seen in the field: types are loose). */
-function isSameId(one: string, other: string): boolean {
+/** Whether two ids are one: terminals write an id of digits as a number, which loses its leading zeros (seen in the field: types are loose). */
+export function isSameId(one: string, other: string): boolean {
   const digits = /^\d+$/;
   return one === other || (digits.test(one) && digits.test(other) && BigInt(one) === BigInt(other));
 }

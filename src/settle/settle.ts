@@ -1,8 +1,8 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
+import { isOperationEnd } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import { nextByBridge, waitFor } from "./by-bridge.ts";
 import {
   type AnswerSummary,
   type CallResult,
@@ -13,28 +13,20 @@ import {
 } from "./call-result.ts";
 import { type Clock, checkedWindowMs, monotonicClock, Pauses, sleepUnless } from "./clock.ts";
 import { writeExactObject } from "./exact-json.ts";
+import { type Fact, plainFact } from "./fact.ts";
 import { Followings } from "./followings.ts";
-import { type Done, nextStep } from "./machine.ts";
-import { type FollowedOperation, idIn, saysOthers } from "./proof.ts";
+import { after, differ, isSameKnown, type JudgedOperation, type Known, nothingBegun } from "./judge.ts";
+import { hasCode, saysNothing, saysOthers } from "./proof.ts";
 import type { RemoteService } from "./remote-service.ts";
-import {
-  type Action,
-  actionOf,
-  nothingBegun,
-  type SettleState,
-  stateAfterStop,
-  stateAtEnd,
-  stateAtResume,
-  stateRefused,
-  stateWithoutEffect,
-} from "./state.ts";
-import { contractOfToken, isOld, keyFieldOf, newToken, readToken, type Token, withKnown } from "./token.ts";
-import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
+import { saidToQuestion, saidToStart } from "./said.ts";
+import { contractOfToken, isOld, newToken, readToken, type Token, withFacts } from "./token.ts";
+import type { FollowedAnswer } from "./transport.ts";
+import type { Action, Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
 
 /**
  * Follows an operation to its end over any number of requests, or says "unknown" and gives the token by which it can be followed on: asks
- * the judge what to do, does that one thing, keeps what is known of it by then, and asks again. The meaning of an answer is decided in
- * `machine.ts`, and for a bridge's word in `by-bridge.ts`; here is the I/O: sending, waiting, reporting.
+ * the judge what to do, does that one thing, adds the fact that came of it to the list, and asks again. What facts mean is decided in
+ * `judge.ts`; here is the I/O: sending, waiting, reporting.
  */
 
 /**
@@ -52,8 +44,7 @@ export async function settle(
   followings = new Followings(),
 ): Promise<Settled> {
   const made = newToken(service.contract, path, body, service.name);
-  // What is known under the key before, the bridge asks itself
-  const token = byBridge ? { ...withKnown(made, { ...made.known, phase: "ready" }), byBridge } : made;
+  const token = byBridge ? { ...made, byBridge } : made;
   return followings.settle(token, options, (...from) => new SettleRun(service, ...from).run());
 }
 
@@ -91,82 +82,82 @@ class SettleRun {
   readonly #clock: Clock;
   readonly #route: Route;
   readonly #body: JsonObject;
-  readonly #operation: FollowedOperation;
+  readonly #operation: JudgedOperation;
   readonly #pauses: Pauses;
   readonly #windowMs: number;
   readonly #runBeganMs: number;
+  /** The wall clock's time when the run's was 0. */
+  readonly #wallMs: number;
   readonly #steps: SettleStep[] = [];
   #token: Token;
+  #known: Known;
   /** The bridge recognises the same call, which is sent again in place of a question. */
   #repeats = false;
   /** A start may have reached the service: the next one is sent again. */
   #mayHaveBegun: boolean;
   /** A request may have left: from here on nothing may stop the run but its own rules. */
   #mayHaveLeft: boolean;
-  /** When the last start was answered or given up, for until then it may have waited to be sent; else when this process began. */
-  #startEndedMs: number;
   #endMs: number | undefined;
-  /** The closed document while its copy is printed. */
-  #document: JsonObject | undefined;
+  /** The answer that proves the end. */
+  #proof: JsonObject | undefined;
 
   /** @param isNew Nothing of it was sent before this process; else it is asked about first. */
-  constructor(service: RemoteService, token: Token, options: SettleOptions, isNew: boolean) {
-    const { route, rules, body } = readToken(token);
-    const { known } = token;
+  constructor(service: RemoteService, given: Token, options: SettleOptions, isNew: boolean) {
+    const { token, route, body, operation, known } = readToken(given);
     this.#service = service;
     this.#options = options;
     this.#clock = options.clock ?? monotonicClock;
-    this.#token = isNew ? token : withKnown(token, { ...stateAtResume(known), isOld: isOld(token) });
-    this.#mayHaveBegun = !isNew && !nothingBegun(this.#known);
-    this.#mayHaveLeft = this.#mayHaveBegun;
     this.#route = route;
     this.#body = body;
-    const keyField = keyFieldOf(route);
-    const asks = route.polling !== undefined;
-    this.#operation = { contract: service.contract, rules, keyField, key: body[keyField], asks };
+    this.#operation = operation;
     this.#pauses = new Pauses(route.polling?.intervalMs, options.intervalMs);
     this.#windowMs = checkedWindowMs(options.windowMs);
     this.#runBeganMs = this.#clock.nowMs();
-    this.#startEndedMs = this.#runBeganMs;
+    this.#wallMs = Date.now() - this.#runBeganMs;
+    this.#token = token;
+    this.#known = known;
+    this.#mayHaveBegun = !isNew && !nothingBegun(known);
+    this.#mayHaveLeft = this.#mayHaveBegun;
+    if (!isNew) this.#take({ is: "resumed" });
   }
 
   async run(): Promise<Settled> {
-    const { phase, refusal } = this.#known;
-    if (phase === "unsent") {
-      const message = `nothing was sent: ${refusal?.message ?? "start it again"}`;
-      return this.#endUnsent({ ...emptySummary, code: refusal?.code, message });
-    }
+    if (this.#known.end !== undefined && this.#known.next === "none") return this.#endedBefore();
     for (;;) {
-      if (this.#noteStop(undefined) && nothingBegun(this.#known)) return this.#endAborted();
-      const action = this.#repeats && !this.#known.askOnly ? "start" : actionOf(this.#known);
-      if (action === "ask" && !this.#operation.asks) return this.#end(unknown());
+      this.#heedStops();
+      const { next, end } = this.#known;
+      if (end !== undefined && next !== "print") return this.#end(emptySummary);
+      const action = this.#repeats && !this.#known.isStopped ? "start" : next;
+      if (action === "none" || action === "wait") return this.#end(emptySummary);
+      const before = { token: this.#token, known: this.#known };
+      if (action === "start" && !this.#repeats) this.#take({ is: "sent" });
+      if (action === "print") this.#take({ is: "copy" });
       await this.#notify({ type: this.#eventTypeOf(action) });
+      if (action === "start" && (this.#isAborted || this.#isToStop)) {
+        // It hasn't left
+        [this.#token, this.#known] = [before.token, before.known];
+        if (!this.#isAborted) continue;
+      }
       if (this.#isAborted) return this.#endAborted();
-      if (action === "start" && this.#noteStop(undefined)) continue;
-      const sinceStartMs = this.#clock.nowMs() - this.#startEndedMs;
+      const askedMs = this.#clock.nowMs();
       const result = await this.#send(action);
       this.#endMs ??= this.#clock.nowMs() + this.#windowMs;
-      this.#noteStop(action);
+      this.#heedStops();
+      const goesOn = this.#hear(action, result, askedMs);
       if (result.outcome === "not-sent") {
         const { unreachable, summary } = result;
         await this.#notify({ type: "not sent", unreachable, message: summary.message });
       }
-      const step =
-        action === "start" && this.#token.byBridge
-          ? nextByBridge(this.#operation, this.#known, result, this.#mayHaveBegun)
-          : nextStep(this.#operation, this.#known, result, sinceStartMs);
-      if ("verdict" in step) return this.#end(action === "print" ? { ...step, summary: summaryOfCopy(result) } : step);
-      const next = "next" in step ? step.next : undefined;
-      this.#repeats = next === "repeat";
-      if (this.#repeats || (action === "start" && result.outcome !== "not-sent")) this.#mayHaveBegun = true;
-      this.#document = step.document ?? this.#document;
-      this.#know(step.state);
-      if (step.state.phase === "accepted" && result.outcome === "answered")
+      if (this.#known.end !== undefined && this.#known.next === "none")
+        return this.#end(action === "print" ? summaryOfCopy(result) : result.summary);
+      if (this.#known.next === "none" && !this.#repeats && goesOn !== "stop")
+        return this.#end(unprovenSummary(this.#operation, result), replyOf(result));
+      if (this.#known.isAccepted && this.#known.end === undefined && result.outcome === "answered")
         await this.#notify({ type: "in progress", reply: result.reply });
       if (this.#isAborted) return this.#endAborted();
-      if (next === "ask") continue;
-      const waitMs = this.#pauses.nextMs(step);
-      if (next === "stop" || this.#clock.nowMs() + waitMs > this.#endMs) return this.#endOfWindow(action, result);
+      if (goesOn === "ask") continue;
+      const waitMs = goesOn === "stop" ? 0 : this.#pauses.nextMs(goesOn);
+      if (goesOn === "stop" || this.#clock.nowMs() + waitMs > this.#endMs) return this.#endOfWindow(action, result);
       if (waitMs > 0) {
         await this.#notify({ type: "waiting", waitMs });
         await sleepUnless(this.#clock, waitMs, this.#wakeSignals);
@@ -175,36 +166,33 @@ class SettleRun {
     }
   }
 
-  get #known(): SettleState {
-    return this.#token.known;
-  }
-
-  #know(state: SettleState): void {
-    this.#token = withKnown(this.#token, state);
+  /** Notes a fact, unless it changes nothing. */
+  #take(fact: Taken, atMs = this.#clock.nowMs()): void {
+    const timed = plainFact({ ...fact, atMs: Math.round(this.#wallMs + atMs) });
+    const known = after(this.#operation, this.#known, timed);
+    const { facts } = this.#token;
+    this.#token = withFacts(this.#token, isSameKnown(known, this.#known) ? facts : [...facts, timed], known);
+    this.#known = known;
   }
 
   get #isAborted(): boolean {
     return this.#options.signal?.aborted === true;
   }
 
+  get #isToStop(): boolean {
+    return this.#options.askOnly?.aborted === true && !this.#known.isStopped;
+  }
+
   /** What ends a wait: where there is still something to be sent, that it was stopped as well. */
   get #wakeSignals(): readonly (AbortSignal | undefined)[] {
     const { signal, askOnly } = this.#options;
-    const asks = askOnly?.aborted === true || (this.#known.phase === "accepted" && !this.#repeats);
+    const asks = askOnly?.aborted === true || (this.#known.isAccepted && !this.#repeats);
     return asks ? [signal] : [signal, askOnly];
   }
 
-  /**
-   * Takes note of an abort and of a stop, and says whether it was stopped.
-   * @param action What was just done, whose answer is still to be read by what was known when it was sent.
-   */
-  #noteStop(action: Action | undefined): boolean {
-    const { askOnly, aborted } = this.#options;
-    const state = { ...this.#known, isAborted: this.#known.isAborted || aborted?.aborted === true };
-    const isNew = !state.askOnly && askOnly?.aborted === true;
-    const stopped = action === undefined ? stateAfterStop(state) : { ...state, askOnly: true };
-    this.#know(isNew ? stopped : state);
-    return this.#known.askOnly;
+  #heedStops(): void {
+    if (this.#options.aborted?.aborted === true && !this.#known.isAborted) this.#take({ is: "aborted" });
+    if (this.#isToStop) this.#take({ is: "stopped" });
   }
 
   #eventTypeOf(action: Action): SettleEventType {
@@ -226,7 +214,6 @@ class SettleRun {
       ...(askOnly && action === "start" && { withdrawn: askOnly }),
       ...(action === "start" && this.#token.byBridge && this.#waitFor(route)),
     });
-    if (action === "start") this.#startEndedMs = this.#clock.nowMs();
     const { outcome, summary } = result;
     const status = outcome !== "answered" ? undefined : result.success ? "success" : "error";
     const byBridge = action === "start" && summary.followed ? ({ byBridge: true } as const) : {};
@@ -238,19 +225,101 @@ class SettleRun {
   #waitFor({ replyTimeoutMs }: Route) {
     const nowMs = this.#clock.nowMs();
     this.#endMs ??= nowMs + this.#windowMs;
-    return waitFor(this.#endMs - nowMs, replyTimeoutMs);
+    const waitS = Math.min(waitSMax, Math.ceil(Math.max(0, this.#endMs - nowMs) / 1_000));
+    return { waitS, timeoutMs: replyTimeoutMs + waitS * 1_000 + marginMs };
   }
 
   /** The route and body of what is to be done. */
   #request(action: Action): readonly [string, string] {
     if (action === "start") return [this.#route.path, this.#token.body];
     const { print, learns } = this.#operation.rules;
-    if (action === "print" && print !== undefined) {
-      return [print.route, writeExactObject({ [print.key]: integerId(this.#document?.[print.key]) })];
-    }
+    if (action === "print" && print !== undefined)
+      return [print.route, writeExactObject({ [print.key]: integerId(this.#known.ids?.[print.key]) })];
     const { route = "", keys = [] } = this.#route.polling ?? {};
-    const keyValueOf = (key: string) => (key === learns ? this.#known.learned : this.#body[key]);
+    const keyValueOf = (key: string) => (key === learns ? this.#known.name : this.#body[key]);
     return [route, writeExactObject(Object.fromEntries(keys.map((key) => [key, keyValueOf(key)])))];
+  }
+
+  /** Takes what became of a request. @returns what comes before the next one. */
+  #hear(action: Action, result: CallResult, askedMs: number): Pause {
+    const wasEnded = this.#known.end;
+    const pause = this.#heard(action, result, askedMs);
+    if (this.#known.end !== wasEnded && action !== "print") this.#proof = replyOf(result);
+    return pause;
+  }
+
+  #heard(action: Action, result: CallResult, askedMs: number): Pause {
+    const { outcome } = result;
+    const isUnsent = outcome === "not-sent";
+    const retryAfterMs = isUnsent ? result.retryAfterMs : undefined;
+    const isRepeat = this.#repeats;
+    this.#repeats = false;
+    if (action === "start" && this.#token.byBridge) return this.#heardOfBridge(result, isRepeat, retryAfterMs);
+    if (action === "start") {
+      this.#take(factOfStart(this.#operation, result));
+      this.#mayHaveBegun ||= !isUnsent;
+    } else if (action === "print") {
+      const mayPrint = isUnsent && result.passing;
+      this.#take(mayPrint ? { is: "uncopied" } : { is: "copied", ok: outcome === "answered" && result.success });
+    } else if (isUnsent && this.#known.starts > 0) return { pause: "back-off", retryAfterMs };
+    else if (isUnsent) this.#take(factOfStart(this.#operation, result));
+    else if (outcome === "answered") {
+      const { name } = this.#known;
+      const said = saidToQuestion(this.#operation, result, name);
+      // A terminal may have forgotten it: that there is none is no fact of one that is old
+      const isFact = !((said.says === "none" || said.says === "failed") && this.#known.starts > 0 && isOld(this.#token));
+      if (isFact) this.#take({ is: "told", said, name }, askedMs);
+    } else return { pause: "interval" };
+    return { pause: this.#known.pause, retryAfterMs };
+  }
+
+  /**
+   * Takes the answer to a call that a bridge was asked to follow (`Prefer: wait`). A bridge that recognises the same call has it sent again
+   * while its word is open; any other service is asked from here.
+   */
+  #heardOfBridge(result: CallResult, isRepeat: boolean, retryAfterMs: number | undefined): Pause {
+    const { followed, reason } = result.summary;
+    const isGuarded = followed?.isGuarded === true;
+    const isEnd = followed !== undefined && isOperationEnd(followed.result);
+    const isUnsent = result.outcome === "not-sent";
+    // Another body has its key: once anything may have begun, what is asked about the key would be about that one.
+    const isReused = reason === "key-reused" && this.#mayHaveBegun;
+    if (isUnsent && !isRepeat && !isReused && (!isGuarded || isEnd)) {
+      this.#take(factOfStart(this.#operation, result));
+      this.#repeats = isGuarded && this.#known.next === "ask";
+      return { pause: this.#known.pause, retryAfterMs };
+    }
+    this.#mayHaveBegun ||= !isUnsent || isRepeat;
+    // Where the bridge knows of an earlier sending, that this one wasn't sent says nothing of that.
+    if (isUnsent && !isRepeat) this.#take({ is: "answered", said: { says: "nothing" } });
+    if (!isUnsent) this.#takeOwn(result, isRepeat && !isGuarded);
+    if (followed !== undefined && !(isUnsent && isEnd)) this.#takeWord(followed);
+    // What nobody can be asked about stays unknown.
+    if (reason === "key-reused" || reason === "no-question") return "stop";
+    if (this.#known.next === "start") return { pause: this.#known.pause };
+    this.#repeats = isGuarded || (isUnsent && result.passing);
+    // Sent again at once it might reach the terminal again.
+    if (!this.#repeats) return "ask";
+    return isUnsent ? { pause: "back-off", retryAfterMs } : { pause: "interval" };
+  }
+
+  /** @param isAnew The bridge doesn't recognise the same call: it may have been carried out anew. */
+  #takeOwn(result: CallResult & { readonly outcome: "answered" | "unknown" }, isAnew: boolean): void {
+    const { followed } = result.summary;
+    if (isAnew) this.#take({ is: "sent" });
+    const { isOut, isAccepted, refusal } = this.#known;
+    const own = factOfStart(
+      this.#operation,
+      followed?.answerOf === undefined ? result : { outcome: "unknown", summary: emptySummary },
+    );
+    // How it ended, the bridge says, which may know more
+    const endsBy = followed !== undefined && after(this.#operation, this.#known, { ...own, atMs: 0 }).end !== undefined;
+    if (isOut) this.#take(endsBy ? { is: "answered", said: { says: "nothing" } } : own);
+    else if (!endsBy && !isAccepted && refusal === undefined) this.#take(own);
+  }
+
+  #takeWord({ result: word, isGuarded, trans }: FollowedAnswer): void {
+    this.#take({ is: "word", word, isGuarded, ...(trans !== undefined && { trans }) });
   }
 
   async #notify(event: Omit<SettleEvent, "token">): Promise<void> {
@@ -261,48 +330,62 @@ class SettleRun {
     }
   }
 
+  /** Its end is known already, and stays; the service's words for it are asked for once. */
+  async #endedBefore(): Promise<Settled> {
+    const { end, why } = this.#known;
+    if (end === "not-sent") {
+      const message = `nothing was sent: ${why?.message ?? "start it again"}`;
+      return this.#end(emptySummary, undefined, { code: why?.code, message });
+    }
+    if (!this.#operation.asks) return this.#end(emptySummary);
+    await this.#notify({ type: "asked" });
+    const askedMs = this.#clock.nowMs();
+    const result = await this.#send("ask");
+    const wasFailed = end === "failed";
+    if (result.outcome === "answered") {
+      const said = saidToQuestion(this.#operation, result, this.#known.name);
+      if (wasFailed) this.#hear("ask", result, askedMs);
+      if (this.#known.end === undefined) return this.run();
+      const { end: stays, ids, isUnprinted } = this.#known;
+      const isProof = said.end === stays || (isUnprinted && said.end === "closed");
+      if (isProof && !differ(this.#operation, ids, said.ids)) this.#proof = result.reply;
+    }
+    return this.#end(this.#proof === undefined ? emptySummary : result.summary);
+  }
+
   /** Nothing was settled in time; what was never sent has ended all the same, in nothing. */
   #endOfWindow(action: Action, result: CallResult): Promise<Settled> {
+    const { summary } = result;
     // A copy that couldn't be asked for: the document is closed nonetheless
-    if (this.#known.phase === "printing")
-      return this.#end({ verdict: "unprinted", reply: undefined, summary: summaryOfCopy(result) });
-    if (nothingBegun(this.#known)) return this.#endUnsent(result.summary);
-    const { followed } = result.summary;
+    if (action === "print") return this.#end(summaryOfCopy(result));
+    if (nothingBegun(this.#known)) {
+      this.#take({ is: "unsent", passing: false, code: summary.code, message: summary.message });
+      return this.#end(summary);
+    }
+    const { followed } = summary;
     const [path] = this.#request(action);
-    if (saysOthers(this.#operation, followed?.answerOf ?? path, result)) return this.#end(unknown(summaryOfUnproven(result)));
-    const reply = followed !== undefined && result.outcome === "answered" ? result.reply : undefined;
-    return this.#end({ ...unknown(summaryOfOpen(result, action !== "start")), reply });
+    if (saysOthers(this.#operation, followed?.answerOf ?? path, result)) return this.#end(summaryOfUnproven(result));
+    return this.#end(summaryOfOpen(result, action !== "start"), followed === undefined ? undefined : replyOf(result));
   }
 
   /** The caller doesn't wait any more; what was never sent has ended in nothing here too. */
   #endAborted(): Promise<Settled> {
-    return nothingBegun(this.#known)
-      ? this.#endUnsent({ ...emptySummary, message: "it was stopped before it was sent" })
-      : this.#end(unknown({ ...emptySummary, message: "it is no longer followed" }));
+    if (nothingBegun(this.#known)) this.#take({ is: "stopped" });
+    return this.#end({ ...emptySummary, message: "it is no longer followed" });
   }
 
-  #endUnsent(summary: AnswerSummary): Promise<Settled> {
-    return this.#end({ verdict: this.#operation.rules.refused, reply: undefined, summary });
-  }
-
-  async #end({ verdict, reply, summary, known: state = this.#known }: Done): Promise<Settled> {
-    const ended = reply ?? this.#document;
-    if (verdict === this.#operation.rules.refused && nothingBegun(state)) {
-      const answered = this.#steps.some(({ action, outcome }) => action === "start" && outcome !== "not-sent");
-      const refusal = { code: summary?.code, message: summary?.message };
-      this.#know(stateWithoutEffect(state, answered, refusal));
-    } else if (verdict !== "unknown" && state.phase !== "unsent") {
-      const isRefused = verdict === this.#operation.rules.refused;
-      const id = ended && idIn(this.#operation, ended);
-      this.#know(isRefused ? stateRefused(state) : stateAtEnd(state, verdict, id));
-    }
-    await this.#notify({ type: "final", reply });
+  /** @param summary Said where the facts have no words. @param reply Shown of what hasn't ended. */
+  async #end(summary: AnswerSummary, reply?: JsonObject, why = this.#known.why): Promise<Settled> {
+    const { end = "unknown" } = this.#known;
+    const shown = this.#proof ?? reply;
+    await this.#notify({ type: "final", reply: shown });
+    const { code, message } = { ...summary, ...why };
     return {
-      // Never sent is nobody's refusal
-      result: this.#known.phase === "unsent" ? "not-sent" : verdict,
-      data: dataOf(this.#service.contract, ended),
-      code: summary?.code,
-      message: summary?.message,
+      // What is proven to have come to nothing, the contract calls so
+      result: end === "failed" ? this.#operation.rules.refused : end,
+      data: dataOf(this.#service.contract, shown),
+      code,
+      message,
       trans: this.#token.trans,
       steps: this.#steps,
       token: this.#token,
@@ -310,8 +393,38 @@ class SettleRun {
   }
 }
 
-const unknown = (summary?: AnswerSummary): Done => ({ verdict: "unknown", reply: undefined, summary });
+/** The longest for which one call asks the bridge to follow, in seconds: its own limit. */
+const waitSMax = 600;
 
+/** Milliseconds that an answer may take beyond the bridge's following: its first exchange has a limit of its own. */
+const marginMs = 30_000;
+
+/** A fact without its time. */
+type Taken = Fact extends infer Each ? (Each extends Fact ? Omit<Each, "atMs"> : never) : never;
+
+/** What comes before the next request; `ask`: a question at once. `stop`: nothing more can be learned. */
+type Pause = "ask" | "stop" | { readonly pause: Known["pause"]; readonly retryAfterMs?: number | undefined };
+
+export function factOfStart(operation: JudgedOperation, result: CallResult): Taken & { readonly is: "answered" | "unsent" } {
+  if (result.outcome === "answered") return { is: "answered", said: saidToStart(operation, result) };
+  if (result.outcome === "unknown") return { is: "answered", said: { says: "nothing" } };
+  const { code, message } = result.summary;
+  const isSign = hasCode(operation.rules.signCodes, code);
+  return { is: "unsent", passing: result.passing, ...(isSign && { isSign }), code, message };
+}
+
+const replyOf = (result: CallResult) => (result.outcome === "answered" ? result.reply : undefined);
+
+/** Of an operation that has no query: an answer that leaves it open is all that can be learned of it. */
+function unprovenSummary(operation: JudgedOperation, result: CallResult): AnswerSummary {
+  const { summary } = result;
+  if (result.outcome !== "answered") return summary;
+  if (saysNothing(operation, result)) return summaryOfUnproven(result);
+  const { finals } = operation.contract;
+  const said = result.success ? `the success has no ${finals.field.join(".")}` : (summary.message ?? "refused");
+  const message = `${said}: that does not prove what was done, and this operation has no query: look it up before sending it again`;
+  return { ...summary, message };
+}
 /** The contract has documentID as an integer, and some terminals write it as a string. */
 function integerId(value: unknown): unknown {
   return typeof value === "string" && /^\d{1,19}$/.test(value) ? BigInt(value) : value;

@@ -2,11 +2,11 @@ import type { Contract, Route } from "../contract/contract.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { type SettlingRules, settlingRulesOf } from "../contract/settling.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
-import { isOperationEnd } from "../core/followed.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
+import { areFacts, type Fact } from "./fact.ts";
+import { type JudgedOperation, judge, type Known } from "./judge.ts";
 import { newKey } from "./key.ts";
-import { freshState, phases, provenName, type SettleState } from "./state.ts";
 
 /**
  * An operation written down, so that another process can follow it on: what was to be sent, to the letter, and what is known of
@@ -14,7 +14,7 @@ import { freshState, phases, provenName, type SettleState } from "./state.ts";
  * operation's body.
  */
 export interface Token {
-  readonly v: 1;
+  readonly v: 2;
   /** By its name: its contract's, or one of its own. */
   readonly service: ServiceName;
   /** The service's contract, where its name doesn't say it. */
@@ -32,7 +32,8 @@ export interface Token {
    * used): only while it is proven to be the right one.
    */
   readonly trans?: string;
-  readonly known: SettleState;
+  /** All that is known of it (`judge.ts`); their times are milliseconds since 1970. */
+  readonly facts: readonly Fact[];
 }
 
 /**
@@ -50,17 +51,14 @@ export function newToken(contract: Contract, path: string, body: object, name: S
   const fields = parseExactObject(written) ?? {};
   const named = isNamed(body, fields, keyField, path);
   const text = named || !rules.ownKey ? written : writeExactObject({ ...fields, [keyField]: newKey() });
-  const ask = rules.baseline !== undefined && named;
-  const learned = rules.learns && (scalarText(fields[rules.learns]) ?? scalarText(parseExactObject(text)?.[keyField]));
-  const known: SettleState = { ...freshState, ...(ask && { phase: "baseline", baseline: undefined }), learned };
+  const madeMs = Date.now();
   const spoken = name === contract.service ? {} : { contract: contract.service };
-  return { v: 1, service: name, ...spoken, route: path, body: text, madeMs: Date.now(), known };
+  return { v: 2, service: name, ...spoken, route: path, body: text, madeMs, facts: named ? [] : [{ is: "new", atMs: madeMs }] };
 }
 
-/** A token's operation with what is known of it by now. */
-export function withKnown({ trans: _, ...token }: Token, known: SettleState): Token {
-  const trans = provenName(known);
-  return trans === undefined ? { ...token, known } : { ...token, trans, known };
+/** A token with all facts, and the name that they prove (qr). */
+export function withFacts({ trans: _, ...token }: Token, facts: readonly Fact[], { isNameProven, name }: Known): Token {
+  return isNameProven && name !== undefined ? { ...token, trans: name, facts } : { ...token, facts };
 }
 
 /**
@@ -109,6 +107,9 @@ export interface ParsedToken {
   readonly route: Route;
   readonly rules: SettlingRules;
   readonly body: JsonObject;
+  readonly operation: JudgedOperation;
+  /** All that its facts prove. */
+  readonly known: Known;
 }
 
 /**
@@ -117,8 +118,8 @@ export interface ParsedToken {
  */
 export function readToken(value: unknown): ParsedToken {
   if (!isObject(value)) throw tokenError("it is not an object: pass the token itself, parsed if it was kept as text");
-  const { v, service, contract: spoken, route: path, body: text, madeMs, known } = value;
-  if (v !== 1) throw tokenError(`its v is ${String(v)}, and this client reads v 1`);
+  const { v, service, contract: spoken, route: path, body: text, madeMs, facts } = value;
+  if (v !== 2) throw tokenError(`its v is ${String(v)}, and this client reads v 2`);
   const contract = contractNames.find((each) => each === (spoken ?? service));
   if (contract === undefined || typeof service !== "string") throw tokenError(`there is no service ${String(service)}`);
   const route = typeof path === "string" ? routeOf(contracts[contract], path) : undefined;
@@ -130,48 +131,20 @@ export function readToken(value: unknown): ParsedToken {
   if (typeof madeMs !== "number") throw tokenError("its madeMs is not a number");
   const named = spoken === undefined ? {} : { contract };
   const sentBy = value["byBridge"] === true ? ({ byBridge: true } as const) : {};
-  const token = { v, service, ...named, route: route.path, body: text, madeMs, ...sentBy, known: freshState } as const;
-  return { token: withKnown(token, readState(known)), route, rules, body };
+  if (!areFacts(facts)) throw tokenError("its facts are not those that a client writes");
+  const token = { v, service, ...named, route: route.path, body: text, madeMs, ...sentBy, facts } as const;
+  const operation = operationOf(contracts[contract], route, rules, body, token);
+  // Until an answer names it, it is asked about by what its till calls it
+  const name = rules.learns && (scalarText(body[rules.learns]) ?? scalarText(operation.key));
+  const known = judge(operation, facts, name);
+  return { token: withFacts(token, facts, known), route, rules, body, operation, known };
 }
 
-function readState(value: unknown): SettleState {
-  if (!isObject(value)) throw tokenError("its known is not an object");
-  const phase = phases.find((each) => each === value["phase"]);
-  if (phase === undefined) throw tokenError(`its phase ${String(value["phase"])} is not known`);
-  const { phase: _, refusal: _refusal, end: _end, ...plain } = freshState;
-  const read = Object.entries(plain).map(([name, fresh]) => [name, readField(value, name, typeof fresh)] as const);
-  const { refusal, end } = value;
-  return {
-    ...freshState,
-    // Each of the type that it has in the fresh state
-    ...Object.fromEntries(read),
-    phase,
-    refusal: isObject(refusal) ? { code: integer(refusal, "code"), message: text(refusal, "message") } : undefined,
-    end: isOperationEnd(end) ? end : undefined,
-  };
-}
-
-/** @param kind Of the fresh state's value: what is undefined there is text. */
-function readField(from: JsonObject, name: string, kind: string): unknown {
-  const value = from[name];
-  if (kind === "boolean") {
-    if (typeof value !== "boolean") throw tokenError(`its ${name} is neither true nor false`);
-  } else if (kind === "number") {
-    if ((integer(from, name) ?? -1) < 0) throw tokenError(`its ${name} is not a count`);
-  } else text(from, name);
-  return value;
-}
-
-function text(from: JsonObject, name: string): string | undefined {
-  const value = from[name];
-  if (value === undefined || typeof value === "string") return value;
-  throw tokenError(`its ${name} is not text`);
-}
-
-function integer(from: JsonObject, name: string): number | undefined {
-  const value = from[name];
-  if (value === undefined || (typeof value === "number" && Number.isSafeInteger(value))) return value;
-  throw tokenError(`its ${name} is not an integer`);
+function operationOf(contract: Contract, route: Route, rules: SettlingRules, body: JsonObject, { byBridge }: Token) {
+  const keyField = keyFieldOf(route);
+  const followed = { contract, rules, keyField, key: body[keyField], asks: route.polling !== undefined };
+  // Its own questions are an interval apart
+  return { ...followed, isSentOnce: false, asksFirst: byBridge !== true, intervalMs: 0 };
 }
 
 function tokenError(what: string): TypeError {

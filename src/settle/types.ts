@@ -2,11 +2,13 @@ import type { Verdict } from "../contract/settling.ts";
 import type { Outcome } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { Clock } from "./clock.ts";
-import type { Action } from "./state.ts";
 import type { Token } from "./token.ts";
 import type { UnreachableReason } from "./transport.ts";
 
 /** The public types of `settle`: its options, its events, its steps and its result. */
+
+/** What is done next. `start`: the operation is sent. `ask`: the query is. `print`: the copy is printed, once. */
+export type Action = "start" | "ask" | "print";
 
 export type SettleEventType = "sent" | "resent" | "asked" | "printing" | "not sent" | "in progress" | "waiting" | "final";
 

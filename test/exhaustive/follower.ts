@@ -1,207 +1,175 @@
 import type { Call } from "../../src/core/call.ts";
-import { isGoodEnd, type OperationEnd } from "../../src/core/followed.ts";
+import { isOperationEnd, type OperationEnd } from "../../src/core/followed.ts";
 import { Presence } from "../../src/core/presence.ts";
-import { knownOf, startOf, stateOf } from "../../src/operations/known.ts";
-import { ownAnswer } from "../../src/operations/own-answer.ts";
-import { dayMs, newSending, nothingSaid, type Said, type Sending, saidInRecord } from "../../src/operations/sending.ts";
-import { whose } from "../../src/operations/whose.ts";
+import { ownAnswer, recordedOf } from "../../src/operations/own-answer.ts";
+import { saidInRecord } from "../../src/operations/sending.ts";
 import type { CallResult } from "../../src/settle/call-result.ts";
-import { nextStep } from "../../src/settle/machine.ts";
-import { idIn, isOwnRefusal, saysAbsent } from "../../src/settle/proof.ts";
-import * as states from "../../src/settle/state.ts";
-import { isOld, newToken, readToken, withKnown } from "../../src/settle/token.ts";
+import type { Fact, Said } from "../../src/settle/fact.ts";
+import { after, type JudgedOperation, judge, type Known, unknownYet } from "../../src/settle/judge.ts";
+import { saidToQuestion } from "../../src/settle/said.ts";
+import { factOfStart } from "../../src/settle/settle.ts";
+import type { Action } from "../../src/settle/types.ts";
 import { type Kind, key } from "./terminal.ts";
 
 /**
  * Who follows an operation: the client, as src/settle/settle.ts does, and the bridge, which sends once and prints nothing, as
- * src/operations does. Both as plain data, so that any two moments can be compared.
+ * src/operations does. What either knows is what the judge makes of its facts so far, as plain data, so that any two moments can be compared.
  */
 
-interface Any {
+export interface Follower {
+  readonly by: "client" | "bridge";
+  readonly known: Known;
   /** What was said of how it ended. */
   readonly word: OperationEnd | "not-sent" | undefined;
   /** Nothing more is asked. */
   readonly isOver: boolean;
-}
-
-/** The client's: what its token knows. */
-interface Client extends Any {
-  readonly by: "client";
-  readonly state: states.SettleState;
-  /** A start was answered, or may have been. */
-  readonly hasLeft: boolean;
-}
-
-/** The bridge's: what its journal and its memory know. */
-interface Bridge extends Any, Pick<Sending, "state" | "isFound" | "isStopped" | "said" | "settled"> {
-  readonly by: "bridge";
-  /** Its state until it is sent. */
-  readonly first: states.SettleState | undefined;
-  /** What its answer said, as its record has it. */
-  readonly recorded: Said;
-  readonly before: string | undefined;
+  /** A day has passed, so that the terminal may have forgotten it. */
   readonly isOld: boolean;
+  /** Of the bridge: what its journal has of its own answer, of what was found since, and of its end. */
+  readonly recorded: { readonly said: Said | undefined; readonly isFound: boolean; readonly end: OperationEnd | undefined };
 }
 
-export type Follower = Client | Bridge;
+/** Times are counted from the last start's end. */
+const atMs = 0;
 
-const of = { amount: 100, currency_name: "AZN", rrn: "1" };
-const bodies = {
-  fiscal: { documentExtID: key, items: [], amount: 100 },
-  bank: { pay_id: key, ...of },
-  qr: { pay_id: key, ...of, currency: "944", pay_system: "A" },
-} as const;
-
-const tokenOf = ({ service, followed: { contract, rules } }: Kind) => newToken(contract, rules.route, bodies[service]);
-
-export function clientOf(kind: Kind): Follower {
-  const { known } = tokenOf(kind);
-  // But for qr two repetitions are counted already: each one more would multiply the states, and change nothing but the count
-  const state = { ...known, resends: kind.service === "qr" ? 0 : Math.min(2, kind.followed.rules.resendsMax) };
-  return { by: "client", state, hasLeft: false, word: undefined, isOver: false };
+function operationOf({ followed, isRepeatedOften }: Kind, by: Follower["by"]): JudgedOperation {
+  // Each repetition more would multiply the states, and change nothing but the count
+  const { rules } = followed;
+  const resendsMax = isRepeatedOften ? rules.resendsMax : Math.min(1, rules.resendsMax);
+  return { ...followed, isSentOnce: by === "bridge", rules: { ...rules, resendsMax } };
 }
 
-export function bridgeOf({ followed: { rules } }: Kind): Follower {
-  const phase = rules.baseline === undefined ? "ready" : "baseline";
-  const before = rules.baseline === undefined ? "" : undefined;
-  const first: states.SettleState = { ...states.freshState, phase, baseline: before, isSentOnce: true };
-  const facts = {
-    said: nothingSaid,
-    recorded: nothingSaid,
-    isFound: false,
-    isStopped: false,
-    isOld: false,
-    settled: undefined,
-  };
-  return { by: "bridge", first, before, state: undefined, ...facts, word: undefined, isOver: false };
-}
-
-/** A sending's record, as far as the judge looks at it. */
-function sendingOf({ service, followed: { rules } }: Kind, f: Bridge): Sending {
-  const names = { kind: "sent", timeMs: 0, requestId: "", service, route: rules.route, key, digest: "" } as const;
-  const sent = { ...names, ask: { pay_id: key, documentExtID: key, pay_system: "A" }, ...(f.before === "" && { fresh: true }) };
-  const atMs = performance.now() - (f.isOld ? dayMs : 0);
-  const sending = newSending(sent, { ...f, callId: undefined, place: undefined, order: 1, atMs, endedMs: atMs });
-  return Object.assign(sending, { state: f.state, isStopped: f.isStopped });
-}
-
-/** What is known of the operation. */
-export function stateIn(kind: Kind, follower: Follower): states.SettleState {
-  if (follower.by === "client") return follower.state;
-  return follower.first ?? stateOf(sendingOf(kind, follower), kind.followed.rules, false);
+export function followerOf(kind: Kind, by: Follower["by"]): Follower {
+  const known = unknownYet(operationOf(kind, by), kind.followed.rules.learns && key);
+  const recorded = { said: undefined, isFound: false, end: undefined };
+  return { by, known, word: undefined, isOver: false, isOld: false, recorded };
 }
 
 /** What it does next; undefined if nothing. */
-export function actionIn(kind: Kind, follower: Follower): states.Action | undefined {
-  if (follower.isOver) return undefined;
-  const action = states.actionOf(stateIn(kind, follower));
-  return action === "ask" && !kind.followed.asks ? undefined : action;
+export function actionIn({ isOver, known: { next, end } }: Follower): Action | undefined {
+  // That nothing was done is asked about once more (src/settle/settle.ts, `endedBefore`)
+  if (!isOver && end === "failed") return "ask";
+  return isOver || next === "wait" || next === "none" ? undefined : next;
+}
+
+const having = (kind: Kind, f: Follower, fact: Fact): Follower => ({
+  ...f,
+  known: compact(after(operationOf(kind, f.by), f.known, fact)),
+});
+
+/** Without what no judgement needs again. */
+function compact({ refusal, ...known }: Known): Known {
+  const kept = refusal && { says: refusal.says };
+  return { ...known, refusal: kept, noneMs: undefined, why: undefined, ids: undefined, startMs: 0 };
+}
+
+/** What it says by what it knows. */
+function worded({ followed: { rules } }: Kind, f: Follower, mayBeOver = true): Follower {
+  const { end, next } = f.known;
+  if (f.by === "bridge") return { ...f, word: isOperationEnd(end) ? end : undefined };
+  if (end === undefined || next === "print") return { ...f, word: undefined, isOver: end === undefined && next === "none" };
+  return { ...f, word: end === "failed" ? rules.refused : end, isOver: mayBeOver };
 }
 
 /** What it makes of what became of its request. @param isMeanwhile It was stopped while that was out. */
 export function heard(kind: Kind, f: Follower, result: CallResult, sinceMs: number, isMeanwhile = false): Follower {
-  if (f.by === "client") return clientHeard(kind, f, result, sinceMs, isMeanwhile);
-  if (f.first?.phase !== "baseline")
-    return f.first === undefined ? bridgeHeard(kind, f, result, sinceMs) : bridgeSent(kind, f, result);
-  const step = result.outcome === "not-sent" ? undefined : nextStep(kind.followed, f.first, result, sinceMs);
-  if (step === undefined || "verdict" in step) return { ...f, word: "not-sent", isOver: true };
-  return { ...f, first: step.state, before: step.state.phase === "ready" ? (step.state.baseline ?? "") : undefined };
-}
-
-function clientHeard({ followed }: Kind, f: Client, result: CallResult, sinceMs: number, isMeanwhile: boolean): Client {
-  const { contract, rules } = followed;
-  const before = isMeanwhile ? { ...f.state, askOnly: true } : f.state;
-  const hasLeft = f.hasLeft || (states.actionOf(before) === "start" && result.outcome !== "not-sent");
-  const step = nextStep(followed, before, result, sinceMs);
-  if ("state" in step) {
-    if (step.state === f.state && hasLeft === f.hasLeft) return f;
-    const { refusal } = step.state;
-    // Of its own codes each says the same
-    const isOwn = refusal !== undefined && isOwnRefusal(contract, refusal.code);
-    const code = contract.service === "bank" ? -21 : 4;
-    const state = isOwn ? { ...step.state, refusal: { code, message: undefined } } : step.state;
-    return state.askOnly && states.nothingBegun(state)
-      ? unbegun({ ...f, state, hasLeft }, rules.refused)
-      : { ...f, state, hasLeft };
+  const action = actionIn(f);
+  if (action === "start") return f.by === "client" ? clientSent(kind, f, result, isMeanwhile) : bridgeSent(kind, f, result);
+  if (action === "print") return printed(kind, f, result);
+  if (f.known.starts === 0 && result.outcome === "not-sent") {
+    if (f.by === "bridge") return { ...f, word: "not-sent", isOver: true };
+    return worded(kind, having(kind, f, { ...factOfStart(operationOf(kind, f.by), result), atMs }));
   }
-  const { verdict, reply, known: state = before } = step;
-  if (verdict === "unknown") return { ...f, hasLeft, state, isOver: true };
-  if (verdict === rules.refused && states.nothingBegun(state)) return unbegun({ ...f, state, hasLeft }, verdict);
-  const id = reply && idIn(followed, reply);
-  const end = verdict === rules.refused ? states.stateRefused(state) : states.stateAtEnd(state, verdict, id);
-  return { ...f, hasLeft, state: end, word: verdict, isOver: true };
+  if (result.outcome !== "answered") return f.known.end === "failed" ? { ...f, isOver: true } : f;
+  const said = saidToQuestion(kind.followed, result, f.known.name);
+  const isNoFact = f.isOld && f.known.starts > 0 && (said.says === "none" || said.says === "failed");
+  const fact: Fact & { is: "told" } = { is: "told", atMs: sinceMs, said, name: f.known.name };
+  if (f.by === "client") return isNoFact ? f : worded(kind, having(kind, f, fact));
+  return isNoFact ? f : bridgeTold(kind, f, fact);
 }
 
-function unbegun(f: Client, refused: OperationEnd): Client {
-  const state = states.stateWithoutEffect(f.state, f.hasLeft, undefined);
-  return { ...f, state, word: state.phase === "unsent" ? "not-sent" : refused, isOver: true };
+function clientSent(kind: Kind, f: Follower, result: CallResult, isMeanwhile: boolean): Follower {
+  const out = having(kind, f, { is: "sent", atMs });
+  const stopped = isMeanwhile ? having(kind, out, { is: "stopped", atMs }) : out;
+  return worded(kind, having(kind, stopped, { ...factOfStart(operationOf(kind, f.by), result), atMs }));
+}
+
+function printed(kind: Kind, f: Follower, result: CallResult): Follower {
+  const asked = having(kind, f, { is: "copy", atMs });
+  const isUnsent = result.outcome === "not-sent" && result.passing;
+  const ok = result.outcome === "answered" && result.success;
+  return worded(kind, having(kind, asked, isUnsent ? { is: "uncopied", atMs } : { is: "copied", atMs, ok }));
 }
 
 /** As `Entry.ended` takes the answer to its sending. */
-function bridgeSent(kind: Kind, f: Bridge, { outcome, summary: { code }, ...result }: CallResult): Follower {
+function bridgeSent(kind: Kind, f: Follower, result: CallResult): Follower {
+  const { outcome, summary } = result;
   if (outcome === "not-sent") return { ...f, word: "not-sent", isOver: true };
   const { service, followed } = kind;
-  const { route, learns } = followed.rules;
+  const { code } = summary;
   const answer = "reply" in result ? result : undefined;
-  const start = { ...startOf(sendingOf(kind, f), followed.rules), baseline: f.before, learned: learns && key };
-  const names = { service, contract: service, route, key, body: [], requestId: "" };
+  const names = { service, contract: service, route: followed.rules.route, key, body: [], requestId: "" };
   const call: Call = { ...names, caller: new Presence(), followMs: 1_000 };
   const payload = [Buffer.from(JSON.stringify(answer?.reply ?? {}))];
   const status = answer && (answer.success ? "success" : "error");
-  const { said, state, fields } = ownAnswer(call, { outcome, status, code, payload }, start);
-  const provesNothing = state !== undefined && state.phase !== "accepted";
-  const recorded = saidInRecord({ route }, { outcome: provesNothing ? "unknown" : outcome, code, ...fields });
-  return worded(kind, { ...f, first: undefined, said, recorded, state });
+  const operation = operationOf(kind, f.by);
+  const said = ownAnswer(operation, call, { outcome, status, code, payload });
+  const sent = having(kind, f, { is: "sent", atMs, before: f.known.before ?? null });
+  const known = after(operation, sent.known, { is: "answered", atMs, said });
+  const provesNothing = known.end === undefined && !known.isAccepted;
+  const fields = { outcome: provesNothing ? ("unknown" as const) : outcome, code, ...recordedOf(operation, said, known) };
+  const recorded = { ...f.recorded, said: saidInRecord(operation, fields) };
+  return worded(kind, { ...having(kind, sent, { is: "answered", atMs, said }), recorded });
 }
 
 /** As `Hearing` takes the answer to a question. */
-function bridgeHeard(kind: Kind, f: Bridge, result: CallResult, sinceMs: number): Follower {
-  const { followed } = kind;
-  const { rules } = followed;
-  const sending = sendingOf(kind, f);
-  const known = stateOf(sending, rules, false);
-  const facts = { sending, under: [sending], rules, before: known.baseline, device: undefined, hasOthers: false, lacks: false };
-  if (result.outcome !== "answered" || "why" in whose(facts)) return f;
-  const step = nextStep(followed, known, result, sinceMs);
-  const next = "state" in step ? step.state : step.known;
-  const { learned, learnedProven } = known;
-  const state = next === undefined ? f.state : next.learnedProven ? next : { ...next, learned, learnedProven };
-  const { end } = knownOf([sending]);
-  const verdict = "state" in step || step.verdict === "unknown" ? undefined : step.verdict;
-  const says = saysAbsent(followed, result) && verdict === rules.refused ? "failed" : verdict;
-  const isThere = "state" in step ? step.state.phase === "accepted" : isGoodEnd(says);
-  const wasFailed = end === "failed";
-  const isFound = f.isFound || (isThere && !isGoodEnd(end) && (f.said.begun !== true || wasFailed));
-  const isBack = isThere && wasFailed;
-  const isNews = says !== undefined && (end === undefined || (wasFailed && says !== "failed"));
-  return worded(kind, { ...f, state, isFound, settled: isNews ? says : isBack ? undefined : f.settled });
+function bridgeTold(kind: Kind, f: Follower, fact: Fact & { is: "told" }): Follower {
+  // Before it is sent, or where nobody knows what stood under its key
+  if (f.known.starts === 0) {
+    const asked = having(kind, f, fact);
+    return asked.known.end === undefined ? asked : { ...asked, word: "not-sent", isOver: true };
+  }
+  if (f.known.before === undefined) return f;
+  const told = having(kind, f, fact);
+  const { end, isAccepted } = told.known;
+  const isFound = f.recorded.isFound || (end === undefined && isAccepted && (!f.known.isAccepted || f.known.end !== undefined));
+  return worded(kind, { ...told, recorded: { ...f.recorded, isFound, end: isOperationEnd(end) ? end : undefined } });
 }
-
-const worded = (kind: Kind, f: Bridge): Bridge => ({ ...f, word: knownOf([sendingOf(kind, f)]).end });
 
 /** It is ended, and begun again by what it has kept. @param isLater A day later, so that its terminal may have forgotten everything. */
-export function restarted(kind: Kind, f: Follower, isLater: boolean): Follower {
-  if (f.by === "client") {
-    const token = { ...withKnown(tokenOf(kind), f.state), ...(isLater && { madeMs: 0 }) };
-    const read = readToken(JSON.parse(JSON.stringify(token))).token;
-    const state = { ...states.stateAtResume(read.known), isOld: isOld(read) };
-    const isUnsent = state.phase === "unsent";
-    return { by: "client", state, hasLeft: false, word: isUnsent ? "not-sent" : undefined, isOver: isUnsent };
-  }
+export function restarted(kind: Kind, before: Follower, isLater: boolean): Follower {
+  const action = actionIn(before);
+  // What is about to be done is kept before it is done
+  const isKept = action === "start" || action === "print";
+  const f = isKept ? having(kind, before, factBefore(action, before)) : before;
+  const isOld = f.isOld || isLater;
+  if (f.by === "client") return worded(kind, { ...having(kind, f, { is: "resumed", atMs }), isOld }, f.known.end !== "failed");
   // Before it is sent there is nothing to remember: its till sends it again, as for the first time
-  if (f.first?.phase === "baseline") return bridgeOf(kind);
-  return worded(kind, { ...f, first: undefined, said: f.recorded, state: undefined, isOld: isLater });
+  if (f.known.starts === 0) return followerOf(kind, "bridge");
+  const { said, isFound, end } = f.recorded;
+  const facts: readonly Fact[] = [
+    { is: "sent", atMs, before: f.known.before ?? null },
+    ...(said === undefined ? [] : [{ is: "answered" as const, atMs, said }]),
+    { is: "resumed", atMs },
+    ...(isFound ? [{ is: "told" as const, atMs, said: { says: "going" as const } }] : []),
+    ...(end === undefined ? [] : [{ is: "ended" as const, atMs, end }]),
+    ...(f.known.isAborted ? [{ is: "aborted" as const, atMs }] : []),
+  ];
+  const known = judge(operationOf(kind, f.by), facts, kind.followed.rules.learns && key);
+  return worded(kind, { ...f, known: compact(known), isOld });
 }
+
+const factBefore = (action: "start" | "print", { by, known }: Follower): Fact =>
+  action === "print" ? { is: "copy", atMs } : { is: "sent", atMs, ...(by === "bridge" && { before: known.before ?? null }) };
 
 /** It is told to send nothing more that could begin it. */
 export function stopped(kind: Kind, f: Follower): Follower | undefined {
-  if (f.by === "bridge" || f.isOver || f.state.askOnly) return undefined;
-  const state = states.stateAfterStop(f.state);
-  return states.nothingBegun(state) ? unbegun({ ...f, state }, kind.followed.rules.refused) : { ...f, state };
+  if (f.by === "bridge" || f.isOver || f.known.isStopped) return undefined;
+  return worded(kind, having(kind, f, { is: "stopped", atMs }));
 }
 
 /** An abort at the terminal has succeeded, after it was sent. */
-export function abortedFor(f: Follower): Follower | undefined {
-  if (f.isOver || (f.by === "client" ? f.state.isAborted : f.isStopped || f.first !== undefined)) return undefined;
-  return f.by === "client" ? { ...f, state: { ...f.state, isAborted: true } } : { ...f, isStopped: true };
+export function abortedFor(kind: Kind, f: Follower): Follower | undefined {
+  if (f.isOver || f.known.isAborted || (f.by === "bridge" && f.known.starts === 0)) return undefined;
+  return having(kind, f, { is: "aborted", atMs });
 }

@@ -1,9 +1,9 @@
 import { settlingRules } from "../../src/contract/settling.ts";
 import { contractNames } from "../../src/core/call.ts";
 import { isGoodEnd } from "../../src/core/followed.ts";
-import { mayResend, nothingBegun, provenName } from "../../src/settle/state.ts";
+import { nothingBegun } from "../../src/settle/judge.ts";
 import { operationOf } from "../settle/judged.ts";
-import { abortedFor, actionIn, bridgeOf, clientOf, type Follower, heard, restarted, stateIn, stopped } from "./follower.ts";
+import { abortedFor, actionIn, type Follower, followerOf, heard, restarted, stopped } from "./follower.ts";
 import {
   aborted,
   aDayLater,
@@ -49,26 +49,25 @@ const questionsMax = 14;
 
 /** What must hold at each moment; a sentence for what doesn't. */
 function brokenLaw(kind: Kind, { terminal, follower, sent, said, unprinted, isTwice }: World): string | undefined {
-  const { word, by, isOver } = follower;
+  const { word, by, isOver, known } = follower;
   const { begun, late, copies, isReached } = terminal;
-  const state = stateIn(kind, follower);
   const has = (end: Is) => begun.some(({ is }) => is === end);
   if (isTwice) return "nothing is carried out twice";
   if (sent > 1 && (kind.isOnce || by === "bridge"))
     return "what the contract forbids to send again is sent once, as by the bridge";
-  if (state.resends > 3) return "it is sent again three times at most";
+  if (known.starts > 4) return "it is sent again three times at most";
   if (isGoodEnd(word) && !has("good")) return "what ended well has happened";
   if (word === "reversed" && !has("reversed")) return "what was taken back was";
   const isBad = word !== undefined && word !== "reversed" && !isGoodEnd(word);
   if (isBad && stands(kind, terminal)) return "what came to nothing has not happened, and can't any more";
   if (word === "not-sent" && (isReached || late > 0)) return "of what was not sent the terminal got nothing";
-  if (!isOver && nothingBegun(state) && stands(kind, terminal)) return "what is taken for not begun has not begun";
+  if (!isOver && nothingBegun(known) && stands(kind, terminal)) return "what is taken for not begun has not begun";
   const isSilent = by === "client" && word === undefined;
   if (said !== undefined && said !== word && !isSilent) return "a word that was said is not contradicted later";
-  if (!isOver && state.askOnly && actionIn(kind, follower) === "start") return "what is stopped is not sent any more";
+  if (!isOver && known.isStopped && actionIn(follower) === "start") return "what is stopped is not sent any more";
   if (copies > 1) return "a copy is printed once";
   if (unprinted && word === "closed" && copies === 0) return "what is known to lack its print is not said to be whole";
-  const [name, paid] = [provenName(state), begun.find(({ is }) => is === "good")?.name];
+  const [name, paid] = [known.isNameProven ? known.name : undefined, begun.find(({ is }) => is === "good")?.name];
   return name !== undefined && paid && paid !== name ? "the proven name is that of the payment" : undefined;
 }
 
@@ -80,7 +79,7 @@ function* moves(kind: Kind, world: World): Generator<Move> {
   for (const { what, terminal: after, isTwice } of lateArrivals(kind, terminal))
     yield [what, { ...world, terminal: after, isTwice }];
   const again = (isLater = false) => ({ ...world, crashes: 0, isAged: false, follower: restarted(kind, follower, isLater) });
-  const action = actionIn(kind, follower);
+  const action = actionIn(follower);
   if (action === undefined) {
     // The till asks again, at once or a day later; since then somebody may have sent a follow-up under the key
     if (world.crashes === 0 || !kind.followed.asks || follower.by === "bridge" || follower.word === undefined) return;
@@ -91,12 +90,12 @@ function* moves(kind: Kind, world: World): Generator<Move> {
     return;
   }
   const killed = world.crashes > 0 ? again() : undefined;
-  for (const happening of happenings(kind, terminal, action, stateIn(kind, follower).learned)) {
+  for (const happening of happenings(kind, terminal, action, follower.known.name)) {
     const { what, terminal: after, result, faults, isTwice } = happening;
     if (faults > world.faults) continue;
     const sent = action === "start" && result.outcome !== "not-sent" ? Math.min(2, world.sent + 1) : world.sent;
     yield [what, { ...hears(kind, world, happening), sent }];
-    if (world.stops > 0 && action === "start" && follower.by === "client" && !follower.state.askOnly)
+    if (world.stops > 0 && action === "start" && follower.by === "client" && !follower.known.isStopped)
       yield [`${what}; it was stopped meanwhile`, { ...hears(kind, world, happening, true), sent, stops: 0 }];
     if (killed && faults === 0)
       yield [`${what}; it is killed before that is kept`, { ...killed, terminal: after, isTwice, sent }];
@@ -105,8 +104,8 @@ function* moves(kind: Kind, world: World): Generator<Move> {
   if (killed && terminal.isReached)
     yield ["it is killed, and begun again a day later", { ...again(true), terminal: aDayLater(terminal) }];
   // As where its batch was closed: what was seen there may be gone, and what came since. Of what was never seen nobody knows (docs/limits.md)
-  const { phase, isAborted } = stateIn(kind, follower);
-  const isSeen = terminal.before !== undefined || (phase === "accepted" && kind.service !== "qr" && !kind.isCash && !isAborted);
+  const { isAccepted, isAborted } = follower.known;
+  const isSeen = terminal.before !== undefined || (isAccepted && kind.service !== "qr" && !kind.isCash && !isAborted);
   if (isSeen && terminal.isReached && !terminal.hasForgotten)
     yield ["the terminal forgets all that", { ...world, terminal: aDayLater(terminal) }];
   if (!world.isAged) yield ["half a minute passes", { ...world, isAged: true, terminal: halfMinuteLater(terminal) }];
@@ -118,7 +117,8 @@ function* interventions(kind: Kind, world: World): Generator<Move> {
   const { terminal, follower } = world;
   const stop = stopped(kind, follower);
   if (stop !== undefined) yield ["it is stopped", { ...world, stops: 0, follower: stop, said: stop.word ?? world.said }];
-  const abort = kind.service === "fiscal" && terminal.isReached && !terminal.hasForgotten ? abortedFor(follower) : undefined;
+  const abort =
+    kind.service === "fiscal" && terminal.isReached && !terminal.hasForgotten ? abortedFor(kind, follower) : undefined;
   if (abort === undefined) return;
   const after = { ...world, stops: 0, terminal: aborted(kind, terminal) };
   yield ["an abort succeeds", { ...after, follower: abort }];
@@ -127,7 +127,7 @@ function* interventions(kind: Kind, world: World): Generator<Move> {
 }
 
 function hears(kind: Kind, world: World, { terminal, result, faults, isTwice }: Happening, isMeanwhile = false): World {
-  const isStart = actionIn(kind, world.follower) === "start";
+  const isStart = actionIn(world.follower) === "start";
   const follower = heard(kind, world.follower, result, world.isAged ? agedMs : freshMs, isMeanwhile);
   const isTold = world.unprinted === "told" || (result.summary.code === 15 && world.said === undefined);
   const isSeen = result.outcome === "answered" && result.reply["printError"] !== undefined && world.said === undefined;
@@ -168,13 +168,13 @@ function comesToWord(kind: Kind, from: World, end: Is, numbers: Numbers, live: S
     const text = `${end} ${numbers.of(terminal)} ${numbers.of(follower)}`;
     if (live.has(text)) return true;
     passed.push(text);
-    const [action, { begun }] = [actionIn(kind, follower), terminal];
+    const [action, { begun }] = [actionIn(follower), terminal];
     const isEnd = ({ terminal: { begun: then, before } }: Happening) =>
       before !== "runs" &&
       (begun.length > 1
         ? then.some(({ is }) => is === end)
         : then.every(({ is }) => is === (begun[0]?.is === "runs" ? end : is)));
-    const all = happenings(kind, terminal, action, stateIn(kind, follower).learned).filter(({ isTrue }) => isTrue);
+    const all = happenings(kind, terminal, action, follower.known.name).filter(({ isTrue }) => isTrue);
     const happening = (action === "ask" ? all.find(isEnd) : undefined) ?? all[0];
     if (happening === undefined) break;
     ({ terminal } = happening);
@@ -190,17 +190,18 @@ function mayStayOpen(kind: Kind, { before, begun, hasForgotten }: Terminal, foll
   const { followed, isCash } = kind;
   // docs/settling.md: qr has no question about /cancel, /refund and /final_confirm
   if (!followed.asks) return true;
-  const state = stateIn(kind, follower);
+  const { known } = follower;
   // After a day "there is none" proves nothing; nor any answer, once the bridge has forgotten what stood under a follow-up's key before
-  if (state.isOld || (follower.by === "bridge" && state.baseline === undefined)) return true;
+  if (follower.isOld || (follower.by === "bridge" && known.before === undefined)) return true;
   // What stands under the key is another's, or was, and ours may come yet
   if (hasForgotten || (before !== undefined && begun.length === 0)) return true;
   // A receipt that was accepted and is gone: fiscal.md shows no such move but for cash, and after an abort
-  if (state.phase === "accepted" && begun.length === 0 && !isCash && !state.isAborted) return true;
-  if (followed.rules.learns === undefined || state.learnedProven) return false;
+  if (known.isAccepted && begun.length === 0 && !isCash && !known.isAborted) return true;
+  if (followed.rules.learns === undefined || known.isNameProven) return false;
   // qr.md, Resources: only a start's answer names the payment. That one of two names has failed is no end, nor that a guess has
-  const asked = begun.find(({ name }) => name === state.learned);
-  const isNamedNoMore = !mayResend(state) || state.resends === followed.rules.resendsMax || state.phase === "accepted";
+  const asked = begun.find(({ name }) => name === known.name);
+  const mayResend = follower.by === "client" && !known.isStopped && known.starts <= followed.rules.resendsMax;
+  const isNamedNoMore = !mayResend || known.isAccepted;
   return asked === undefined ? isNamedNoMore : asked.is === "bad";
 }
 
@@ -249,9 +250,10 @@ function search(
 }
 
 function timeLine(kind: Kind, [{ follower, terminal }, what, from]: Seen): string {
-  const { phase, doubt, absents, earlierInDoubt } = stateIn(kind, follower);
-  const doubts = `${doubt ? ", in doubt" : ""}${earlierInDoubt ? ", an earlier one in doubt" : ""}`;
-  const known = follower.word ?? `${phase}${doubts}${absents > 0 ? `, ${absents} times none` : ""}`;
+  const { isAccepted, refusal, doubt, nones, lastDoubt } = follower.known;
+  const doubts = `${doubt ? ", in doubt" : ""}${lastDoubt ? ", an earlier one in doubt" : ""}`;
+  const phase = isAccepted ? "accepted" : refusal === undefined ? "lost" : "refused";
+  const known = follower.word ?? `${phase}${doubts}${nones > 0 ? `, ${nones} times none` : ""}`;
   const truth = [...terminal.begun.map(({ name, is }) => `${name} ${is}`), ...(terminal.late > 0 ? ["one on its way"] : [])];
   const line = `  ${what}. Known: ${known}. True: ${truth.join(", ") || "nothing"}`;
   return from === undefined ? line : `${timeLine(kind, from)}\n${line}`;
@@ -265,7 +267,8 @@ export function kinds(): readonly Kind[] {
   for (const service of contractNames)
     for (const { route, ...rules } of settlingRules[service]) {
       const name = `${service} ${route}`;
-      const of = { service, isOnce: once.has(name), isCash: /deposit|withdraw/.test(route) };
+      const isRepeatedOften = service === "qr";
+      const of = { service, isOnce: once.has(name), isCash: /deposit|withdraw/.test(route), isRepeatedOften };
       const like = JSON.stringify([of, rules]);
       const same = found.get(like);
       found.set(like, {
@@ -282,5 +285,6 @@ export function* searches(kind: Kind, faults = 2): Generator<ReturnType<typeof s
   // One that runs ends in each way; a document that fails leaves nothing
   const withRuns: readonly (Is | undefined)[] = kind.service === "fiscal" ? ["runs"] : [undefined, "runs"];
   const befores = kind.followed.rules.baseline === undefined ? [undefined] : withRuns;
-  for (const begin of [bridgeOf(kind), clientOf(kind)]) for (const before of befores) yield search(kind, begin, before, faults);
+  for (const begin of [followerOf(kind, "bridge"), followerOf(kind, "client")])
+    for (const before of befores) yield search(kind, begin, before, faults);
 }

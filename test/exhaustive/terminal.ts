@@ -1,7 +1,8 @@
 import type { ContractName } from "../../src/core/call.ts";
 import { type CallResult, emptySummary } from "../../src/settle/call-result.ts";
-import { type FollowedOperation, refusesStart } from "../../src/settle/proof.ts";
-import type { Action } from "../../src/settle/state.ts";
+import type { JudgedOperation } from "../../src/settle/judge.ts";
+import { refusesStart } from "../../src/settle/proof.ts";
+import type { Action } from "../../src/settle/types.ts";
 import { bad, good, unsentCall } from "../settle/judged.ts";
 
 /**
@@ -64,10 +65,12 @@ const may = (what: string, terminal: Terminal, result: CallResult, faults = 0, i
 export interface Kind {
   readonly name: string;
   readonly service: ContractName;
-  readonly followed: FollowedOperation;
+  readonly followed: JudgedOperation;
   /** Each start that arrives is carried out: bank.md, Endpoints, rule 4 and qr.md, Flow rule 3 forbid to send it again. */
   readonly isOnce: boolean;
   readonly isCash: boolean;
+  /** It is sent again as often as its rules allow; else once. */
+  readonly isRepeatedOften: boolean;
 }
 
 export const key = "K-1";
@@ -109,7 +112,7 @@ function refusals(kind: Kind, t: Terminal): readonly Happening[] {
   const { rules } = kind.followed;
   const { listed, open } = codesOf(kind);
   const codes = [...rules.refusals.slice(0, 1), ...listed, ...rules.resendCodesInDoubt];
-  // Of qr a second refusal of the same start is believed, which has no other proof (src/settle/machine.ts, `afterFinalError`)
+  // Of qr a second refusal of the same start is believed, which has no other proof (src/settle/judge.ts, `afterFailure`)
   const all = [...codes, ...(t.isDenied ? [] : open)].map((code) => may(`is refused with ${code}`, t, bad(code)));
   return [...all, ...rules.signCodes.map((code) => may(`is refused with ${code}`, t, bad(code), 2))];
 }
@@ -153,7 +156,7 @@ function codesShown({ followed: { asks, rules } }: Kind, t: Terminal, isAnew: bo
   }
   const shown = isAnew ? [] : t.begun.map(({ name }) => name);
   // qr.md, Resources: a system makes the names, or makes none. An error shows no code, so that a repetition of one that did shows the same
-  // (src/settle/machine.ts, `learnName`)
+  // (src/settle/judge.ts, `learned`)
   const fresh = isAnew ? [key, "T-1"] : shown.length < 2 && shown[0] !== key && !t.isDenied ? ["T-2"] : [];
   const isPaid = t.begun.some(({ is }) => is === "good");
   return [...shown, ...(isPaid ? [] : fresh)].flatMap((name) => {

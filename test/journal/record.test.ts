@@ -141,7 +141,7 @@ test("readRecord() takes no field of another type, and no record that lacks what
   assert.deepEqual(changed(sent, { device: 7 }), sent);
   assert.deepEqual(changed(sent, { digest: 7 }), { ...sent, digest: "" });
   for (const ask of [7, "T", null, []]) assert.deepEqual(changed(sent, { ask }), sent);
-  assert.deepEqual(changed({ ...sent, ask: {} }, { fresh: "yes" }), { ...sent, ask: {} });
+  assert.deepEqual(changed({ ...sent, ask: {} }, { before: { txn_id: 1 } }), { ...sent, ask: {} });
   for (const field of ["id", "service", "route"]) assert.equal(changed(sent, { [field]: 7 }), undefined, field);
   assert.deepEqual(changed(outcome, { status: 7, code: "44" }), { ...outcome, status: undefined, code: undefined });
   for (const odd of [{ begun: "yes" }, { begun: null }, { learned: 7 }, { end: "pending" }, { end: 7 }, { left: "yes" }])

@@ -7,7 +7,7 @@ import { joinOperations, readRecord, writeRecord } from "../../src/journal/recor
 import { recordMs } from "../../src/journal/recorder.ts";
 import { slotBytes, textBytesMax } from "../../src/journal/slot.ts";
 import { type JournalOptions, type Operations, openOperations } from "../../src/operations/operations.ts";
-import { dayMs, isRecorded, recorded as recordedOf, type Sending } from "../../src/operations/sending.ts";
+import { dayMs, isRecorded, knownOfOne, recorded as recordedOf, type Sending } from "../../src/operations/sending.ts";
 import { bytes, callOf, folder, lastSent, routeTo, Told } from "../journal/records.ts";
 import { type Fate, SimDisk, systemError } from "../journal/sim-disk.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -48,7 +48,8 @@ function sentLast(operations: Operations, key: string): Sending {
 
 const settle = (operations: Operations, key: string, result: "approved" | "failed") =>
   void operations.settle(sentLast(operations, key), { result, by: "answer" });
-const begun = (operations: Operations, key: string) => operations.begun(sentLast(operations, key));
+const begun = (operations: Operations, key: string) =>
+  operations.begun(sentLast(operations, key), { is: "told", atMs: performance.now(), said: { says: "going" } });
 const recorded = (operations: Operations, key: string) => recordedOf(sentLast(operations, key));
 const keysOf = (journal: Operations) => journal.unknown().map(({ key }) => key);
 
@@ -184,7 +185,7 @@ test("Operations keeps what it acknowledged as settled, through power cuts in th
   );
 });
 
-test("writeRecord() keeps that nothing was known under a key only beside what the operation is asked by", () => {
+test("writeRecord() keeps what was known under a key only beside what the operation is asked by", () => {
   const sent = {
     kind: "sent",
     timeMs: 1,
@@ -196,9 +197,10 @@ test("writeRecord() keeps that nothing was known under a key only beside what th
     digest: "d",
   } as const;
   const read = (more: object) => readRecord(writeRecord({ ...sent, ...more }));
-  assert.deepEqual(read({ ask: {}, fresh: true }), { ...sent, ask: {}, fresh: true });
-  assert.deepEqual(read({ fresh: true }), sent);
-  assert.deepEqual(read({ ask: {}, fresh: false }), { ...sent, ask: {} });
+  for (const before of [{}, { txn_id: "T-1", status: "APPROVED" }])
+    assert.deepEqual(read({ ask: {}, before }), { ...sent, ask: {}, before });
+  assert.deepEqual(read({ before: {} }), sent);
+  assert.deepEqual(read({ ask: {}, before: { txn_id: "9".repeat(400) } }), { ...sent, ask: {} });
 });
 
 test("Operations.find() forgets after a day, and remembers no more keys than the ring has operations", async () => {
@@ -370,7 +372,7 @@ test("Operations records how an operation ended, and that the terminal has it, w
   const [ended, begun] = second.listed;
   assert.ok(ended && begun);
   assert.equal(await second.settle(ended, { result: "approved", by: "operator", note: "seen" }), true);
-  second.begun(begun);
+  second.begun(begun, { is: "told", atMs: performance.now(), said: { says: "going" } });
   await time.settle();
   const { journal: third } = await opened(disk2.afterCut([], true));
   assert.deepEqual(keysOf(third), ["BEGUN", "OPEN"]);
@@ -429,7 +431,8 @@ test("Operations notes that an operation was aborted, over a restart", async () 
   await abort("STOPPED", "success");
   await abort("GOES-ON", "error");
   await (await send(before, "LATER")).ended(success);
-  const stopped = (journal: Operations) => ["STOPPED", "GOES-ON", "LATER"].map((key) => lastSent(journal, key)?.isStopped);
+  const stopped = (journal: Operations) =>
+    ["STOPPED", "GOES-ON", "LATER"].map((key) => knownOfOne(lastSent(journal, key) ?? assert.fail())?.isAborted);
   assert.deepEqual(stopped(before), [true, false, false]);
   await time.settle();
   assert.deepEqual(stopped((await opened(disk.afterCut([], true))).journal), [true, false, false]);

@@ -4,9 +4,10 @@ import fc from "fast-check";
 import type { ContractName } from "../../src/core/call.ts";
 import { Hearing } from "../../src/operations/hearing.ts";
 import { type Operations, openOperations } from "../../src/operations/operations.ts";
-import { nothingSaid, saidInRecord } from "../../src/operations/sending.ts";
+import { knownOfOne, saidInRecord } from "../../src/operations/sending.ts";
 import { bytes, callOf, folder, routeTo, Told } from "../journal/records.ts";
 import { SimDisk } from "../journal/sim-disk.ts";
+import { operationOf } from "../settle/judged.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { absent, final } from "./whole-box.ts";
 
@@ -16,14 +17,23 @@ const time = new VirtualTime();
 after(() => time.restore());
 
 test("saidInRecord() reads from an answer's record what the answer proved, and from another record nothing", () => {
-  const said = (of: Omit<Parameters<typeof saidInRecord>[1], "outcome">) =>
-    saidInRecord({ route: "/sale" }, { outcome: "answered", ...of });
-  for (const begun of [true, false, undefined]) assert.equal(said({ begun }).begun, begun);
+  const says = (of: Omit<Parameters<typeof saidInRecord>[1], "outcome">, outcome: "answered" | "unknown" = "answered") =>
+    saidInRecord(operationOf("fiscal", "/sale"), { outcome, ...of }).says;
+  const all = [
+    { begun: true },
+    { begun: false },
+    { end: "closed" },
+    { code: 44 },
+    { code: 5 },
+    { code: 9 },
+    { code: 10 },
+    {},
+  ] as const;
   assert.deepEqual(
-    [said({ code: 15 }).isUnprinted, said({ code: 44 }).isUnprinted, said({}).isUnprinted],
-    [true, false, false],
+    all.map((each) => says(each)),
+    ["going", "refused", "end", "going", "resend", "none", "failed", "error"],
   );
-  assert.deepEqual(saidInRecord({ route: "/sale" }, { outcome: "unknown", begun: true, code: 15 }), nothingSaid);
+  assert.equal(says({ begun: true, code: 15 }, "unknown"), "nothing");
 });
 
 /** What may happen to operations under one key. */
@@ -54,7 +64,7 @@ type Happening = typeof happenings extends fc.Arbitrary<infer T> ? T : never;
 const factsOf = (operations: Operations) =>
   operations.under("bank", "A").map((sending) => {
     const { end, isAccepted, standing } = operations.knownOf(sending);
-    return [sending.sent.route, sending.sent.digest, end, isAccepted, standing.length, sending.isStopped];
+    return [sending.sent.route, sending.sent.digest, end, isAccepted, standing.length, knownOfOne(sending)?.isAborted];
   });
 
 async function happen(journal: Operations, happening: Happening): Promise<void> {

@@ -4,7 +4,7 @@ import { VirtualTime } from "../support/virtual-time.ts";
 import { absent, final, success, WholeBox } from "./whole-box.ts";
 
 /**
- * Tests src/operations/, src/settle/machine.ts.
+ * Tests src/operations/, src/settle/judge.ts.
  *
  * Over a whole box: a cancel or a refund under its sale's key is never taken for that sale, and what the terminal forgets proves nothing
  * of it.

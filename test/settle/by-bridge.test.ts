@@ -14,6 +14,7 @@ import {
   busy,
   error,
   kept,
+  knownBy,
   lost,
   merchantId,
   ok,
@@ -37,6 +38,12 @@ const by = (answer: Answer, result: OperationResult, isGuarded = true): Answer =
   followed: { result, answerOf: undefined, isGuarded },
 });
 const approved = reply({ status: "success", data: { status: "APPROVED", rrn: "77" } });
+
+/** As of its question. */
+const ofQuestion = (answer: Answer, result: OperationResult): Answer => ({
+  ...answer,
+  followed: { result, answerOf: "/check", isGuarded: true },
+});
 
 async function settled(script: Script, more: SettleOptions = {}, path = "/sale") {
   const transport = new Scripted(script);
@@ -83,22 +90,22 @@ const shown = (...answers: readonly Answer[]): Script => answers.map((answer) =>
 /** What comes of it: fields of the result, and of what its token knows. */
 type Expected = Readonly<Record<string, unknown>>;
 const is = (result: string, more: Expected = {}): Expected => ({ result, ...more });
-const neverSent = is("not-sent", { phase: "unsent" });
+const neverSent = is("not-sent", { end: "not-sent" });
 const failedSince = `it may have been carried out, and the last request about it failed: ${why}`;
 const unproven =
   "it may have been carried out, and the last answer is about another operation, or doesn't prove how this one ended";
 
 /** The requests in their order, and what comes of them within so many milliseconds. */
 const rows: readonly (readonly [what: string, script: Script, expected: Expected, windowMs?: number])[] = [
-  ["an end", called(by(approved, "approved")), is("approved", { data: { status: "APPROVED", rrn: "77" }, phase: "accepted" })],
+  ["an end", called(by(approved, "approved")), is("approved", { data: { status: "APPROVED", rrn: "77" } })],
   [
     "a decline",
     called(by(error(-20, { data: { status: "ERROR" } }), "declined")),
-    is("declined", { code: -20, message: "code -20", data: { status: "ERROR" }, phase: "refused" }),
+    is("declined", { code: -20, message: "code -20", data: { status: "ERROR" } }),
   ],
   ["a refusal", called(by(error(-29), "declined")), is("declined", { code: -29 })],
   ["a proof that nothing was carried out", called(by(error(-15), "failed")), is("declined")],
-  ["no end within the window", called(open, open, open), is("unknown", { phase: "lost", doubt: true }), 2_500],
+  ["no end within the window", called(open, open, open), is("unknown", { doubt: true }), 2_500],
   // From here on it asks, where a bridge wouldn't recognise a repetition
   ["pending of a bridge without a journal", [...called(by(ok(), "pending", false)), ...asked(ok(), approved)], is("approved")],
   ["unknown of a bridge without a journal", [...called(forgotten), ...asked(ok(), approved)], is("approved")],
@@ -110,7 +117,7 @@ const rows: readonly (readonly [what: string, script: Script, expected: Expected
   ["busy without a journal", called(by(busy, "unknown", false), by(approved, "approved", false)), is("approved")],
   ["busy until the window's end", called(busy, busy), neverSent, 2_000],
   ["busy with its word until the window's end", called(by(busy, "failed"), by(busy, "failed")), neverSent, 2_000],
-  ["a refusal of the request", called(wrong), is("not-sent", { phase: "unsent", doubt: false, message: "mend it" })],
+  ["a refusal of the request", called(wrong), is("not-sent", { end: "not-sent", doubt: false, message: "mend it" })],
   ["a refusal of the request with its word", called(by(wrong, "failed")), neverSent],
   [
     "a terminal that refuses the question before",
@@ -143,8 +150,8 @@ const rows: readonly (readonly [what: string, script: Script, expected: Expected
   ],
   // A service that follows nothing
   ["an accepted one that isn't found yet", [...called(ok()), ...asked(absent, absent, approved)], is("approved"), 10_000],
-  ["a refusal by code", called(error(-29)), is("declined", { phase: "refused" })],
-  ["a refund by QR", [["/refund", ok({ data: { rrn: "1" } })]], is("approved", { hasEnded: true, end: "approved" })],
+  ["a refusal by code", called(error(-29)), is("declined")],
+  ["a refund by QR", [["/refund", ok({ data: { rrn: "1" } })]], is("approved", { end: "approved" })],
   ["a confirm under its payment's key", [["/confirm", ok()], ...asked(absent, absent, absent, absent)], is("unknown"), 5_000],
   // What comes after a first call that was lost, or forgotten, proves nothing of that
   ["a refusal after a lost one", [...called(open, error(-29)), ...asked(approved)], is("approved"), 10_000],
@@ -156,7 +163,7 @@ const rows: readonly (readonly [what: string, script: Script, expected: Expected
     is("unknown"),
     60_000,
   ],
-  ["a payment whose name nobody gives", shown(by(paid, "approved")), is("approved", { trans: undefined })],
+  ["a payment whose name nobody gives", shown(ofQuestion(paid, "approved")), is("approved", { trans: undefined })],
 ];
 
 for (const [what, script, expected, windowMs = 20_000] of rows) {
@@ -164,7 +171,7 @@ for (const [what, script, expected, windowMs = 20_000] of rows) {
     const path = script[0]?.[0] ?? "";
     const isQr = path === "/showqrcode" || path === "/refund";
     const { token, ...seen } = await (isQr ? runQr(script, { windowMs }) : settled(script, { windowMs }, path));
-    const all: Expected = { ...token.known, ...seen };
+    const all: Expected = { ...knownBy(token), ...seen };
     assert.deepEqual(Object.fromEntries(Object.keys(expected).map((name) => [name, all[name]])), expected);
   });
 }
@@ -201,7 +208,8 @@ test("settleByBridge() hands out no token by which an operation that was sent co
     );
     for (const { token } of events) {
       const later = over([["/check", lost]]);
-      assert.equal((await later.client.resume(kept(token), { ...later.options, windowMs: 0 })).result, "unknown");
+      const { end = "unknown" } = knownBy(token);
+      assert.equal((await later.client.resume(kept(token), { ...later.options, windowMs: 0 })).result, end);
       later.done();
     }
   }
@@ -438,7 +446,7 @@ test("settleByBridge() asks the bridge for nothing more once its window is over,
 
 test("resume() of what settleByBridge() never sent says so, and sends nothing", async () => {
   const { token, message } = await run([["/sale", wrong]]);
-  assert.deepEqual([token.known.phase, token.known.doubt, message], ["unsent", false, "mend it"]);
+  assert.deepEqual([knownBy(token).end, message], ["not-sent", "mend it"]);
   const world = over([]);
   const again = await world.client.resume(kept(token), world.options);
   assert.deepEqual([again.result, again.message], ["not-sent", "nothing was sent: mend it"]);
@@ -479,8 +487,8 @@ test("settleByBridge() keeps the name that only the start's answer gives, and it
       { windowMs: 1_000 },
     );
     assert.equal(result, "unknown");
-    const { learned, learnedProven } = token.known;
-    assert.deepEqual([learned, learnedProven], ["T1", true]);
+    const { name, isNameProven } = knownBy(token);
+    assert.deepEqual([name, isNameProven], ["T1", true]);
   }
   const { result, seen } = await runQr([
     ["/showqrcode", by(ok({ data: { trans: "T1" } }), "pending", false)],
@@ -527,7 +535,7 @@ test("settleByBridge() of a code that a bridge showed once more gives no name un
     [["/showqrcode", first], ["/showqrcode", named(ok(), "pending", "T2", false)], ...repeat(2, ["/check", ok()])],
     { windowMs: 2_000, intervalMs: 1_000 },
   );
-  assert.deepEqual([open.result, open.trans, open.token.known.learned], ["unknown", undefined, "T2"]);
+  assert.deepEqual([open.result, open.trans, knownBy(open.token).name], ["unknown", undefined, "T2"]);
   const ended = await runQr([
     ["/showqrcode", first],
     ["/showqrcode", named(paid, "approved", "T2", false)],
@@ -536,15 +544,12 @@ test("settleByBridge() of a code that a bridge showed once more gives no name un
 });
 
 test("settleByBridge() takes the answer to the bridge's question for no answer to the start, and learns no name by it", async () => {
-  for (const [result, phase] of [
-    ["pending", "accepted"],
-    ["unknown", "lost"],
-  ] as const) {
+  for (const result of ["pending", "unknown"] as const) {
     const followed = { result, answerOf: "/check", isGuarded: true } as const;
     const ofQuery: Answer = { ...ok({ data: { trans: "T9" } }), followed };
     const { token } = await runQr(repeat(2, ["/showqrcode", ofQuery]), { windowMs: 1_000 });
-    const { phase: known, learned, learnedProven } = token.known;
-    assert.deepEqual([known, learned, learnedProven], [phase, "P-1", false]);
+    const { isAccepted, name, isNameProven } = knownBy(token);
+    assert.deepEqual([isAccepted, name, isNameProven], [result === "pending", "P-1", false]);
   }
 });
 
@@ -560,7 +565,7 @@ test("settleByBridge() only asks from askOnly's abort on, and its token does so 
       intervalMs: 1_000,
       onProgress,
     });
-    assert.deepEqual([stopped.result, stopped.token.known.askOnly], ["unknown", true], at);
+    assert.deepEqual([stopped.result, knownBy(stopped.token).isStopped], ["unknown", true], at);
   }
 });
 
@@ -653,18 +658,6 @@ for (const route of ["/refund", "/cancel"] as const) {
   }
 }
 
-for (const [txn_id, expected] of [
-  ["7", "reversed"],
-  ["8", "unknown"],
-] as const) {
-  test(`resume() of what a bridge followed to "approved", as transaction 7, is told of a reversal of ${txn_id}: ${expected}`, async () => {
-    const sold = reply({ status: "success", data: { status: "APPROVED", txn_id: "7" } });
-    const { token } = await settled([["/sale", by(sold, "approved")]]);
-    const later = over(repeat(12, ["/check", error(-1, { data: { status: "REVERSED", txn_id } })]));
-    assert.equal((await later.client.resume(kept(token), { ...later.options, windowMs: 9_000 })).result, expected);
-  });
-}
-
 test("resume() of what a bridge was to follow asks first, and sends it again with the header, which the bridge recognises", async () => {
   const gone = new AbortController();
   let token: unknown;
@@ -699,7 +692,7 @@ test("resume() of what a bridge was to follow asks first, and sends it again wit
 test("settleByBridge() counts a start's refusal once, however often the bridge repeats it: its token is no proof of a second one", async () => {
   const refused = by(error(1), "unknown");
   const { result, token } = await runQr(shown(refused, refused, refused), { windowMs: 3_000 });
-  assert.deepEqual([result, token.known.refusals], ["unknown", 1]);
+  assert.deepEqual([result, knownBy(token).refusals], ["unknown", 1]);
   const later = over([...asked(error(1)), ...shown(by(paid, "approved"))]);
   assert.equal((await later.client.resume(kept(token), later.options)).result, "approved");
   later.done();

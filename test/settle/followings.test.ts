@@ -6,7 +6,7 @@ import type { Token } from "../../src/settle/token.ts";
 import type { Answer, Transport, TransportRequest } from "../../src/settle/transport.ts";
 import type { Settled, SettleEvent, SettleOptions } from "../../src/settle/types.ts";
 import { until } from "../support/until.ts";
-import { error, kept, lost, merchantId, ok, over, type Script, TestClock } from "./scripted.ts";
+import { error, kept, knownBy, lost, merchantId, ok, over, type Script, TestClock } from "./scripted.ts";
 
 /** Tests src/settle/followings.ts: one operation that several callers of a client follow. */
 
@@ -247,7 +247,7 @@ test("a caller who joined and aborts is answered unknown at once, with a token t
     [left.result, left.message],
     ["unknown", "it is no longer followed for this caller, and another one follows it on"],
   );
-  assert.deepEqual([left.token.known.isSentOnce, left.token.known.copied], [true, true]);
+  assert.deepEqual([knownBy(left.token).isStopped, knownBy(left.token).isCopied], [true, true]);
   for (const answer of [approved, ok(), reversed]) await service.answer(answer);
   assert.equal((await first).result, "reversed");
   assert.deepEqual(service.seen, ["/check", "/cancel", "/check"]);

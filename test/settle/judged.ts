@@ -6,43 +6,19 @@ import type { JsonObject } from "../../src/core/json-object.ts";
 import { looseInteger } from "../../src/core/json-object.ts";
 import type { CallResult } from "../../src/settle/call-result.ts";
 import { scalarText } from "../../src/settle/exact-json.ts";
-import type { AnsweredCall, FollowedOperation } from "../../src/settle/proof.ts";
-import type { SettleState } from "../../src/settle/state.ts";
+import type { JudgedOperation } from "../../src/settle/judge.ts";
+import type { AnsweredCall } from "../../src/settle/proof.ts";
 
-/** Operations, states and answers for what is judged without a clock and without sending. */
+/** Operations and answers for what is judged without a clock and without sending. */
 
-export function operationOf(service: ContractName, path: string, key: unknown = "K-1"): FollowedOperation {
+export function operationOf(service: ContractName, path: string, key: unknown = "K-1"): JudgedOperation {
   const contract = contracts[service];
   const route = routeOf(contract, path);
   const rules = settlingRulesOf(service, path);
   assert.ok(route?.key !== undefined && rules !== undefined);
-  return { contract, rules, keyField: route.key, key, asks: route.polling !== undefined };
+  const followed = { contract, rules, keyField: route.key, key, asks: route.polling !== undefined };
+  return { ...followed, isSentOnce: false, asksFirst: true, intervalMs: 0 };
 }
-
-/** Ready to be sent, and nothing was. */
-export const fresh: SettleState = {
-  phase: "ready",
-  doubt: false,
-  baseline: "",
-  resends: 0,
-  signedAgain: false,
-  absents: 0,
-  learned: undefined,
-  learnedProven: false,
-  hasOtherNames: false,
-  unprinted: false,
-  copied: false,
-  refusal: undefined,
-  refusals: 0,
-  earlierInDoubt: false,
-  askOnly: false,
-  isAborted: false,
-  isSentOnce: false,
-  isOld: false,
-  hasEnded: false,
-  end: undefined,
-  endedId: undefined,
-};
 
 function answered(reply: JsonObject): AnsweredCall {
   const summary = {

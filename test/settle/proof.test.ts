@@ -5,13 +5,12 @@ import { settlingRulesOf } from "../../src/contract/settling.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import {
   type FollowedOperation,
-  fingerprintOf,
+  finalEndIn,
   goesOn,
   hasCode,
   isOwnRefusal,
   leavesOpen,
   namesOtherKey,
-  provesOwnEnd,
   saysAbsent,
   saysNothing,
   saysPending,
@@ -19,6 +18,7 @@ import {
   statesEnd,
   verdictIn,
 } from "../../src/settle/proof.ts";
+import { saidToQuestion } from "../../src/settle/said.ts";
 import { bad, good, operationOf } from "./judged.ts";
 
 const rules = settlingRulesOf("bank", "/sale");
@@ -96,7 +96,7 @@ test("verdictIn() takes no name that every object has for an end (found by fuzzi
     for (const isSuccess of [true, false]) {
       const reply = { status: isSuccess ? "success" : "error", code: -20, data: { status } };
       assert.equal(verdictIn(sale, reply, isSuccess), undefined, status);
-      assert.equal(fingerprintOf(sale, reply), undefined, status);
+      assert.equal(finalEndIn(sale, reply), undefined, status);
     }
     const reply = { status: "success", data: { status } };
     const summary = { code: undefined, message: undefined, httpStatus: undefined, reason: undefined };
@@ -180,53 +180,15 @@ test("statesEnd() takes an error to a question for an end where the contract doe
   assert.equal(statesEnd(sale, "/check", bad(-20, { data: { status: "ERROR" } })), true);
 });
 
-test("provesOwnEnd() needs a baseline: none that is known proves nothing, one of nothing proves all", () => {
-  const reply = { data: { txn_id: "8", status: "APPROVED" } };
-  assert.equal(provesOwnEnd(sale, undefined, reply), false);
-  assert.equal(provesOwnEnd(sale, "", reply), true);
-  assert.equal(provesOwnEnd(sale, "no JSON", reply), false);
-});
-
-for (const [name, operation, before, now, isOther] of [
-  ["another txn_id", sale, { txn_id: "7" }, { data: { txn_id: "8" } }, true],
-  [
-    "the same txn_id with another end",
-    sale,
-    { txn_id: "7", status: "APPROVED" },
-    { data: { txn_id: "7", status: "REVERSED" } },
-    true,
-  ],
-  ["the same txn_id as a number", sale, { txn_id: "007" }, { data: { txn_id: 7 } }, false],
-  ["ids beyond 2^53 that differ", sale, { txn_id: "9007199254740992" }, { data: { txn_id: 9007199254740993n } }, true],
-  ["ids of letters and digits", sale, { txn_id: "A7" }, { data: { txn_id: "7" } }, true],
-  ["ids of digits and letters", sale, { txn_id: "7" }, { data: { txn_id: "A7" } }, true],
-  ["the same txn_id and another auth", sale, { txn_id: "7", auth: "1" }, { data: { txn_id: "7", auth: "2" } }, false],
-  ["another auth alone", sale, { auth: "1" }, { data: { txn_id: "7", auth: "2" } }, true],
-  ["nothing in common", sale, { auth: "1" }, { data: { rrn: "7" } }, false],
-  ["no data", sale, { txn_id: "7" }, { data: null, txn_id: "8" }, false],
-  ["another documentID", receipt, { documentID: "12" }, { documentID: 13 }, true],
-  [
-    "the same documentID and another fiscalID",
-    receipt,
-    { documentID: "12", fiscalID: "A" },
-    { documentID: 12, fiscalID: "B" },
-    false,
-  ],
-  ["another fiscalID alone", receipt, { fiscalID: "A" }, { fiscalID: "B" }, true],
-  ["the envelope's status, which is none of the document's", receipt, { status: "error" }, { status: "success" }, false],
-] as const) {
-  test(`provesOwnEnd() finds ${isOther ? "another" : "no other"} transaction or document by ${name}`, () => {
-    assert.equal(provesOwnEnd(operation, JSON.stringify(before), now), isOther);
-  });
-}
-
-test("fingerprintOf() has what tells one transaction or document from another, once it has ended", () => {
+test("saidToQuestion() takes what tells one transaction or document from another, once it has ended, and no number that lost digits", () => {
+  const idsOf = (operation: FollowedOperation, more: object) => saidToQuestion(operation, good(more), undefined).ids;
   const data = { txn_id: 7, status: "APPROVED", rrn: "77", auth: "1", print_data: "..." };
-  assert.equal(fingerprintOf(sale, { status: "success", data }), '{"txn_id":"7","status":"APPROVED","rrn":"77","auth":"1"}');
-  assert.equal(fingerprintOf(sale, { status: "success", data: { ...data, status: "IN_PROGRESS" } }), undefined);
-  const document = { status: "success", docStatus: 1, documentID: 12, fiscalID: "F-1" };
-  assert.equal(fingerprintOf(receipt, document), '{"documentID":"12","fiscalID":"F-1","docStatus":"1"}');
-  assert.equal(fingerprintOf(receipt, { ...document, docStatus: 0 }), undefined);
+  assert.deepEqual(idsOf(sale, { data }), { txn_id: "7", status: "APPROVED", rrn: "77", auth: "1" });
+  assert.deepEqual(idsOf(sale, { data: { ...data, txn_id: 1e20 } }), { status: "APPROVED", rrn: "77", auth: "1" });
+  assert.equal(idsOf(sale, { data: { ...data, status: "IN_PROGRESS" } }), undefined);
+  const document = { docStatus: 1, documentID: 12, fiscalID: "F-1" };
+  assert.deepEqual(idsOf(receipt, document), { documentID: "12", fiscalID: "F-1", docStatus: "1" });
+  assert.equal(idsOf(receipt, { ...document, docStatus: 0 }), undefined);
 });
 
 test("namesOtherKey() finds a key that isn't its own, however it is written, and none where either is missing", () => {

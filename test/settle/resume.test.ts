@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { areFacts, type Fact } from "../../src/settle/fact.ts";
 import { readToken } from "../../src/settle/token.ts";
 import type { SettleEvent } from "../../src/settle/types.ts";
 import { absentBefore, absentFrom0To30s } from "./bank-settling.ts";
-import { busy, error, kept, lost, merchantId, ok, over, repeat, type Script, wrong } from "./scripted.ts";
+import { busy, error, kept, knownBy, lost, merchantId, ok, over, repeat, type Script, wrong } from "./scripted.ts";
 
 /** Tests src/settle/settle.ts, src/settle/token.ts. */
 
@@ -39,7 +40,7 @@ test("a token holds the body to the letter, big integers too, and no merchant's 
   assert.ok(!text.includes(merchantId));
   assert.ok(token.body.includes("9007199254740993"));
   assert.deepEqual(kept(token), JSON.parse(text));
-  assert.deepEqual(readToken(kept(token)).token.known, { ...token.known });
+  assert.deepEqual(readToken(kept(token)).token, kept(token));
 });
 
 const lostAndAbsent: Script = [
@@ -119,7 +120,7 @@ test('resume() counts the 30 s in which "not found" proves nothing anew: no cloc
   };
   const options = { clock: first.clock, signal: gone.signal, intervalMs: 1000 };
   const { result, token } = await first.client.bank.settle("cancel", body, options);
-  assert.deepEqual([result, token.known.absents], ["unknown", 0]);
+  assert.deepEqual([result, knownBy(token).nones], ["unknown", 0]);
   for (const [answers, expected] of [
     [absentFrom0To30s, "declined"],
     [[...absentFrom0To30s.slice(1), ["/check", approved]], "approved"],
@@ -172,8 +173,8 @@ test('resume() never sends /cancel again by the token that was given with "sent"
   world.done();
   const sent = world.events.findIndex(({ type }) => type === "sent");
   assert.deepEqual(
-    world.events.map(({ token }) => token.known.phase),
-    ["baseline", "baseline", "baseline", "baseline", "baseline", "ready", "lost", "lost", "lost"],
+    world.events.map(({ token }) => knownBy(token).starts),
+    [0, 0, 0, 0, 0, 1, 1, 1, 1],
   );
   for (const { token } of world.events.slice(sent)) {
     const again = over(absentFrom0To30s);
@@ -202,7 +203,7 @@ for (const [name, script, options, words] of [
 ] as const) {
   test(`resume() of an operation that ended unsent by ${name} sends and asks nothing, and says so`, async () => {
     const { token, message } = await endedInNothing(script, options);
-    assert.deepEqual([token.known.phase, message], ["unsent", words]);
+    assert.deepEqual([knownBy(token).end, message], ["not-sent", words]);
     for (let times = 0; times < 2; times++) {
       const world = over([]);
       const again = await world.client.resume(kept(token), world.options);
@@ -219,7 +220,7 @@ for (const [name, script, options, words] of [
 test("resume() of a start that the service refused never sends it again: declined, with the start's code", async () => {
   const first = over([["/sale", error(-47)]]);
   const { result, token } = await first.client.bank.settle("sale", body, first.options);
-  assert.deepEqual([result, token.known.phase], ["declined", "refused"]);
+  assert.equal(result, "declined");
   const world = over([["/check", absent]]);
   const again = await world.client.resume(kept(token), { ...world.options, intervalMs: 1000 });
   assert.deepEqual([again.result, again.code], ["declined", -47]);
@@ -229,7 +230,7 @@ test("resume() of a start that the service refused never sends it again: decline
 /** A token of an operation that may have been sent, and whose baseline isn't known. */
 async function lostBaseline(): Promise<unknown> {
   const { token } = readToken(await tokenAt([], "asked", "cancel"));
-  return kept({ ...token, known: { ...token.known, phase: "lost", doubt: true } });
+  return kept({ ...token, facts: [{ is: "sent", atMs: 1 }] });
 }
 
 test("resume() of /cancel without a baseline takes nothing for its own, and doesn't resend", async () => {
@@ -291,16 +292,16 @@ test("resume() waits while it is turned away", async () => {
   assert.deepEqual(world.clock.slept, [1000]);
 });
 
-const good = { v: 1, service: "bank", route: "/sale", body: "{}", madeMs: 1, known: {} };
+const good = { v: 2, service: "bank", route: "/sale", body: "{}", madeMs: 1, facts: [] };
 for (const [name, value, words] of [
   ["nothing", undefined, /is not an object/],
   ["its text", JSON.stringify(good), /parsed if it was kept as text/],
-  ["another version", { ...good, v: 2 }, /its v is 2/],
+  ["another version", { ...good, v: 1 }, /its v is 1/],
   ["no service", { ...good, service: "cash" }, /no service cash/],
   ["no operation", { ...good, route: "/terminals" }, /no operation \/terminals/],
   ["a route of Object's own", { ...good, route: "__proto__" }, /no operation/],
   ["a broken body", { ...good, body: "{" }, /body/],
-  ["no phase", good, /phase/],
+  ["no facts", { ...good, facts: undefined }, /its facts/],
 ] as const) {
   test(`resume() rejects ${name}, and says what is wrong`, async () => {
     const { client, service } = over([]);
@@ -309,127 +310,83 @@ for (const [name, value, words] of [
   });
 }
 
-test("resume() rejects a token in which any field of what is known was spoilt", async () => {
-  const world = over([
+/** Facts of every kind, each of which may be spoilt in each of its fields. */
+const facts: readonly Fact[] = [
+  { is: "told", atMs: 1, said: { says: "none", code: -15, message: "none" }, name: "T-1" },
+  { is: "sent", atMs: 2, before: { txn_id: "7" } },
+  { is: "answered", atMs: 3, said: { says: "end", end: "approved", ids: { txn_id: "8" }, unprinted: true, name: "T-1" } },
+  { is: "unsent", atMs: 4, passing: false, isSign: true, code: 1, message: "mend it" },
+  { is: "copied", atMs: 5, ok: true },
+  { is: "word", atMs: 6, word: "pending", isGuarded: true, trans: "T-1" },
+  { is: "ended", atMs: 7, end: "approved" },
+  { is: "resumed", atMs: 8 },
+];
+
+test("areFacts() takes facts of each kind, and none in which a field was spoilt", () => {
+  assert.ok(areFacts(JSON.parse(JSON.stringify(facts))));
+  for (const fact of facts)
+    for (const [name, value] of Object.entries(fact)) {
+      assert.ok(!areFacts([{ ...fact, [name]: [] }]), `${fact.is}: ${name}`);
+      if (typeof value !== "object") continue;
+      for (const field of Object.keys(value)) assert.ok(!areFacts([{ ...fact, [name]: { ...value, [field]: [] } }]), field);
+    }
+  for (const wrong of [{}, null, "facts", [1], [{ is: "sold", atMs: 1 }], [{ is: "sent" }]]) assert.ok(!areFacts(wrong));
+});
+
+const stateOf = (status: "APPROVED" | "REVERSED", txn_id?: string) =>
+  status === "APPROVED" ? ok({ data: { status, txn_id } }) : error(-1, { data: { status, txn_id } });
+const document = (documentID: number, more: object = {}) => ok({ docStatus: 1, documentID, ...more });
+
+const deposit = ["deposit", [["/deposit", ok({ documentID: 12, docStatus: 1 })]], "closed"] as const;
+const payment = [
+  "sale",
+  [
     ["/sale", ok()],
-    ["/check", approved],
-  ]);
-  const { known, ...rest } = (await world.client.bank.settle("sale", body, world.options)).token;
-  for (const field of [
-    "phase",
-    "doubt",
-    "baseline",
-    "resends",
-    "signedAgain",
-    "absents",
-    "learned",
-    "learnedProven",
-    "hasOtherNames",
-    "copied",
-    "earlierInDoubt",
-    "isAborted",
-    "isSentOnce",
-    "isOld",
-    "hasEnded",
-  ]) {
-    const spoilt = { ...rest, known: { ...known, [field]: [] } };
-    await assert.rejects(over([]).client.resume(spoilt), TypeError, field);
-  }
-});
+    ["/check", stateOf("APPROVED", "7")],
+  ],
+  "approved",
+] as const;
 
-test("the token of what ended well is asked about only, and 'there is none' any more says nothing of it", async () => {
-  const deposit = over([["/deposit", closed]]);
-  const paidIn = await deposit.client.fiscal.settle("deposit", { documentExtID: "D-1", amount: 100 }, deposit.options);
-  const aborted = new AbortController();
-  const receipt = over([
-    ["/sale", error(44)],
-    ["/check_status", closed],
-  ]);
-  const onProgress = ({ type }: SettleEvent) => {
-    if (type === "waiting") aborted.abort();
-  };
-  const options = { ...receipt.options, aborted: aborted.signal, onProgress };
-  const closedMeanwhile = await receipt.client.fiscal.settle("sale", sale, options);
-  for (const { result, token } of [paidIn, closedMeanwhile]) {
-    assert.equal(result, "closed");
-    const later = over(repeat(40, ["/check_status", error(9)]));
-    assert.equal((await later.client.resume(kept(token), { ...later.options, windowMs: 40_000 })).result, "unknown");
-  }
-});
-
-test("the token of what ended well takes no failure for its own: a cancel of its key may have failed since", async () => {
-  const sold = over([
-    ["/sale", ok()],
-    ["/check", approved],
-  ]);
-  const paid = await sold.client.bank.settle("sale", body, sold.options);
-  assert.equal(paid.result, "approved");
-  const failed = error(-20, { data: { status: "ERROR", txn_id: "9" } });
-  const later = over(repeat(40, ["/check", failed]));
-  assert.equal((await later.client.resume(kept(paid.token), { ...later.options, windowMs: 40_000 })).result, "unknown");
-});
-
-const stateOf = (status: "APPROVED" | "REVERSED", more: object) =>
-  status === "APPROVED" ? ok({ data: { status, ...more } }) : error(-1, { data: { status, ...more } });
-
-for (const [ended, end, now, later] of [
-  ["APPROVED", "approved", "REVERSED", "reversed"],
-  ["REVERSED", "reversed", "APPROVED", "approved"],
+for (const [what, [path, script, end], said, isShown] of [
+  ["the same document", deposit, document(12), true],
+  ["another document, as a refund under its number", deposit, document(13), false],
+  ["another document without its print", deposit, error(15, { docStatus: 1, documentID: 13, printError: 3 }), false],
+  ["there is none any more", deposit, error(9), false],
+  ["no answer", deposit, lost, false],
+  ["the same transaction", payment, stateOf("APPROVED", "7"), true],
+  ["another transaction, as a confirm under its key", payment, stateOf("APPROVED", "8"), false],
+  ["its reversal, by a cancel since", payment, stateOf("REVERSED", "7"), false],
+  ["a cancel under its key that has failed since", payment, error(-20, { data: { status: "ERROR", txn_id: "9" } }), false],
 ] as const) {
-  for (const [transaction, said, expected] of [
-    ["the same transaction", { txn_id: "7" }, later],
-    ["another transaction, as a cancel under its key", { txn_id: "8" }, "unknown"],
-    ["one without an id", {}, "unknown"],
-  ] as const) {
-    test(`the token of what ended as ${end} is told of ${transaction} that is ${now}: ${expected}`, async () => {
-      const world = over([
-        ["/sale", ok()],
-        ["/check", stateOf(ended, { txn_id: 7 })],
-      ]);
-      const paid = await world.client.bank.settle("sale", body, world.options);
-      assert.equal(paid.result, end);
-      const again = over(repeat(12, ["/check", stateOf(now, said)]));
-      assert.equal((await again.client.resume(kept(paid.token), { ...again.options, windowMs: 9_000 })).result, expected);
-    });
-  }
-}
-
-const document = (documentID: number, more: object) => ok({ docStatus: 1, documentID, ...more });
-
-for (const [which, said, expected] of [
-  ["the same document", document(12, {}), "closed"],
-  ["the same document without its print", document(12, { printError: 3 }), "unprinted"],
-  ["another document, as a refund under its number", document(13, {}), "unknown"],
-  ["another document without its print", document(13, { printError: 3 }), "unknown"],
-  ["another document by code 15", error(15, { docStatus: 1, documentID: 13, printError: 3 }), "unknown"],
-] as const) {
-  test(`the token of what was closed is told of ${which}: ${expected}`, async () => {
-    const deposit = over([["/deposit", ok({ documentID: 12 })]]);
-    const paidIn = await deposit.client.fiscal.settle("deposit", { documentExtID: "D-1", amount: 100 }, deposit.options);
-    assert.equal(paidIn.result, "closed");
-    const again = over(repeat(12, ["/check_status", said]));
-    const settled = await again.client.resume(kept(paidIn.token), { ...again.options, windowMs: 9_000 });
-    assert.equal(settled.result, expected);
-    assert.equal(settled.data?.["documentID"], expected === "unknown" ? undefined : 12);
+  test(`resume() of what was ${end} says so again, asks once, and is told of ${what}: ${isShown ? "that is" : "nothing is"} shown`, async () => {
+    const first = over(script);
+    const body = { documentExtID: "D-1", pay_id: "P-1", amount: 100 };
+    const { fiscal, bank } = first.client;
+    const ended = await (path === "deposit"
+      ? fiscal.settle(path, body, first.options)
+      : bank.settle(path, { ...body, currency_name: "AZN" }, first.options));
+    assert.equal(ended.result, end);
+    const again = over([[path === "deposit" ? "/check_status" : "/check", said]]);
+    const { result, data } = await again.client.resume(kept(ended.token), again.options);
+    again.done();
+    assert.deepEqual([result, data !== undefined], [end, isShown]);
   });
 }
 
-for (const [which, documentID, expected] of [
-  ["its document, whose printError stays", 12, "closed"],
-  ["another document", 13, "unknown"],
-] as const) {
-  test(`the token of what was closed by its copy is told of ${which}: ${expected}`, async () => {
-    const receipt = over([
-      ["/sale", error(15, { documentExtID: "ORDER-1", printError: 3 })],
-      ["/check_status", document(12, { printError: 3 })],
-      ["/check_copy", ok({ code: 0 })],
-    ]);
-    const printed = await receipt.client.fiscal.settle("sale", sale, receipt.options);
-    assert.equal(printed.result, "closed");
-    const again = over(repeat(12, ["/check_status", document(documentID, { printError: 3 })]));
-    assert.equal((await again.client.resume(kept(printed.token), { ...again.options, windowMs: 9_000 })).result, expected);
-  });
-}
+test("resume() of what came to nothing is told that it goes on, and follows it to its end", async () => {
+  const first = over([
+    ["/sale", error(10)],
+    ["/check_status", error(9)],
+  ]);
+  const failed = await first.client.fiscal.settle("sale", sale, first.options);
+  assert.equal(failed.result, "failed");
+  const again = over([
+    ["/check_status", error(44)],
+    ["/check_status", document(12)],
+  ]);
+  assert.equal((await again.client.resume(kept(failed.token), again.options)).result, "closed");
+  again.done();
+});
 
 for (const [which, start, asked] of [
   ["lost", lost, absent],

@@ -3,7 +3,8 @@ import { type Client, createClientOver } from "../../src/client/client.ts";
 import { parseForm, unescapeValue } from "../../src/envelope/form.ts";
 import type { Clock } from "../../src/settle/clock.ts";
 import { parseExactObject } from "../../src/settle/exact-json.ts";
-import type { Token } from "../../src/settle/token.ts";
+import type { Known } from "../../src/settle/judge.ts";
+import { readToken, type Token } from "../../src/settle/token.ts";
 import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../../src/settle/transport.ts";
 import type { SettleEvent, SettleOptions } from "../../src/settle/types.ts";
 
@@ -61,6 +62,9 @@ export function scriptOf(words: string, answers: Readonly<Record<string, Answer>
 
 /** A token as a till would keep it. */
 export const kept = (token: Token): unknown => JSON.parse(JSON.stringify(token));
+
+/** What is known by a token, for whoever reads it. */
+export const knownBy = (token: Token): Known => readToken(kept(token)).known;
 
 /** One request as the service sees it. */
 export interface Seen {

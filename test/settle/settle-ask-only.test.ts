@@ -5,9 +5,9 @@ import { readToken } from "../../src/settle/token.ts";
 import type { SettleEvent } from "../../src/settle/types.ts";
 import { absentFrom0To30s, absentTo30s } from "./bank-settling.ts";
 import { goneTo30s } from "./fiscal-settling.ts";
-import { busy, error, lost, merchantId, ok, over, repeat, type Script } from "./scripted.ts";
+import { busy, error, knownBy, lost, merchantId, ok, over, repeat, type Script } from "./scripted.ts";
 
-/** Tests src/settle/machine.ts. */
+/** Tests src/settle/judge.ts. */
 
 const sale = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
 const receipt = { documentExtID: "ORDER-1", items: [{ itemAmount: 150 }] };
@@ -83,7 +83,7 @@ test("askOnly: fiscal code 5 is asked about, not resent", async () => {
 test("a document in progress that was aborted at the terminal, and is then not found for 30 s, has failed", async () => {
   const script: Script = [["/sale", error(44)], ...goneTo30s];
   const aborted = await stoppedAt(1, script, "fiscal", { windowMs: 60_000, isAborted: true });
-  assert.deepEqual([aborted.result, aborted.token.known.isAborted], ["failed", true]);
+  assert.deepEqual([aborted.result, knownBy(aborted.token).isAborted], ["failed", true]);
   const gone: Script = [["/sale", error(44)], ...repeat(40, ["/check_status", error(9)] as const)];
   const stopped = await stoppedAt(1, gone, "fiscal", { windowMs: 40_000 });
   assert.equal(stopped.result, "unknown", "nobody took it away");
@@ -120,15 +120,18 @@ test("askOnly that comes while the request is being signed keeps it from being s
 
 test("resume() with askOnly resends nothing, and a token that was stopped stays so", async () => {
   const first = await stoppedAt(1, [["/sale", lost], ...repeat(20, ["/check", error(-3)])]);
-  assert.deepEqual([first.result, first.token.known.askOnly], ["unknown", true]);
+  assert.deepEqual([first.result, knownBy(first.token).isStopped], ["unknown", true]);
   const token: unknown = JSON.parse(JSON.stringify(first.token));
   const world = over(absentFrom0To30s);
   assert.equal((await world.client.resume(token, { ...world.options, intervalMs: 1000 })).result, "declined");
   world.done();
-  const { known, ...rest } = readToken(token).token;
+  const { token: read } = readToken(token);
   const again = over(absentFrom0To30s);
   const options = { ...again.options, askOnly: AbortSignal.abort(), intervalMs: 1000 };
-  assert.equal((await again.client.resume({ ...rest, known: { ...known, askOnly: false } }, options)).result, "declined");
+  assert.equal(
+    (await again.client.resume({ ...read, facts: read.facts.filter(({ is }) => is !== "stopped") }, options)).result,
+    "declined",
+  );
   again.done();
 });
 
@@ -139,7 +142,7 @@ test("askOnly that comes while a resending is out: its refusal is read as one, a
     "bank",
     { windowMs: 60_000 },
   );
-  assert.deepEqual([result, code, token.known.phase], ["declined", -29, "refused"]);
+  assert.deepEqual([result, code, knownBy(token).end], ["declined", -29, "failed"]);
 });
 
 test("askOnly that comes right before a resending keeps it from being sent: it is asked about", async () => {
@@ -163,7 +166,7 @@ test("askOnly that comes right before a resending keeps it from being sent: it i
     const { result, token } = await (service === "bank"
       ? world.client.bank.settle("sale", sale, options)
       : world.client.fiscal.settle("sale", receipt, options));
-    assert.deepEqual([result, token.known.askOnly], [service === "bank" ? "declined" : "closed", true]);
+    assert.deepEqual([result, knownBy(token).isStopped], [service === "bank" ? "declined" : "closed", true]);
     world.done();
   }
 });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { absent, absentBefore, absentTo30s, approved, body, data, reversed, settled } from "./bank-settling.ts";
 import { error, lost, ok, over, repeat, type Script } from "./scripted.ts";
 
-/** Tests src/settle/machine.ts, src/settle/proof.ts. */
+/** Tests src/settle/judge.ts, src/settle/proof.ts. */
 
 for (const operation of ["confirm", "cancel"] as const) {
   const route = `/${operation}`;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { absent, approved, body, data, declined, reversed, settled } from "./bank-settling.ts";
 import { busy, error, lost, ok, over, repeat, scriptOf, wrong } from "./scripted.ts";
 
-/** Tests src/settle/machine.ts. */
+/** Tests src/settle/judge.ts. */
 
 test("bank.settle polls /check by the same pay_id until data.status is final (rule 1)", async () => {
   const {

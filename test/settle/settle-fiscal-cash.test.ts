@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { absent, closed, goneTo30s, open, settled } from "./fiscal-settling.ts";
 import { error, lost, ok, reply } from "./scripted.ts";
 
-/** Tests src/settle/machine.ts. */
+/** Tests src/settle/judge.ts. */
 
 for (const operation of ["deposit", "withdraw"] as const) {
   const route = `/${operation}`;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { absent, closed, open, settled } from "./fiscal-settling.ts";
 import { busy, error, lost, ok, repeat, type Script } from "./scripted.ts";
 
-/** Tests src/settle/machine.ts. */
+/** Tests src/settle/judge.ts. */
 
 for (const operation of ["sale", "refund"] as const) {
   const route = `/${operation}`;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { absent, closed, open, sale } from "./fiscal-settling.ts";
 import { error, lost, ok, over, repeat, type Script } from "./scripted.ts";
 
-/** Tests src/settle/machine.ts. */
+/** Tests src/settle/judge.ts. */
 
 const refundOf = async (script: Script) => {
   const world = over(script);

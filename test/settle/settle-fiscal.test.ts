@@ -4,9 +4,9 @@ import { createClientOver } from "../../src/client/client.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { failedAnswer } from "../../src/settle/transport.ts";
 import { absent, closed, goneTo30s, open, sale, settled } from "./fiscal-settling.ts";
-import { error, kept, lost, ok, over, repeat } from "./scripted.ts";
+import { error, lost, ok, over, repeat } from "./scripted.ts";
 
-/** Tests src/settle/machine.ts. */
+/** Tests src/settle/judge.ts. */
 
 for (const operation of ["sale", "refund"] as const) {
   const route = `/${operation}`;
@@ -250,20 +250,5 @@ test("fiscal: the question before a refund that is answered about another docume
     const options = { ...world.options, windowMs: 10_000, intervalMs: 1_000 };
     const { result } = await world.client.fiscal.settle("refund", sale, options);
     assert.equal(result, "unknown", "the sale's own document isn't the refund's");
-  }
-});
-
-test("resume() of what is proven to have ended asks, and never sends it again", async () => {
-  for (const answer of [closed, ok({ docStatus: 1, documentID: 7, printError: 3 })]) {
-    const ended = over([
-      ["/sale", lost],
-      ["/check_status", answer],
-      ["/check_copy", lost],
-    ]);
-    const { token } = await ended.client.fiscal.settle("sale", sale, ended.options);
-    const again = over(repeat(20, ["/check_status", absent]));
-    const { result } = await again.client.resume(kept(token), { ...again.options, windowMs: 5_000 });
-    assert.equal(result, "unknown");
-    assert.ok(again.service.seen.every(({ route }) => route === "/check_status"));
   }
 });

@@ -10,7 +10,7 @@ import { bodyOf, reply, TestClock } from "./scripted.ts";
 import { Fateful, follow, gatewaysWord, schedule, scheduleWithDelays } from "./tills.ts";
 
 /**
- * Tests src/settle/machine.ts, src/contract/settling.ts.
+ * Tests src/settle/judge.ts, src/contract/settling.ts.
  *
  * How many schedules each law is held against for each operation; a campaign sets more.
  */

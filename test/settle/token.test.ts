@@ -2,18 +2,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contracts, routeOf } from "../../src/contract/contracts.ts";
 import { contractOfToken, isOld, keyFieldOf, newToken, readToken } from "../../src/settle/token.ts";
-import { fresh } from "./judged.ts";
-import { kept } from "./scripted.ts";
+import { kept, knownBy } from "./scripted.ts";
 
 const { bank, fiscal, qr } = contracts;
 
 test("newToken() begins with nothing known, and with what is there under the key to be asked where it may be another's", () => {
-  assert.deepEqual(newToken(bank, "/sale", { pay_id: "P-1" }).known, fresh);
-  const asked = { ...fresh, phase: "baseline", baseline: undefined };
-  assert.deepEqual(newToken(bank, "/cancel", { pay_id: "P-1" }).known, asked);
-  assert.deepEqual(newToken(fiscal, "/refund", { documentExtID: "D-1" }).known, asked);
+  const nextOf = (...given: Parameters<typeof newToken>) => knownBy(newToken(...given)).next;
+  assert.equal(nextOf(bank, "/sale", { pay_id: "P-1" }), "start");
+  assert.equal(nextOf(bank, "/cancel", { pay_id: "P-1" }), "ask");
+  assert.equal(nextOf(fiscal, "/refund", { documentExtID: "D-1" }), "ask");
   // A key that was just made is nobody else's.
-  assert.deepEqual(newToken(bank, "/cancel", { amount: 1 }).known, fresh);
+  assert.equal(nextOf(bank, "/cancel", { amount: 1 }), "start");
 });
 
 test("newToken() makes a key where none is given, and leaves a body that has one, or a refund by QR, as it is", () => {
@@ -34,9 +33,9 @@ test("newToken() takes the key as the body writes it, so that the same order is 
   }
   assert.equal(newToken(bank, "/sale", { pay_id: objectId, amount: 1 }).body, '{"pay_id":"66F0C0FFEE","amount":1}');
   assert.equal(newToken(bank, "/sale", new Order()).body, '{"pay_id":"A-1","amount":1}');
-  assert.equal(newToken(bank, "/refund", new Order()).known.phase, "baseline", "it may be another's key");
-  const { body, known } = newToken(qr, "/showqrcode", { pay_id: objectId, trans: objectId });
-  assert.deepEqual([body, known.learned], ['{"pay_id":"66F0C0FFEE","trans":"66F0C0FFEE"}', "66F0C0FFEE"]);
+  assert.equal(knownBy(newToken(bank, "/refund", new Order())).next, "ask", "it may be another's key");
+  const token = newToken(qr, "/showqrcode", { pay_id: objectId, trans: objectId });
+  assert.deepEqual([token.body, knownBy(token).name], ['{"pay_id":"66F0C0FFEE","trans":"66F0C0FFEE"}', "66F0C0FFEE"]);
 });
 
 test("newToken() refuses a key that is given and can't name an operation, and what is no JSON object", () => {
@@ -57,11 +56,12 @@ test("newToken() refuses a key that is given and can't name an operation, and wh
 });
 
 test("newToken() asks about a payment by its trans, else by its key", () => {
-  assert.equal(newToken(qr, "/showqrcode", { pay_id: "P-1", trans: "T-1" }).known.learned, "T-1");
-  assert.equal(newToken(qr, "/showqrcode", { pay_id: "P-1" }).known.learned, "P-1");
-  const { body, known } = newToken(qr, "/showqrcode", {});
-  assert.ok(known.learned !== undefined && body.includes(known.learned));
-  assert.equal(newToken(qr, "/refund", { pay_id: "P-1", trans: "T-1" }).known.learned, undefined);
+  const nameOf = (...given: Parameters<typeof newToken>) => knownBy(newToken(...given)).name;
+  assert.equal(nameOf(qr, "/showqrcode", { pay_id: "P-1", trans: "T-1" }), "T-1");
+  assert.equal(nameOf(qr, "/showqrcode", { pay_id: "P-1" }), "P-1");
+  const made = newToken(qr, "/showqrcode", {});
+  assert.ok(made.body.includes(knownBy(made).name ?? "no name"));
+  assert.equal(nameOf(qr, "/refund", { pay_id: "P-1", trans: "T-1" }), undefined);
 });
 
 test("newToken() refuses what can't be followed, and names it", () => {
@@ -78,15 +78,18 @@ test("newToken() of a service of another name says its contract, and of the cont
   assert.deepEqual(readToken(kept(named)).token, named);
   const own = newToken(bank, "/sale", { pay_id: "P-1" });
   assert.deepEqual([own.service, "contract" in own, contractOfToken(own)], ["bank", false, "bank"]);
-  assert.deepEqual(readToken(kept(own)).token, { ...own, known: { ...own.known } });
+  assert.deepEqual(readToken(kept(own)).token, own);
   assert.equal(contractOfToken({ ...own, service: "till-2" }), undefined);
 });
 
 test("newToken() makes a key where the body has none, whatever other numbers it has, and keyFieldOf() wants a route that has one", () => {
   for (const body of [{}, { documentID: 12 }, { documentExtID: "" }, { documentExtID: null }]) {
-    const { body: text, known } = newToken(fiscal, "/sale", body);
+    const { body: text, facts } = newToken(fiscal, "/sale", body);
     assert.match(String(JSON.parse(text).documentExtID), /^[0-9A-Z]{26}$/);
-    assert.deepEqual(known, fresh);
+    assert.deepEqual(
+      facts.map(({ is }) => is),
+      ["new"],
+    );
   }
   assert.equal(JSON.parse(newToken(fiscal, "/sale", { documentExtID: "A", documentID: 12 }).body).documentExtID, "A");
   const terminals = routeOf(bank, "/terminals");
@@ -94,52 +97,23 @@ test("newToken() makes a key where the body has none, whatever other numbers it 
   assert.throws(() => keyFieldOf(terminals), { name: "TypeError", message: /Cannot settle \/terminals: it has no key/ });
 });
 
-test("readToken() brings back what is known, to the last field", () => {
-  const known = {
-    phase: "refused",
-    doubt: true,
-    baseline: "{}",
-    resends: 2,
-    signedAgain: true,
-    absents: 3,
-    learned: "T-1",
-    learnedProven: true,
-    hasOtherNames: true,
-    unprinted: true,
-    copied: true,
-    refusal: { code: -3, message: "no" },
-    refusals: 1,
-    earlierInDoubt: true,
-    askOnly: true,
-    isAborted: true,
-    isSentOnce: true,
-    isOld: true,
-    hasEnded: true,
-    end: "reversed",
-    endedId: "7",
-  };
-  const token = { v: 1, service: "bank", route: "/sale", body: '{"pay_id":"P-1"}', madeMs: 1, trans: "T-1", known };
+test("readToken() brings back its facts, and the name that they prove", () => {
+  const facts = [
+    { is: "sent", atMs: 1 },
+    { is: "answered", atMs: 2, said: { says: "going", name: "T-1" } },
+  ] as const;
+  const token = { v: 2, service: "qr", route: "/showqrcode", body: '{"pay_id":"P-1"}', madeMs: 1, trans: "T-1", facts };
   const read = readToken(token);
   assert.deepEqual(read.token, token);
-  for (const unproven of [{ learnedProven: false }, { learned: undefined }])
-    assert.equal("trans" in readToken({ ...token, known: { ...known, ...unproven } }).token, false, "what is known decides");
-  assert.deepEqual([read.body, read.route.path, read.rules.route], [{ pay_id: "P-1" }, "/sale", "/sale"]);
-  const { end: _end, endedId: _id, ...unnamed } = known;
-  assert.equal(
-    readToken({ ...token, known: { ...unnamed, end: "sold" } }).token.known.end,
-    undefined,
-    "no end of any contract",
-  );
-  const silent = { ...token, known: { ...known, refusal: {}, baseline: undefined, learned: undefined } };
-  assert.deepEqual(readToken(silent).token.known.refusal, { code: undefined, message: undefined });
-  assert.equal(readToken({ ...token, known: { ...known, refusal: null } }).token.known.refusal, undefined);
+  assert.deepEqual([read.body, read.route.path, read.rules.route], [{ pay_id: "P-1" }, "/showqrcode", "/showqrcode"]);
+  assert.equal("trans" in readToken({ ...token, facts: facts.slice(0, 1) }).token, false, "what is known decides");
 });
 
 const good = { ...newToken(bank, "/sale", { pay_id: "P-1" }) };
 
 for (const [name, value, said] of [
   ["text", "{}", /is not an object: pass the token itself, parsed if it was kept as text/],
-  ["another version", { ...good, v: 2 }, /its v is 2, and this client reads v 1/],
+  ["another version", { ...good, v: 1 }, /its v is 1, and this client reads v 2/],
   ["an unknown service", { ...good, service: "cash" }, /there is no service cash/],
   ["a service that is no name", { ...good, service: 7, contract: "bank" }, /there is no service 7/],
   ["an unknown contract", { ...good, contract: "cash" }, /there is no service bank/],
@@ -148,14 +122,8 @@ for (const [name, value, said] of [
   ["a body that is no text", { ...good, body: {} }, /its body is not the text of a JSON object/],
   ["a body that is no object", { ...good, body: "[]" }, /its body is not the text of a JSON object/],
   ["no time", { ...good, madeMs: undefined }, /its madeMs is not a number/],
-  ["nothing that is known", { ...good, known: null }, /its known is not an object/],
-  ["an unknown phase", { ...good, known: { ...good.known, phase: "gone" } }, /its phase gone is not known/],
-  ["a doubt that is neither", { ...good, known: { ...good.known, doubt: 1 } }, /its doubt is neither true nor false/],
-  ["a count below nothing", { ...good, known: { ...good.known, absents: -1 } }, /its absents is not a count/],
-  ["no count", { ...good, known: { ...good.known, resends: undefined } }, /its resends is not a count/],
-  ["half a count", { ...good, known: { ...good.known, refusals: 1.5 } }, /its refusals is not an integer/],
-  ["a count of text", { ...good, known: { ...good.known, refusals: "1" } }, /its refusals is not an integer/],
-  ["a name that is no text", { ...good, known: { ...good.known, learned: 7 } }, /its learned is not text/],
+  ["no facts", { ...good, facts: null }, /its facts are not those that a client writes/],
+  ["a fact that is none", { ...good, facts: [{ is: "sold", atMs: 1 }] }, /its facts are not/],
 ] as const) {
   test(`readToken() refuses ${name}, and says what is wrong with it`, () => {
     assert.throws(

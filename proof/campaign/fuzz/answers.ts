@@ -12,10 +12,11 @@ import { answersOf } from "../../../src/line/caller.ts";
 import { Hearing } from "../../../src/operations/hearing.ts";
 import { Operations } from "../../../src/operations/operations.ts";
 import { Liveness } from "../../../src/recovery/liveness.ts";
-import { nextStep } from "../../../src/settle/machine.ts";
+import { areFacts } from "../../../src/settle/fact.ts";
 import { RemoteService } from "../../../src/settle/remote-service.ts";
-import { stateAfterStop } from "../../../src/settle/state.ts";
-import { keyFieldOf, newToken, readToken, type Token, withKnown } from "../../../src/settle/token.ts";
+import { saidToQuestion } from "../../../src/settle/said.ts";
+import { factOfStart } from "../../../src/settle/settle.ts";
+import { newToken, readToken, type Token } from "../../../src/settle/token.ts";
 import { failedAnswer } from "../../../src/settle/transport.ts";
 import { examples } from "./corpus.ts";
 import { mutatedJson, randomObject } from "./mutate.ts";
@@ -88,8 +89,8 @@ const settling: Target = {
   unit: "answers",
   make: answersText,
   check: async (input, random) => {
-    let { token, route, rules, body } = readToken(tokenOf(random));
-    const contract = contracts[random.pick(operations.filter((each) => each.rules === rules)).contract.service];
+    let { token, route, operation } = readToken(tokenOf(random));
+    const { contract } = operation;
     const answers = linesOf(input);
     let text = "";
     const send = async () => {
@@ -107,22 +108,24 @@ const settling: Target = {
       merchantId: "M",
       timeoutMs: 60_000,
     });
-    const keyField = keyFieldOf(route);
-    const operation = { contract, rules, keyField, key: body[keyField], asks: route.polling !== undefined };
     for (const [index, answer] of answers.entries()) {
       text = answer;
       const result = await service.tryCall(route, "{}", {});
-      if (random.chance(0.05)) token = { ...token, known: stateAfterStop(token.known) };
-      const step = nextStep(operation, token.known, result, index * 10_000);
-      if ("verdict" in step) {
-        assert.ok(verdicts.includes(step.verdict), `an end that is none: ${String(step.verdict)}`);
-        break;
-      }
-      assert.ok(["none", "interval", "back-off"].includes(step.pause));
+      const { next, name } = readToken(token).known;
+      const atMs = index * 10_000;
+      const sent = { is: "sent", atMs } as const;
+      const told =
+        result.outcome === "answered" ? [{ is: "told", atMs, said: saidToQuestion(operation, result, name), name }] : [];
+      const heard = next === "start" ? [sent, { ...factOfStart(operation, result), atMs }] : told;
+      const stop = random.chance(0.05) ? [{ is: "stopped", atMs }] : [];
       // Another process must be able to take it up.
-      const stored = JSON.parse(JSON.stringify(withKnown(token, step.state)));
-      ({ token, route, rules, body } = readToken(stored));
-      assert.deepEqual(JSON.parse(JSON.stringify(token)), stored);
+      const facts: unknown = JSON.parse(JSON.stringify([...token.facts, ...heard, ...stop]));
+      assert.ok(areFacts(facts), JSON.stringify(facts));
+      const read = readToken({ ...token, facts });
+      ({ token, route, operation } = read);
+      const { end } = read.known;
+      assert.ok(end === undefined || end === "not-sent" || verdicts.includes(end), `an end that is none: ${String(end)}`);
+      if (end !== undefined) break;
     }
     return answers.length;
   },
