@@ -66,13 +66,8 @@ export function unknownYet({ rules, asksFirst }: JudgedOperation, name: string |
   return {
     ...{ end: undefined, why: undefined, next: asks ? "ask" : "start", pause: "none", isAccepted: false },
     ...{ name, isNameProven: false, hasOtherNames: false, doubt: false, lastDoubt: false, starts: 0, isOut: false, startMs: 0 },
-    ...{
-      refusal: undefined,
-      refusals: 0,
-      isSignedAgain: false,
-      before: rules.baseline === undefined ? {} : undefined,
-      ids: undefined,
-    },
+    ...{ refusal: undefined, refusals: 0, isSignedAgain: false, ids: undefined },
+    before: rules.baseline === undefined ? {} : undefined,
     ...{ nones: 0, noneMs: undefined, isAborted: false, isStopped: false, isUnprinted: false, isCopied: false },
   };
 }
@@ -130,15 +125,8 @@ export function after(operation: JudgedOperation, known: Known, fact: Fact): Kno
         return unsent(operation, { ...known, isStopped: true }, { message: "it was stopped before it was sent" });
       return ask(operation, { ...known, isStopped: true });
     case "left": {
-      const starts = Math.max(1, known.starts);
-      return ask(operation, {
-        ...known,
-        starts,
-        isStopped: true,
-        isCopied: true,
-        doubt: known.doubt || !known.isAccepted,
-        isOut: false,
-      });
+      const over = { starts: Math.max(1, known.starts), isOut: false, isStopped: true, isCopied: true };
+      return ask(operation, { ...known, ...over, doubt: known.doubt || !known.isAccepted });
     }
     default:
       return known;
@@ -229,10 +217,9 @@ function afterUnsent(
 ): Known {
   const { isStopped, isSignedAgain } = known;
   const back: Known = { ...known, isOut: false, starts: known.starts - Number(known.isOut) };
-  const mayBeSent = !isStopped && (!operation.isSentOnce || back.starts === 0);
   const next = back.starts === 0 && back.before === undefined && operation.asksFirst ? "ask" : "start";
-  if (mayBeSent && passing) return { ...back, next, pause: "back-off" };
-  if (mayBeSent && isSign && !isSignedAgain) return { ...back, isSignedAgain: true, next, pause: "none" };
+  if (!isStopped && passing) return { ...back, next, pause: "back-off" };
+  if (!isStopped && isSign && !isSignedAgain) return { ...back, isSignedAgain: true, next, pause: "none" };
   // An earlier start that was lost, or refused by an error that leaves it open, isn't undone by this one
   return nothingBegun(back) ? unsent(operation, back, { code, message }) : ask(operation, { ...back, next: "ask", nones: 0 });
 }
@@ -341,11 +328,7 @@ function afterNone(operation: JudgedOperation, known: Known, said: Said, askedMs
   const end = (seen: Known): Known => ended(seen, "failed", refusal ?? said);
   // An earlier delivery may be on its way still, or the one that was answered so
   const isDenied = !isAccepted && refusal !== undefined && !lastDoubt;
-  if (
-    isDenied &&
-    (refusal.says === "failed" || refusal.says === "none" || refusal.says === "refused" || refusal.says === "sign")
-  )
-    return end(known);
+  if (isDenied && refusal.says !== "error" && refusal.says !== "resend") return end(known);
   // What is said while it may be on its way doesn't count: it would leave one answer to decide later, which may be a passing one. What the
   // contract has resent must not be held up by half a minute
   const isOnItsWay = askedMs - known.startMs < rules.absentsAfterMs && !(isDenied && refusal.says === "resend");
