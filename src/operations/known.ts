@@ -14,7 +14,7 @@ export interface Together {
 /** @param sendings In their order. */
 export function knownOf(sendings: readonly Sending[]): Together {
   const standing = standingOf(sendings);
-  const isAccepted = standing.some((each) => knownOfOne(each)?.isAccepted === true);
+  const isAccepted = standing.some((each) => (each.known ?? knownOfOne(each))?.isAccepted === true);
   const ends = standing.map(endOfOne);
   // If there are several sendings, the bad end of one says nothing of the others.
   const only = standing.length === 1 ? ends[0] : undefined;

@@ -23,7 +23,7 @@ export interface Subject {
 
 /** @param contract The service's, by which the sending is judged from here on. */
 export function subjectOf(contract: Contract, sending: Sending): Subject | undefined {
-  sending.contract = contract.service;
+  if (sending.contract !== contract.service) Object.assign(sending, { contract: contract.service, known: undefined });
   const route = routeOf(contract, sending.sent.route);
   if (route?.polling === undefined) return undefined;
   const followed = operationOf(sending);

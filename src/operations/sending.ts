@@ -30,6 +30,8 @@ export interface Sending {
   contract: ContractName | undefined;
   /** In their order, from its sending on; their times are on `nowMs`'s scale. What they prove together, the judge says. */
   facts: readonly Fact[];
+  /** That, once somebody has asked. */
+  known: Known | undefined;
   /** True if a till of this process follows it, and sends it again to learn how it ended. */
   isFollowed: boolean;
   /** Why it is listed as unknown; undefined if it isn't. */
@@ -56,6 +58,7 @@ export function newSending(sent: SentRecord, of: Sent): Sending {
     endedMs: of.endedMs,
     contract: of.contract,
     facts: of.facts,
+    known: undefined,
     isFollowed: false,
     cause: undefined,
     names: of.names,
@@ -65,6 +68,7 @@ export function newSending(sent: SentRecord, of: Sent): Sending {
 
 export function addFact(sending: Sending, fact: Fact): void {
   sending.facts = [...sending.facts, fact];
+  sending.known = undefined;
 }
 
 /** The contract of a service that isn't known any more: what is in the journal means the same by each that has the route. */
@@ -78,9 +82,16 @@ export function operationOf({ sent, names, contract: name = anyContract(sent.rou
   const route = contract === undefined ? undefined : routeOf(contract, sent.route);
   const rules = contract === undefined ? undefined : settlingRulesOf(contract.service, sent.route);
   if (contract === undefined || rules === undefined || route?.key === undefined) return undefined;
-  const key = fieldOf({ sent, names }, route.key, route.key);
-  const followed = { contract, rules, keyField: route.key, key, asks: route.polling !== undefined };
-  return { ...followed, isSentOnce: true, asksFirst: false, intervalMs: route.polling?.intervalMs.min ?? 0 };
+  return {
+    contract,
+    rules,
+    keyField: route.key,
+    key: fieldOf({ sent, names }, route.key, route.key),
+    asks: route.polling !== undefined,
+    isSentOnce: true,
+    asksFirst: false,
+    intervalMs: route.polling?.intervalMs.min ?? 0,
+  };
 }
 
 /** A field of the question, as the operation's body had it. */
@@ -92,8 +103,7 @@ export function fieldOf({ sent, names }: Pick<Sending, "sent" | "names">, name: 
  * All that is known of one sending; undefined if its contract has no end to follow.
  * @param isRepeated Another sending of the operation may have come to something: then what refuses this one doesn't end that.
  */
-export function knownOfOne(sending: Sending, isRepeated = false): Known | undefined {
-  const operation = operationOf(sending);
+export function knownOfOne(sending: Sending, isRepeated = false, operation = operationOf(sending)): Known | undefined {
   if (operation === undefined) return undefined;
   const { facts, atMs } = sending;
   const { learns } = operation.rules;
@@ -107,7 +117,9 @@ export function endOfOne(sending: Sending): OperationEnd | undefined {
   const last = sending.facts.at(-1);
   // What is no operation to follow a person may have settled nonetheless
   if (last?.is === "ended") return last.end;
-  const end = sending.facts.length < 2 ? undefined : knownOfOne(sending)?.end;
+  if (sending.facts.length < 2) return undefined;
+  sending.known ??= knownOfOne(sending);
+  const end = sending.known?.end;
   return isOperationEnd(end) ? end : undefined;
 }
 

@@ -60,16 +60,37 @@ export interface Known {
   readonly isCopied: boolean;
 }
 
+const nothingKnown: Known = {
+  end: undefined,
+  why: undefined,
+  next: "start",
+  pause: "none",
+  isAccepted: false,
+  name: undefined,
+  isNameProven: false,
+  hasOtherNames: false,
+  doubt: false,
+  lastDoubt: false,
+  starts: 0,
+  isOut: false,
+  startMs: 0,
+  refusal: undefined,
+  refusals: 0,
+  isSignedAgain: false,
+  before: {},
+  ids: undefined,
+  nones: 0,
+  noneMs: undefined,
+  isAborted: false,
+  isStopped: false,
+  isUnprinted: false,
+  isCopied: false,
+};
+
 /** Nothing is known, and nothing was sent. @param name By which it is asked about until an answer gives one. */
-export function unknownYet({ rules, asksFirst }: JudgedOperation, name: string | undefined): Known {
-  const asks = asksFirst && rules.baseline !== undefined;
-  return {
-    ...{ end: undefined, why: undefined, next: asks ? "ask" : "start", pause: "none", isAccepted: false },
-    ...{ name, isNameProven: false, hasOtherNames: false, doubt: false, lastDoubt: false, starts: 0, isOut: false, startMs: 0 },
-    ...{ refusal: undefined, refusals: 0, isSignedAgain: false, ids: undefined },
-    before: rules.baseline === undefined ? {} : undefined,
-    ...{ nones: 0, noneMs: undefined, isAborted: false, isStopped: false, isUnprinted: false, isCopied: false },
-  };
+export function unknownYet({ rules: { baseline }, asksFirst }: JudgedOperation, name: string | undefined): Known {
+  if (baseline === undefined) return name === undefined ? nothingKnown : { ...nothingKnown, name };
+  return { ...nothingKnown, name, before: undefined, next: asksFirst ? "ask" : "start" };
 }
 
 /** What all facts of an operation prove together. @param name As of `unknownYet`. */

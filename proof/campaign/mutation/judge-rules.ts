@@ -38,7 +38,7 @@ export const mutations: readonly Mutation[] = [
     "return isGateways || namesOtherKey(operation, reply);",
     "return isGateways;",
   ),
-  mutation("the key's past isn't asked about", judge, "asksFirst && rules.baseline !== undefined", "false"),
+  mutation("the key's past isn't asked about", judge, 'next: asksFirst ? "ask" : "start"', 'next: "start"'),
   mutation("the key's past is denied once", judge, "return seen.nones < rules.absentsMin\n", "return seen.nones < 1\n"),
   mutation("an earlier start in doubt is forgotten", judge, "lastDoubt: known.doubt || known.isAccepted", "lastDoubt: false"),
   mutation("a listed refusal ends it in doubt as well", judge, "isRefused && !doubt && !named", "isRefused && !named"),
