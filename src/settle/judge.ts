@@ -57,7 +57,8 @@ export interface Known {
   readonly isAborted: boolean;
   readonly isStopped: boolean;
   readonly isUnprinted: boolean;
-  readonly isCopied: boolean;
+  /** Others follow it on, who may print. */
+  readonly isLeft: boolean;
 }
 
 const nothingKnown: Known = {
@@ -84,7 +85,7 @@ const nothingKnown: Known = {
   isAborted: false,
   isStopped: false,
   isUnprinted: false,
-  isCopied: false,
+  isLeft: false,
 };
 
 /** Nothing is known, and nothing was sent. @param name By which it is asked about until an answer gives one. */
@@ -146,7 +147,7 @@ export function after(operation: JudgedOperation, known: Known, fact: Fact): Kno
         return unsent(operation, { ...known, isStopped: true }, { message: "it was stopped before it was sent" });
       return ask(operation, { ...known, isStopped: true });
     case "left": {
-      const over = { starts: Math.max(1, known.starts), isOut: false, isStopped: true, isCopied: true };
+      const over = { starts: Math.max(1, known.starts), isOut: false, isStopped: true, isLeft: true };
       return ask(operation, { ...known, ...over, doubt: known.doubt || !known.isAccepted });
     }
     default:
@@ -159,9 +160,9 @@ function afterEnd(known: Known, fact: Fact): Known {
   switch (fact.is) {
     case "copy":
     case "left":
-      return { ...known, isCopied: true, why: undefined, next: "none" };
+      return { ...known, why: undefined, next: "none" };
     case "uncopied":
-      return { ...known, isCopied: false, next: "print", pause: "back-off" };
+      return { ...known, next: "print", pause: "back-off" };
     case "copied":
       return fact.ok ? { ...known, end: "closed" } : known;
     default:
@@ -191,7 +192,7 @@ function ask({ asks }: JudgedOperation, known: Known): Known {
 
 /** The same request is sent once more, if it may be. */
 function resend(operation: JudgedOperation, known: Known, pause: Known["pause"]): Known {
-  return mayResend(operation, known) ? { ...known, next: "start", pause, nones: 0 } : ask(operation, known);
+  return mayResend(operation, known) ? { ...known, next: "start", pause } : ask(operation, known);
 }
 
 // --- before it is sent
@@ -227,7 +228,7 @@ function afterSending(known: Known, atMs: number, before: Ids | null | undefined
     // What was accepted before, and is sent again, may have been carried out twice
     doubt: known.doubt || known.isAccepted,
     lastDoubt: known.doubt || known.isAccepted,
-    ...{ starts: known.starts + 1, isOut: true, startMs: atMs, nones: 0, next: "wait", pause: "none" },
+    ...{ starts: known.starts + 1, isOut: true, startMs: atMs, next: "wait", pause: "none" },
   };
 }
 
@@ -242,7 +243,7 @@ function afterUnsent(
   if (!isStopped && passing) return { ...back, next, pause: "back-off" };
   if (!isStopped && isSign && !isSignedAgain) return { ...back, isSignedAgain: true, next, pause: "none" };
   // An earlier start that was lost, or refused by an error that leaves it open, isn't undone by this one
-  return nothingBegun(back) ? unsent(operation, back, { code, message }) : ask(operation, { ...back, next: "ask", nones: 0 });
+  return nothingBegun(back) ? unsent(operation, back, { code, message }) : ask(operation, { ...back, next: "ask" });
 }
 
 // --- the answer to the operation itself
@@ -331,7 +332,7 @@ function afterFound({ rules, isSentOnce }: JudgedOperation, known: Known, end: V
   const lacksPrint = rules.print !== undefined && (known.isUnprinted || said.unprinted === true);
   if (!lacksPrint) return found;
   // A number that has lost digits as it was read can't name the document.
-  const isPrinted = !isSentOnce && !known.isCopied && said.ids?.[rules.print.key] !== undefined;
+  const isPrinted = !isSentOnce && !known.isLeft && said.ids?.[rules.print.key] !== undefined;
   return { ...found, end: "unprinted", isUnprinted: true, next: isPrinted ? "print" : "none", pause: "none" };
 }
 

@@ -46,9 +46,11 @@ export function followerOf(kind: Kind, by: Follower["by"]): Follower {
 }
 
 /** What it does next; undefined if nothing. */
-export function actionIn({ isOver, known: { next, end } }: Follower): Action | undefined {
+export function actionIn({ followed: { asks } }: Kind, { by, isOver, known: { next, end } }: Follower): Action | undefined {
   // That nothing was done is asked about once more (src/settle/settle.ts, `endedBefore`)
   if (!isOver && end === "failed") return "ask";
+  // What a till asks is heard of what has ended as well
+  if (!isOver && by === "bridge" && end !== undefined && asks) return "ask";
   return isOver || next === "wait" || next === "none" ? undefined : next;
 }
 
@@ -73,7 +75,7 @@ function worded({ followed: { rules } }: Kind, f: Follower, mayBeOver = true): F
 
 /** What it makes of what became of its request. @param isMeanwhile It was stopped while that was out. */
 export function heard(kind: Kind, f: Follower, result: CallResult, sinceMs: number, isMeanwhile = false): Follower {
-  const action = actionIn(f);
+  const action = actionIn(kind, f);
   if (action === "start") return f.by === "client" ? clientSent(kind, f, result, isMeanwhile) : bridgeSent(kind, f, result);
   if (action === "print") return printed(kind, f, result);
   if (f.known.starts === 0 && result.outcome === "not-sent") {
@@ -138,7 +140,7 @@ function bridgeTold(kind: Kind, f: Follower, fact: Fact & { is: "told" }): Follo
 
 /** It is ended, and begun again by what it has kept. @param isLater A day later, so that its terminal may have forgotten everything. */
 export function restarted(kind: Kind, before: Follower, isLater: boolean): Follower {
-  const action = actionIn(before);
+  const action = actionIn(kind, before);
   // What is about to be done is kept before it is done
   const isKept = action === "start" || action === "print";
   const f = isKept ? having(kind, before, factBefore(action, before)) : before;

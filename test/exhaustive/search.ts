@@ -64,7 +64,7 @@ function brokenLaw(kind: Kind, { terminal, follower, sent, said, unprinted, isTw
   if (!isOver && nothingBegun(known) && stands(kind, terminal)) return "what is taken for not begun has not begun";
   const isSilent = by === "client" && word === undefined;
   if (said !== undefined && said !== word && !isSilent) return "a word that was said is not contradicted later";
-  if (!isOver && known.isStopped && actionIn(follower) === "start") return "what is stopped is not sent any more";
+  if (!isOver && known.isStopped && actionIn(kind, follower) === "start") return "what is stopped is not sent any more";
   if (copies > 1) return "a copy is printed once";
   if (unprinted && word === "closed" && copies === 0) return "what is known to lack its print is not said to be whole";
   const [name, paid] = [known.isNameProven ? known.name : undefined, begun.find(({ is }) => is === "good")?.name];
@@ -79,7 +79,7 @@ function* moves(kind: Kind, world: World): Generator<Move> {
   for (const { what, terminal: after, isTwice } of lateArrivals(kind, terminal))
     yield [what, { ...world, terminal: after, isTwice }];
   const again = (isLater = false) => ({ ...world, crashes: 0, isAged: false, follower: restarted(kind, follower, isLater) });
-  const action = actionIn(follower);
+  const action = actionIn(kind, follower);
   if (action === undefined) {
     // The till asks again, at once or a day later; since then somebody may have sent a follow-up under the key
     if (world.crashes === 0 || !kind.followed.asks || follower.by === "bridge" || follower.word === undefined) return;
@@ -127,7 +127,7 @@ function* interventions(kind: Kind, world: World): Generator<Move> {
 }
 
 function hears(kind: Kind, world: World, { terminal, result, faults, isTwice }: Happening, isMeanwhile = false): World {
-  const isStart = actionIn(world.follower) === "start";
+  const isStart = actionIn(kind, world.follower) === "start";
   const follower = heard(kind, world.follower, result, world.isAged ? agedMs : freshMs, isMeanwhile);
   const isTold = world.unprinted === "told" || (result.summary.code === 15 && world.said === undefined);
   const isSeen = result.outcome === "answered" && result.reply["printError"] !== undefined && world.said === undefined;
@@ -168,7 +168,7 @@ function comesToWord(kind: Kind, from: World, end: Is, numbers: Numbers, live: S
     const text = `${end} ${numbers.of(terminal)} ${numbers.of(follower)}`;
     if (live.has(text)) return true;
     passed.push(text);
-    const [action, { begun }] = [actionIn(follower), terminal];
+    const [action, { begun }] = [actionIn(kind, follower), terminal];
     const isEnd = ({ terminal: { begun: then, before } }: Happening) =>
       before !== "runs" &&
       (begun.length > 1

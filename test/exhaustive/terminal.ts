@@ -248,7 +248,9 @@ function questions(kind: Kind, t: Terminal, name: string | undefined): readonly 
     ...(kind.service === "qr"
       ? [may("the question is answered about another trans", t, good({ data: { trans: "T-9", rrn: "9" } }), 1)]
       : []),
-    ...(contract.finals.errorIsFinal ? [] : [may("the question is refused", t, bad(contract.faultCodes.broken), 1)]),
+    ...(contract.finals.errorIsFinal
+      ? []
+      : [may("the question is refused", { ...t, denied: 0 }, bad(contract.faultCodes.broken), 1)]),
     ...truths(kind, t, name),
   ];
 }

@@ -247,7 +247,7 @@ test("a caller who joined and aborts is answered unknown at once, with a token t
     [left.result, left.message],
     ["unknown", "it is no longer followed for this caller, and another one follows it on"],
   );
-  assert.deepEqual([knownBy(left.token).isStopped, knownBy(left.token).isCopied], [true, true]);
+  assert.deepEqual([knownBy(left.token).isStopped, knownBy(left.token).isLeft], [true, true]);
   for (const answer of [approved, ok(), reversed]) await service.answer(answer);
   assert.equal((await first).result, "reversed");
   assert.deepEqual(service.seen, ["/check", "/cancel", "/check"]);

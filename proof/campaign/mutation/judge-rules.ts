@@ -60,8 +60,7 @@ export const mutations: readonly Mutation[] = [
   mutation("an error ends what has no proven name", judge, "if (isProven) return", "if (known.name) return"),
   mutation("one refusal is enough of qr", judge, "known.refusals > 1 && !known.doubt", "!known.doubt"),
   mutation("two refusals are enough in doubt", judge, "known.refusals > 1 && !known.doubt", "known.refusals > 1"),
-  mutation("a copy is asked for again", judge, "!isSentOnce && !known.isCopied && ", "!isSentOnce && "),
-  mutation("a copy that was asked for is forgotten", judge, "isCopied: true, why: undefined", "why: undefined"),
+  mutation("a copy is asked for again", judge, 'why: undefined, next: "none" };', 'why: undefined, next: "print" };'),
   mutation("a missing print isn't heard", proof, "return rules.print !== undefined && (summary", "return false && (summary"),
   mutation("a missing print is forgotten", judge, "known.isUnprinted || unprinted", "known.isUnprinted"),
   mutation("an end is taken back", judge, 'fact.is === "told" && known.end === "failed"', 'fact.is === "told"'),
@@ -80,7 +79,6 @@ export const mutations: readonly Mutation[] = [
   ),
   mutation("a start that may have left has not", judge, "{ isOut: false, doubt: true }", "{ isOut: false }"),
   mutation("denials outlive a crash", judge, "...{ nones: 0, noneMs: undefined, startMs: fact.atMs }", "startMs: fact.atMs"),
-  mutation("denials outlive a start", judge, "startMs: atMs, nones: 0, next", "startMs: atMs, next"),
   mutation("denials need not be in a row", judge, "{ ...known, nones: 0, noneMs: undefined };\n  switch", "known;\n  switch"),
   mutation("what was accepted is denied", settling, 'absentWhenAccepted: "ask",', 'absentWhenAccepted: "refused",'),
   mutation(
