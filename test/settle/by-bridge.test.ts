@@ -27,7 +27,7 @@ import {
   wrong,
 } from "./scripted.ts";
 
-/** Tests src/settle/settle.ts: a bridge is asked to follow the operation (`Prefer: wait`). */
+/** Tests src/settle/settle.ts. A bridge is asked to follow the operation (`Prefer: wait`). */
 
 const settleByBridge = (service: RemoteService, path: string, given: object, options: SettleOptions) =>
   settle(service, path, given, options, true);

@@ -3,8 +3,21 @@ import { test } from "node:test";
 import { areFacts, type Fact } from "../../src/settle/fact.ts";
 import { readToken } from "../../src/settle/token.ts";
 import type { SettleEvent } from "../../src/settle/types.ts";
-import { absentBefore, absentFrom0To30s } from "./bank-settling.ts";
-import { busy, error, kept, knownBy, lost, merchantId, ok, over, repeat, type Script, wrong } from "./scripted.ts";
+import {
+  absentBefore,
+  absentFrom0To30s,
+  busy,
+  error,
+  kept,
+  knownBy,
+  lost,
+  merchantId,
+  ok,
+  over,
+  repeat,
+  type Script,
+  wrong,
+} from "./scripted.ts";
 
 /** Tests src/settle/settle.ts, src/settle/token.ts. */
 

@@ -60,6 +60,14 @@ export function scriptOf(words: string, answers: Readonly<Record<string, Answer>
   });
 }
 
+/** Nothing is known under its key before it is sent. */
+export const absentBefore: Script = repeat(3, ["/check", error(-15)]);
+/** "Not found" each second from the first after a start to the third that counts: from 30 s on, when its time-out is over (bank.md, Limits). */
+export const absentTo30s = repeat(32, ["/check", error(-15)]);
+export const goneTo30s = repeat(32, ["/check_status", error(9)]);
+/** The same of one that is resumed, which asks at once. */
+export const absentFrom0To30s = repeat(33, ["/check", error(-15)]);
+
 /** A token as a till would keep it. */
 export const kept = (token: Token): unknown => JSON.parse(JSON.stringify(token));
 

@@ -3,9 +3,20 @@ import { test } from "node:test";
 import { createClientOver } from "../../src/client/client.ts";
 import { readToken } from "../../src/settle/token.ts";
 import type { SettleEvent } from "../../src/settle/types.ts";
-import { absentFrom0To30s, absentTo30s } from "./bank-settling.ts";
-import { goneTo30s } from "./fiscal-settling.ts";
-import { busy, error, knownBy, lost, merchantId, ok, over, repeat, type Script } from "./scripted.ts";
+import {
+  absentFrom0To30s,
+  absentTo30s,
+  busy,
+  error,
+  goneTo30s,
+  knownBy,
+  lost,
+  merchantId,
+  ok,
+  over,
+  repeat,
+  type Script,
+} from "./scripted.ts";
 
 /** Tests src/settle/judge.ts. */
 
