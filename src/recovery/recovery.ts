@@ -243,7 +243,6 @@ export class Recovery {
     const service = this.#next(now);
     if (service === undefined) return undefined;
     if (service.open !== undefined) service.giveUp(now);
-    if (!service.isAsked) return undefined;
     const question = service.next(() => this.#draw());
     service.ask(question, now);
     this.#askedMs = now;
