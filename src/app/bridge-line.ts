@@ -1,9 +1,9 @@
 import { type LineConfig, secretsIn } from "../config/config.ts";
 import { contractOnLine } from "../contract/contracts.ts";
-import type { ContractName, ServiceName } from "../core/call.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import { type ContractService, lineService } from "../line/caller.ts";
 import { Line, type LineObserve, type LineReport } from "../line/line.ts";
+import { owingAmong } from "../recovery/owed-calls.ts";
 import type { OnLine, Place } from "./line-set.ts";
 import type { SharedLine } from "./served.ts";
 
@@ -68,7 +68,7 @@ export function bridgeLine(
     config,
     services,
     open: place.open(transport.open),
-    inherited: () => owingOf(services, place.owing),
+    inherited: () => owingAmong(services, place.owing),
     report,
     observe: observedBy(watchers, { name, config, services, secrets }),
   });
@@ -90,10 +90,4 @@ export function bridgeLine(
       await transport.end?.();
     },
   };
-}
-
-/** Who owes a call's answer. While one does that isn't on the line, none of those that are can be known by a short silence. */
-function owingOf(services: readonly ContractService[], owing: readonly ContractName[]): readonly ServiceName[] {
-  const isGone = owing.some((each) => services.every(({ contract }) => contract !== each));
-  return services.flatMap(({ service, contract }) => (isGone || owing.includes(contract) ? [service] : []));
 }

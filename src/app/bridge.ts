@@ -18,6 +18,7 @@ import { lineCaller } from "../line/caller.ts";
 import type { Line, LineReport } from "../line/line.ts";
 import { Standstill } from "../line/standstill.ts";
 import { Operations } from "../operations/operations.ts";
+import { owedForMs } from "../recovery/limits.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import { type Admin, openAdmin } from "./admin.ts";
 import { type BridgeLine, bridgeLine, type LineWatcher } from "./bridge-line.ts";
@@ -46,9 +47,6 @@ import { devices, emulatedLines, emulationOf, type TransportOf } from "./transpo
 
 /** Milliseconds something may be overdue before a line's engine counts as stalled: a busy box runs late, but not by this. */
 const stalledMsMax = 10_000;
-
-/** Milliseconds in which the answer to a recorded call may still come after a restart: longer than a reply's timeout and the silence after it are by default. */
-const owingForMs = 3_600_000;
 
 export interface BridgeOptions {
   readonly config: Config;
@@ -178,7 +176,7 @@ export class RunningBridge implements Bridge {
     this.#lines = new LineSet({
       make: (shared, place) => bridgeLine(shared, place, transportOf(shared), this.#reportOf(shared.name), this.#watchers),
       owing: ({ path }) => {
-        const marks = this.#operations.owing(owingForMs);
+        const marks = this.#operations.owing(owedForMs);
         return contractNames.filter((contract) => marks.has(deviceMark(path, contract)));
       },
       // A line proves itself clean by its contracts' probes, signs its own requests, and has a decoder made for the largest reply.

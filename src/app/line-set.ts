@@ -3,7 +3,7 @@ import type { LineConfig } from "../config/config.ts";
 import type { ContractName } from "../core/call.ts";
 import { within } from "../core/clock.ts";
 import { OpenError, type OpenTransport } from "../device/transport.ts";
-import { type Owed, OwedCalls } from "./owed-calls.ts";
+import { type Owed, OwedCalls } from "../recovery/owed-calls.ts";
 import type { Served, SharedLine } from "./served.ts";
 
 /**

@@ -467,12 +467,12 @@ export class LineEngine {
     const read = readReply(frame.payload);
     const json = jsonOf(read);
     const current = this.#current;
-    if (this.#isRecovering) this.#framedInRecovery(frame, json, now);
-    // Zeros read as empty frames: a terminal pads with them, and answers nothing by that.
-    else if (frame.payloadBytes === 0) {
+    // Zeros read as empty frames, of a line that is held low or after an answer: a terminal answers nothing by that.
+    if (frame.payloadBytes === 0) {
       this.#liveness.strayed("noise", now);
       this.#report({ is: "late", frame });
-    } else if (current === undefined || this.#isStray(frame, json, current.request)) this.#strayed(frame, json, now);
+    } else if (this.#isRecovering) this.#framedInRecovery(frame, json, now);
+    else if (current === undefined || this.#isStray(frame, json, current.request)) this.#strayed(frame, json, now);
     else if (this.#isWriting) {
       // A late frame is not the reply, so the next frame may not be it either.
       this.#report({ is: "late", frame });
@@ -527,17 +527,6 @@ export class LineEngine {
   }
 
   #framedInRecovery(frame: Frame, json: JsonObject | undefined, now: number): void {
-    if (frame.payloadBytes > 0) {
-      this.#framedByTerminal(frame, json, now);
-      return;
-    }
-    // Zeros read as an empty frame, of a line that is held low or after an answer: no terminal answers anything by that.
-    this.#liveness.strayed("noise", now);
-    this.#report({ is: "late", frame });
-    this.#take("stray");
-  }
-
-  #framedByTerminal(frame: Frame, json: JsonObject | undefined, now: number): void {
     const { kind, service } = this.#recovery.heard(frame.framing, json, now);
     if (isRequest(wholeOf(frame.payload))) this.#liveness.requested(service, now);
     else if (service === undefined) this.#liveness.strayed(json === undefined ? "noise" : "late", now);
@@ -555,10 +544,7 @@ export class LineEngine {
     this.#report({ is: "discard", discard });
     this.#current?.discarded(discard);
     this.#liveness.discarded(discard, now);
-    if (this.#state !== "idle") return;
-    // Torn bytes may have been a left-over answer, so the terminal hasn't been silent.
-    this.#recovery.heardBytes(now);
-    if (discard.checksum === undefined) return;
+    if (this.#state !== "idle" || discard.checksum === undefined) return;
     // A torn frame is as good a stray as a whole one: the terminal answered something.
     this.#recovery.unasked(discard.checksum.crc32 === undefined ? "length" : "stx", undefined, now);
     if (!this.#recovery.isClean) this.#outOfStep();

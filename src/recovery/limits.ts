@@ -34,6 +34,12 @@ export const copyMs = { first: 100, most: 5_000 } as const;
 export const owingPatience = 10;
 
 /**
+ * Milliseconds for which a recorded call without an end counts as owed its answer after a restart: longer than a reply's timeout and the
+ * silence after it are by default.
+ */
+export const owedForMs = 3_600_000;
+
+/**
  * Milliseconds between two questions to services that were set aside. `most` holds beside services that answer, since each question holds
  * them up.
  */

@@ -131,16 +131,13 @@ export class Recovery {
   }
 
   /**
-   * A frame came that nobody asked for: each service of its framing may be about to answer. If the frame answers posline's own question to
-   * a service that was set aside, it says only that this service is there.
+   * A frame came that nobody asked for: it puts the services of its framing out of step. One that was set aside stays so, unless it owes a
+   * call's answer, which this may be, or the frame answers posline's own question to it.
    */
   unasked(framing: Framing, reply: Json | undefined, now: number): void {
     const known = reply === undefined ? undefined : this.#answerIn(framing, reply)?.service;
-    const isExplained = known !== undefined && known.standing !== "in step";
     for (const each of this.#services) {
-      if (each === known || (!isExplained && each.framing === framing && (each.standing === "in step" || each.owesCall))) {
-        this.#out(each, now);
-      }
+      if (each === known || (each.framing === framing && (each.standing === "in step" || each.owesCall))) this.#out(each, now);
     }
   }
 
@@ -243,7 +240,6 @@ export class Recovery {
     const service = this.#next(now);
     if (service === undefined) return undefined;
     if (service.open !== undefined) service.giveUp(now);
-    if (!service.isAsked) return undefined;
     const question = service.next(() => this.#draw());
     service.ask(question, now);
     this.#askedMs = now;

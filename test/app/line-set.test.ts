@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LineSet, type OnLine, type Place } from "../../src/app/line-set.ts";
-import type { Owed } from "../../src/app/owed-calls.ts";
 import type { SharedLine } from "../../src/app/served.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
 import type { Connection, ConnectionHandler } from "../../src/device/transport.ts";
+import type { Owed } from "../../src/recovery/owed-calls.ts";
 
 /** A line that runs nothing: it notes what it is told, and ends when the test says so. */
 class Noted implements OnLine {

@@ -15,7 +15,7 @@ import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 
 /**
- * Tests src/app/line-set.ts, src/app/bridge-line.ts, src/app/owed-calls.ts.
+ * Tests src/app/line-set.ts, src/app/bridge-line.ts, src/recovery/owed-calls.ts.
  *
  * Random lives of two terminals whose configuration is loaded anew again and again, while customers take their time: speeds, names and
  * paths of lines change, two paths are swapped, services come, go, and are called otherwise, cables are drawn, terminals are switched

@@ -382,11 +382,14 @@ test("Recovery puts each service of a framing out of step behind a frame that no
   assert.deepEqual(proof.recovery.out, ["bank", "qr"]);
 });
 
-test("Recovery takes the answer of a service that was set aside for nobody else's, and asks that one", () => {
+test("Recovery asks a service that was set aside, and its framing's others, behind an answer of it that nobody asked for", () => {
   const proof = new Proof(["bank", "qr"]);
   proof.untilClean((service, question) => (service === "qr" ? undefined : rightly(service, question)));
+  proof.recovery.unasked("length", asJson(error), proof.now);
+  assert.deepEqual([proof.recovery.out, proof.recovery.aside], [["bank"], ["qr"]], "what may be anybody's tells nothing of it");
+  proof.untilClean();
   proof.recovery.unasked("length", asJson(probeOf.qr), proof.now);
-  assert.deepEqual(proof.recovery.out, ["qr"]);
+  assert.deepEqual(proof.recovery.out, ["bank", "qr"]);
   assert.deepEqual(proof.recovery.aside, []);
 });
 

@@ -1,4 +1,4 @@
-import type { ContractName } from "../core/call.ts";
+import type { ContractName, ServiceName } from "../core/call.ts";
 
 /** What a line knew when it ended: the contracts that it served, and those of them that owe a call's answer. */
 export interface Owed {
@@ -33,4 +33,13 @@ export class OwedCalls {
   at(places: readonly string[]): readonly ContractName[] {
     return places.flatMap((place) => this.#owing.get(place) ?? []);
   }
+}
+
+/** Who owes a call's answer. While one does that isn't on the line, none of those that are can be known by a short silence. */
+export function owingAmong(
+  services: readonly { readonly service: ServiceName; readonly contract: ContractName }[],
+  owing: readonly ContractName[],
+): readonly ServiceName[] {
+  const isGone = owing.some((each) => services.every(({ contract }) => contract !== each));
+  return services.flatMap(({ service, contract }) => (isGone || owing.includes(contract) ? [service] : []));
 }

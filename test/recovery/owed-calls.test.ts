@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { OwedCalls } from "../../src/app/owed-calls.ts";
+import { OwedCalls, owingAmong } from "../../src/recovery/owed-calls.ts";
 
 test("OwedCalls.at() gives who owed a call at each place when a line ended there last, and who wasn't served by it", () => {
   const owed = new OwedCalls();
@@ -25,4 +25,14 @@ test("OwedCalls keeps 256 places, those learned last", () => {
     ["/dev/a", "/dev/ttyUSB0", "/dev/ttyUSB1", "/dev/b"].map((place) => owed.at([place]).length),
     [1, 0, 1, 1],
   );
+});
+
+test("owingAmong() names who owes a call's answer by its contract, and all where one owes that isn't on the line", () => {
+  const services = [
+    { service: "acquirer", contract: "bank" },
+    { service: "qr", contract: "qr" },
+  ] as const;
+  assert.deepEqual(owingAmong(services, []), []);
+  assert.deepEqual(owingAmong(services, ["bank"]), ["acquirer"]);
+  assert.deepEqual(owingAmong(services, ["fiscal"]), ["acquirer", "qr"]);
 });
