@@ -9,10 +9,10 @@ import { exitCodes } from "../../src/cli/exit.ts";
 import { journalDefaults } from "../../src/config/limits.ts";
 import { faultClasses } from "../../src/core/fault.ts";
 import { magicAmountsTable } from "../../src/emulator/faults/magic-amounts.ts";
-import { faultTable } from "../../src/envelope/fault-table.ts";
 import { transitionTable } from "../../src/line/states.ts";
-import { reasonTable } from "../../src/openapi/reason-table.ts";
 import { scenarioTable } from "../../src/rehearse/scenarios.ts";
+import { faultTable } from "../envelope/fault-table.ts";
+import { reasonTable } from "../openapi/reason-table.ts";
 import { blocks, commands, documentation, page, pages, root, runs } from "./docs.ts";
 
 /** What README and docs/ say is what the code, the units and the package have. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { faultTable } from "../../src/envelope/fault-table.ts";
+import { faultTable } from "./fault-table.ts";
 
 /** That the table in docs/client.md is this one is checked with the other tables there. */
 

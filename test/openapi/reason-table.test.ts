@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type FaultKind, type FaultReason, faultClasses, faultReasons } from "../../src/core/fault.ts";
 import { reasonsOf } from "../../src/openapi/fault-answers.ts";
-import { reasonRows, reasonTable } from "../../src/openapi/reason-table.ts";
+import { reasonRows, reasonTable } from "./reason-table.ts";
 
 /** Each is answered on a line only, by a gateway. */
 const onLine: readonly string[] = ["upstream-unreachable", "upstream-refused", "connection-lost"];

@@ -1,8 +1,8 @@
-import { contracts } from "../contract/contracts.ts";
-import { contractNames } from "../core/call.ts";
-import { Fault, type FaultKind, type FaultOutcome, type FaultReason, faultClasses, retryAfterS } from "../core/fault.ts";
-import { faultBody, faultHttpStatus } from "../envelope/fault.ts";
-import { reasonsOf } from "./fault-answers.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import { contractNames } from "../../src/core/call.ts";
+import { Fault, type FaultKind, type FaultOutcome, type FaultReason, faultClasses, retryAfterS } from "../../src/core/fault.ts";
+import { faultBody, faultHttpStatus } from "../../src/envelope/fault.ts";
+import { reasonsOf } from "../../src/openapi/fault-answers.ts";
 
 /** A till's steps after each reason, as a table for people: the code that writes faults gives status and outcome. */
 

@@ -1,8 +1,8 @@
-import type { Contract } from "../contract/contract.ts";
-import { contracts } from "../contract/contracts.ts";
-import { contractNames } from "../core/call.ts";
-import { Fault, type FaultKind, type FaultOutcome, faultClasses } from "../core/fault.ts";
-import { type FaultBody, faultBody, faultHttpStatus, faultOnLine } from "./fault.ts";
+import type { Contract } from "../../src/contract/contract.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import { contractNames } from "../../src/core/call.ts";
+import { Fault, type FaultKind, type FaultOutcome, faultClasses } from "../../src/core/fault.ts";
+import { type FaultBody, faultBody, faultHttpStatus, faultOnLine } from "../../src/envelope/fault.ts";
 
 /** The table of each fault on each route, over HTTP and on a line, for people: its cells are made by the code that writes faults. */
 
