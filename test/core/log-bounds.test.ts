@@ -13,7 +13,7 @@ import { needs } from "../support/lacking.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { record, textOf, written } from "./written.ts";
 
-/** Tests src/core/log.ts, src/core/log-budget.ts, src/core/log-journald.ts. */
+/** Tests src/core/log.ts, src/core/log-budget.ts. */
 
 test("Log puts a line's syslog priority in front where its descriptor is journald's, and nowhere else", () => {
   const use = (log: Log) => {

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { faultTable } from "./fault-table.ts";
 
-/** That the table in docs/client.md is this one is checked with the other tables there. */
+/**
+ * Tests src/envelope/fault.ts. That the table in docs/client.md is this one is checked with the other tables there.
+ */
 
 const [head, line, ...rows] = faultTable()
   .split("\n")

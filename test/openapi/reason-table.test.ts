@@ -4,6 +4,8 @@ import { type FaultKind, type FaultReason, faultClasses, faultReasons } from "..
 import { reasonsOf } from "../../src/openapi/fault-answers.ts";
 import { reasonRows, reasonTable } from "./reason-table.ts";
 
+/** Tests src/openapi/fault-answers.ts. */
+
 /** Each is answered on a line only, by a gateway. */
 const onLine: readonly string[] = ["upstream-unreachable", "upstream-refused", "connection-lost"];
 
