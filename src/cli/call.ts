@@ -26,25 +26,13 @@ import {
   textFrom,
   unreachableText,
 } from "./call-target.ts";
-import { defineCommand, inQuotes } from "./command.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable, inQuotes, type PositionalTable } from "./command.ts";
 import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
 import { TokenFile, targetOfHeld } from "./token-file.ts";
 
 /** `posline call`: one request to a service, or with `--wait` one operation followed to its end. */
 
-export interface CallArguments extends CallTarget {
-  readonly service?: string | undefined;
-  readonly route?: string | undefined;
-  readonly body?: string | undefined;
-  readonly json?: boolean | undefined;
-  readonly curl?: boolean | undefined;
-  readonly timeout?: number | undefined;
-  readonly file?: string | undefined;
-  readonly wait?: boolean | undefined;
-  readonly window?: number | undefined;
-  readonly resume?: string | undefined;
-  readonly tokenFile?: string | undefined;
-}
+export type CallArguments = CallTarget & ArgumentsOf<typeof flags, typeof positionals>;
 
 /** @returns the exit code: 0, 1 declined, 64 usage, 69 not sent, 75 unknown or not ended, 78 a configuration that can't be used. */
 export async function runCall(args: CallArguments): Promise<number> {
@@ -330,66 +318,69 @@ function printReply(reply: JsonObject, { json }: CallArguments): void {
   }
 }
 
+const positionals = {
+  service: { describe: "The service: fiscal, bank or qr, or a name of its own in the configuration" },
+  route: {
+    describe: "The route, such as sale or check_status (posline call bank lists those of bank); test asks what it offers",
+  },
+  body: { describe: "The body, a JSON object in single quotes" },
+} as const satisfies PositionalTable;
+
+const flags = {
+  url: {
+    type: "string",
+    example: "http://127.0.0.1:8888",
+    describe: "URL of the service (default: its own port on 127.0.0.1)",
+  },
+  line: {
+    type: "string",
+    example: "/dev/ttyUSB0",
+    conflicts: "url",
+    describe: "Reach the terminal on this serial device directly, without a running posline",
+  },
+  baud: { type: "whole", example: "9600", describe: "Speed of --line in baud (default 115200)" },
+  file: { type: "string", example: "body.json", describe: "Read the body from this file; - is standard input" },
+  wait: { type: "boolean", describe: "Follow the operation until it has ended: ask again, and never charge or print twice" },
+  "by-bridge": {
+    type: "boolean",
+    describe: "With --wait: let the running posline follow it (Prefer: wait), and send the same call again until it has ended",
+  },
+  timeout: {
+    type: "number",
+    example: "30",
+    describe: "Limit the whole call to this many seconds; what was sent by then has an unknown outcome",
+  },
+  curl: { type: "boolean", describe: "Print the request as a curl command, signed where it has to be, and send nothing" },
+  json: { type: "boolean", describe: "Print the result as JSON (default where the output is not a terminal)" },
+  window: {
+    type: "number",
+    example: "180",
+    describe: "With --wait or --resume: follow it for this many seconds (default 180)",
+  },
+  resume: {
+    type: "string",
+    example: "@token.json",
+    describe: "Continue to follow an operation by its token: the JSON that was printed, or @FILE",
+  },
+  "token-file": {
+    type: "string",
+    example: "token.json",
+    describe: "With --wait or --resume: keep the token for --resume in this file, always the latest",
+  },
+  config: { type: "string", example: "posline.json", describe: "Take merchantId and apiKey from this configuration file" },
+  "merchant-id-file": {
+    type: "string",
+    example: "merchant-id",
+    describe: "Sign fiscal requests with the merchant's id in this file",
+  },
+  "api-key-file": { type: "string", example: "api-key", describe: "Send the API key in this file to bank" },
+} as const satisfies FlagTable;
+
 export const callCommand = defineCommand({
   name: "call",
   describe: "Send one request to a service, or with --wait follow an operation to its end",
-  positionals: {
-    service: { describe: "The service: fiscal, bank or qr, or a name of its own in the configuration" },
-    route: {
-      describe: "The route, such as sale or check_status (posline call bank lists those of bank); test asks what it offers",
-    },
-    body: { describe: "The body, a JSON object in single quotes" },
-  },
-  flags: {
-    url: {
-      type: "string",
-      example: "http://127.0.0.1:8888",
-      describe: "URL of the service (default: its own port on 127.0.0.1)",
-    },
-    line: {
-      type: "string",
-      example: "/dev/ttyUSB0",
-      conflicts: "url",
-      describe: "Reach the terminal on this serial device directly, without a running posline",
-    },
-    baud: { type: "whole", example: "9600", describe: "Speed of --line in baud (default 115200)" },
-    file: { type: "string", example: "body.json", describe: "Read the body from this file; - is standard input" },
-    wait: { type: "boolean", describe: "Follow the operation until it has ended: ask again, and never charge or print twice" },
-    "by-bridge": {
-      type: "boolean",
-      describe:
-        "With --wait: let the running posline follow it (Prefer: wait), and send the same call again until it has ended",
-    },
-    timeout: {
-      type: "number",
-      example: "30",
-      describe: "Limit the whole call to this many seconds; what was sent by then has an unknown outcome",
-    },
-    curl: { type: "boolean", describe: "Print the request as a curl command, signed where it has to be, and send nothing" },
-    json: { type: "boolean", describe: "Print the result as JSON (default where the output is not a terminal)" },
-    window: {
-      type: "number",
-      example: "180",
-      describe: "With --wait or --resume: follow it for this many seconds (default 180)",
-    },
-    resume: {
-      type: "string",
-      example: "@token.json",
-      describe: "Continue to follow an operation by its token: the JSON that was printed, or @FILE",
-    },
-    "token-file": {
-      type: "string",
-      example: "token.json",
-      describe: "With --wait or --resume: keep the token for --resume in this file, always the latest",
-    },
-    config: { type: "string", example: "posline.json", describe: "Take merchantId and apiKey from this configuration file" },
-    "merchant-id-file": {
-      type: "string",
-      example: "merchant-id",
-      describe: "Sign fiscal requests with the merchant's id in this file",
-    },
-    "api-key-file": { type: "string", example: "api-key", describe: "Send the API key in this file to bank" },
-  },
+  positionals,
+  flags,
   epilogue:
     "Exit codes: 0 done, 1 declined or refused by the service, 64 wrong usage, 69 not sent, 70 a bug, 75 outcome unknown, or by the " +
     "service's own answer not ended yet (with --wait a token to resume with is printed), 78 wrong configuration.",

@@ -2,7 +2,7 @@ import type { Check, Sale } from "../certify/check.ts";
 import type { Config, LineConfig } from "../config/config.ts";
 import { loadConfig } from "../config/load.ts";
 import { contractOnLine } from "../contract/contracts.ts";
-import { type ContractName, contractNames } from "../core/call.ts";
+import { contractNames } from "../core/call.ts";
 import { printable, quoted } from "../core/shell-text.ts";
 import { version } from "../core/version.ts";
 import { openerOf } from "../device/opener.ts";
@@ -10,14 +10,13 @@ import { OpenError } from "../device/transport.ts";
 import { countOf, countsText, type Judged, type Judgement } from "../judge/judgement.ts";
 import { Table } from "../judge/table.ts";
 import { askAtTerminal } from "./ask.ts";
-import { defineCommand, inQuotes } from "./command.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable, inQuotes } from "./command.ts";
 import { sourceFlags } from "./config.ts";
 import { exitCodes, UsageError } from "./exit.ts";
 import {
   clearProgress,
   exitCodeOfVerdicts,
   listOf,
-  type ReportFiles,
   refuseUnknownNames,
   reportFlags,
   showProgress,
@@ -26,19 +25,7 @@ import {
 
 /** `posline certify`: judges the terminal at the end of a line by its contracts. */
 
-export interface CertifyArguments extends ReportFiles {
-  readonly config?: string | undefined;
-  readonly line?: string | undefined;
-  readonly baud?: number | undefined;
-  readonly merchantIdFile?: string | undefined;
-  readonly services?: readonly ContractName[] | undefined;
-  readonly check?: readonly string[] | undefined;
-  readonly list?: boolean | undefined;
-  readonly withSales?: boolean | undefined;
-  readonly amount?: number | undefined;
-  readonly currency?: string | undefined;
-  readonly yes?: boolean | undefined;
-}
+export type CertifyArguments = ArgumentsOf<typeof flags>;
 
 /** @returns the exit code: 0 if all held, 1 if one is broken, 75 if none is and not all were seen, 69 if the line can't be opened. */
 export async function runCertify(args: CertifyArguments): Promise<number> {
@@ -167,40 +154,42 @@ async function isConfirmed({ amount, currency }: Sale, path: string, checks: rea
   return false;
 }
 
+const flags = {
+  config: {
+    ...sourceFlags.config,
+    describe: "Take the line's settings, the services and the merchant's id from this file (default: no file is read)",
+  },
+  line: {
+    type: "string",
+    example: "/dev/ttyUSB0",
+    describe: "The line that the terminal is at: a serial device, a pty, or tcp:host:port",
+  },
+  baud: sourceFlags.baud,
+  "merchant-id-file": {
+    type: "string",
+    example: "merchant-id",
+    describe: "Sign fiscal requests with the merchant's id in this file; without it fiscal isn't asked",
+  },
+  services: {
+    type: "string",
+    repeatable: true,
+    example: "bank",
+    choices: contractNames,
+    describe: "Ask only these services, such as bank,fiscal (default: all three)",
+  },
+  check: { type: "string", repeatable: true, example: "bank-idle", describe: "Make only this check; may be repeated" },
+  list: { type: "boolean", describe: "Print the checks, and make none" },
+  "with-sales": { type: "boolean", describe: "Make the checks as well that move money, print and change state" },
+  amount: { type: "whole", example: "100", describe: "Amount of each sale, in minor units" },
+  currency: { type: "string", example: "EUR", describe: "Currency of the sales, as the terminal names it" },
+  yes: { type: "boolean", describe: "Don't ask before money moves" },
+  ...reportFlags,
+} as const satisfies FlagTable;
+
 export const certifyCommand = defineCommand({
   name: "certify",
   describe: "Judge a terminal by its contracts: what it answers to right requests and wrong ones, sentence by sentence",
-  flags: {
-    config: {
-      ...sourceFlags.config,
-      describe: "Take the line's settings, the services and the merchant's id from this file (default: no file is read)",
-    },
-    line: {
-      type: "string",
-      example: "/dev/ttyUSB0",
-      describe: "The line that the terminal is at: a serial device, a pty, or tcp:host:port",
-    },
-    baud: sourceFlags.baud,
-    "merchant-id-file": {
-      type: "string",
-      example: "merchant-id",
-      describe: "Sign fiscal requests with the merchant's id in this file; without it fiscal isn't asked",
-    },
-    services: {
-      type: "string",
-      repeatable: true,
-      example: "bank",
-      choices: contractNames,
-      describe: "Ask only these services, such as bank,fiscal (default: all three)",
-    },
-    check: { type: "string", repeatable: true, example: "bank-idle", describe: "Make only this check; may be repeated" },
-    list: { type: "boolean", describe: "Print the checks, and make none" },
-    "with-sales": { type: "boolean", describe: "Make the checks as well that move money, print and change state" },
-    amount: { type: "whole", example: "100", describe: "Amount of each sale, in minor units" },
-    currency: { type: "string", example: "EUR", describe: "Currency of the sales, as the terminal names it" },
-    yes: { type: "boolean", describe: "Don't ask before money moves" },
-    ...reportFlags,
-  },
+  flags,
   epilogue:
     "Use posline doctor to get a line to work, and posline certify to judge the terminal on a line that works. Without --with-sales " +
     "nothing is changed. Stop what has the line open before. " +
@@ -210,5 +199,5 @@ export const certifyCommand = defineCommand({
     ["certify --line tcp:terminal:4001 --merchant-id-file merchant-id --report terminal.html", "All services, with a report"],
     ["certify --line /dev/ttyUSB0 --with-sales --amount 100 --currency EUR", "With sales of 1.00"],
   ],
-  run: (args: CertifyArguments) => runCertify(args),
+  run: runCertify,
 });

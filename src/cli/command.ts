@@ -57,9 +57,9 @@ type One<F> = F extends { readonly choices: readonly (infer Choice)[] }
 type Value<F> = F extends { readonly repeatable: true } ? readonly One<F>[] : One<F>;
 
 /** What a command is given: each flag under its name in camel case, each positional under its own. */
-export type ArgumentsOf<F extends FlagTable, P extends PositionalTable> = {
-  readonly [Name in keyof F as Camel<Name & string>]?: Value<F[Name]>;
-} & { readonly [Name in keyof P]?: One<P[Name]> };
+export type ArgumentsOf<F extends FlagTable, P extends PositionalTable = Record<never, never>> = {
+  readonly [Name in keyof F as Camel<Name & string>]?: Value<F[Name]> | undefined;
+} & { readonly [Name in keyof P]?: One<P[Name]> | undefined };
 
 /** A command in words and data; `run` gives its exit code. */
 export interface CommandTable<F extends FlagTable, P extends PositionalTable> {

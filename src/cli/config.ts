@@ -1,9 +1,9 @@
 import { type Config, ConfigError, secretKeys } from "../config/config.ts";
-import { type Environment, type Flags, type Loaded, loadConfig } from "../config/load.ts";
+import { type Environment, type Loaded, loadConfig } from "../config/load.ts";
 import { fileSchema } from "../config/schema.ts";
 import { serviceEnvironment } from "../config/service-environment.ts";
 import { printable, printableJson, printableLines } from "../core/shell-text.ts";
-import { defineCommand, type FlagTable } from "./command.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable } from "./command.ts";
 
 /** `posline config`: what every setting is and where it came from, or the schema of the file. */
 
@@ -29,10 +29,7 @@ export const sourceFlags = {
   emulated: { type: "boolean", describe: "Use an emulated terminal in place of every device" },
 } as const satisfies FlagTable;
 
-export interface ConfigArguments extends Flags {
-  readonly schema?: boolean | undefined;
-  readonly json?: boolean | undefined;
-}
+export type ConfigArguments = ArgumentsOf<typeof flags>;
 
 /** Where a command writes to, and the environment that it reads. */
 export interface ConfigCommandIo {
@@ -146,14 +143,16 @@ export async function runConfig(args: ConfigArguments, { env, file, out, err }: 
   }
 }
 
+const flags = {
+  ...sourceFlags,
+  schema: { type: "boolean", describe: "Print the JSON Schema of the configuration file and nothing else" },
+  json: { type: "boolean", describe: "Print one JSON object in place of a table" },
+} as const satisfies FlagTable;
+
 export const configCommand = defineCommand({
   name: "config",
   describe: "Show every setting, its value and where it was set",
-  flags: {
-    ...sourceFlags,
-    schema: { type: "boolean", describe: "Print the JSON Schema of the configuration file and nothing else" },
-    json: { type: "boolean", describe: "Print one JSON object in place of a table" },
-  },
+  flags,
   run: (args: ConfigArguments) =>
     runConfig(args, {
       // Without a flag it is about the file that the installed service reads.

@@ -2,20 +2,13 @@ import { isTcpPath } from "../config/device-name.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
 import type { DoctorOptions, DoctorReport, ReportedLine } from "../doctor/doctor.ts";
 import type { Finding, Level, RedactedBytes } from "../doctor/finding.ts";
-import { defineCommand } from "./command.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable } from "./command.ts";
 import { sourceFlags } from "./config.ts";
 import { exitCodes } from "./exit.ts";
 
 /** `posline doctor`: what is wrong between the tills and the terminal, and what fixes it. */
 
-export interface DoctorArguments {
-  readonly config?: string | undefined;
-  readonly line?: string | undefined;
-  readonly baud?: number | undefined;
-  readonly scan?: boolean | undefined;
-  readonly frames?: boolean | undefined;
-  readonly json?: boolean | undefined;
-}
+export type DoctorArguments = ArgumentsOf<typeof flags>;
 
 /** How it is shown. */
 export interface Look {
@@ -180,21 +173,23 @@ export function lookOf({ env, stdout }: Pick<NodeJS.Process, "env" | "stdout">):
   };
 }
 
+const flags = {
+  config: sourceFlags.config,
+  line: {
+    type: "string",
+    example: "/dev/ttyUSB0",
+    describe: "Check only this line: its name in the configuration, a device, or tcp:HOST:PORT",
+  },
+  baud: { type: "whole", example: "9600", describe: "Try the terminal at this speed in place of the configured one" },
+  scan: { type: "boolean", describe: "Try the usual speeds and both CRC16, and print the setting that works" },
+  frames: { type: "boolean", describe: "Show the bytes of every frame, not only of failures" },
+  json: { type: "boolean", describe: "Print one JSON object in place of text" },
+} as const satisfies FlagTable;
+
 export const doctorCommand = defineCommand({
   name: "doctor",
   describe: "Check the box, the configuration and the terminal, and say how to fix what is wrong",
-  flags: {
-    config: sourceFlags.config,
-    line: {
-      type: "string",
-      example: "/dev/ttyUSB0",
-      describe: "Check only this line: its name in the configuration, a device, or tcp:HOST:PORT",
-    },
-    baud: { type: "whole", example: "9600", describe: "Try the terminal at this speed in place of the configured one" },
-    scan: { type: "boolean", describe: "Try the usual speeds and both CRC16, and print the setting that works" },
-    frames: { type: "boolean", describe: "Show the bytes of every frame, not only of failures" },
-    json: { type: "boolean", describe: "Print one JSON object in place of text" },
-  },
+  flags,
   epilogue: "posline certify judges a terminal that answers by its contracts, and says which sentence it breaks.",
   run: async (args: DoctorArguments) => {
     // Loaded when it is run, so that registering the command costs nothing.

@@ -1,29 +1,17 @@
-import type { EmulationFlags } from "../app/emulation.ts";
 import { merchantIdOf } from "../app/served.ts";
-import { ConfigError } from "../config/config.ts";
-import type { EmulateFlags, Flags } from "../config/load.ts";
-import { type ContractName, contractNames } from "../core/call.ts";
-import { printableLines } from "../core/shell-text.ts";
+import type { Flags } from "../config/load.ts";
+import { contractNames } from "../core/call.ts";
 import { wireFaultKinds } from "../emulator/faults/wire-fault.ts";
-import { defineCommand } from "./command.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable } from "./command.ts";
 import { sourceFlags } from "./config.ts";
 import { emulatorFlags } from "./emulator-flags.ts";
 import { exitCodes, UsageError } from "./exit.ts";
 import { greeting } from "./greeting.ts";
-import { type LogFormat, logFlags, logStart, runUntilStopped } from "./run-service.ts";
+import { logFlags, logStart, runUntilStopped } from "./run-service.ts";
 
 /** `posline emulate`: the services without a terminal, over HTTP, on a line, or both. */
 
-export interface EmulateArguments
-  extends EmulationFlags,
-    Pick<Flags, "config" | "line" | "baud" | "merchantIdFile">,
-    Pick<EmulateFlags, "adminPort" | "apiKeyFile"> {
-  readonly service?: readonly ContractName[] | undefined;
-  readonly http?: boolean | undefined;
-  readonly admin?: boolean | undefined;
-  readonly logFormat?: LogFormat | undefined;
-  readonly printWorld?: boolean | undefined;
-}
+export type EmulateArguments = ArgumentsOf<typeof flags>;
 
 /**
  * Emulates until it is signalled to stop.
@@ -62,14 +50,8 @@ export async function runEmulate(args: EmulateArguments): Promise<number> {
 /** Prints a file for --world: that of this one, or of the built-in world. */
 async function printWorld(file: string | undefined): Promise<number> {
   const { loadWorld, worldText } = await import("../emulator/world-file.ts");
-  try {
-    process.stdout.write(worldText(loadWorld(file)));
-    return exitCodes.ok;
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    process.stderr.write(`${printableLines(error.message)}\n`);
-    return error.exitCode;
-  }
+  process.stdout.write(worldText(loadWorld(file)));
+  return exitCodes.ok;
 }
 
 function configFlagsOf({ config, line, baud, service, adminPort, merchantIdFile, apiKeyFile }: EmulateArguments): Flags {
@@ -78,44 +60,46 @@ function configFlagsOf({ config, line, baud, service, adminPort, merchantIdFile,
 
 const { config, baud } = sourceFlags;
 
+const flags = {
+  config: {
+    ...config,
+    describe: "Take services, ports and the line's settings from this file (default: no file is read)",
+  },
+  line: {
+    type: "string",
+    example: "/dev/ttyUSB0",
+    describe: "Answer on this serial device as well, such as /dev/ttyUSB0 or a pty; tcp:[::1]:7000 listens there",
+  },
+  baud,
+  http: { type: "boolean", default: true, describe: "Answer over HTTP; --no-http answers on the serial line only" },
+  service: {
+    type: "string",
+    repeatable: true,
+    example: "bank",
+    choices: contractNames,
+    describe: "Emulate only these services, such as bank,fiscal (default: all three)",
+  },
+  ...emulatorFlags,
+  "print-world": { type: "boolean", describe: "Print the world that is played, as a file for --world, and nothing else" },
+  ...logFlags,
+  "merchant-id-file": {
+    type: "string",
+    example: "merchant-id",
+    describe: "Check the signs of fiscal requests with the merchant's id in this file (default: any sign is accepted)",
+  },
+  "api-key-file": {
+    type: "string",
+    example: "api-key",
+    describe: "Require the API key in this file from callers of bank over HTTP",
+  },
+  admin: { type: "boolean", default: true, describe: "Offer the control API over HTTP; --no-admin turns it off" },
+  "admin-port": { type: "whole", example: "8880", describe: "Port of the control API, 0 for any free one (default 8880)" },
+} as const satisfies FlagTable;
+
 export const emulateCommand = defineCommand({
   name: "emulate",
   describe: "Emulate the terminal without hardware: the services over HTTP, on a serial line, or both",
-  flags: {
-    config: {
-      ...config,
-      describe: "Take services, ports and the line's settings from this file (default: no file is read)",
-    },
-    line: {
-      type: "string",
-      example: "/dev/ttyUSB0",
-      describe: "Answer on this serial device as well, such as /dev/ttyUSB0 or a pty; tcp:[::1]:7000 listens there",
-    },
-    baud,
-    http: { type: "boolean", default: true, describe: "Answer over HTTP; --no-http answers on the serial line only" },
-    service: {
-      type: "string",
-      repeatable: true,
-      example: "bank",
-      choices: contractNames,
-      describe: "Emulate only these services, such as bank,fiscal (default: all three)",
-    },
-    ...emulatorFlags,
-    "print-world": { type: "boolean", describe: "Print the world that is played, as a file for --world, and nothing else" },
-    ...logFlags,
-    "merchant-id-file": {
-      type: "string",
-      example: "merchant-id",
-      describe: "Check the signs of fiscal requests with the merchant's id in this file (default: any sign is accepted)",
-    },
-    "api-key-file": {
-      type: "string",
-      example: "api-key",
-      describe: "Require the API key in this file from callers of bank over HTTP",
-    },
-    admin: { type: "boolean", default: true, describe: "Offer the control API over HTTP; --no-admin turns it off" },
-    "admin-port": { type: "whole", example: "8880", describe: "Port of the control API, 0 for any free one (default 8880)" },
-  },
+  flags,
   epilogue:
     "The services listen on localhost at 8008 (fiscal), 8888 (bank) and 8887 (qr); POSLINE_FISCAL_PORT, POSLINE_BANK_PORT, " +
     `POSLINE_QR_PORT and POSLINE_HOST change that. Faults: ${wireFaultKinds.join(", ")}; late, pieces, twice and unplug take ` +
@@ -127,5 +111,5 @@ export const emulateCommand = defineCommand({
     ["emulate --service bank --state bank.json", "One that remembers across restarts"],
     ["emulate --fault corrupt=0.05 --fault late:5000=0.01 --seed 7", "Random faults, repeatable"],
   ],
-  run: (args: EmulateArguments) => runEmulate(args),
+  run: runEmulate,
 });

@@ -1,19 +1,14 @@
-import type { Flags, GatewayFlags } from "../config/load.ts";
+import type { Flags } from "../config/load.ts";
 import { localUpstream } from "../config/upstreams.ts";
 import type { ContractName } from "../core/call.ts";
 import { version } from "../core/version.ts";
-import { defineCommand } from "./command.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable } from "./command.ts";
 import { sourceFlags } from "./config.ts";
-import { type LogFormat, logFlags, runUntilStopped } from "./run-service.ts";
+import { logFlags, runUntilStopped } from "./run-service.ts";
 
 /** `posline gateway`: tills with a serial port alone, and services that are reached over HTTP. */
 
-export interface GatewayArguments extends Pick<Flags, "config" | "line" | "baud">, Pick<GatewayFlags, "apiKeyFile"> {
-  readonly upstreamFiscal?: string | undefined;
-  readonly upstreamBank?: string | undefined;
-  readonly upstreamQr?: string | undefined;
-  readonly logFormat?: LogFormat | undefined;
-}
+export type GatewayArguments = ArgumentsOf<typeof flags>;
 
 /**
  * Runs the gateway until it is signalled to stop.
@@ -54,23 +49,25 @@ const upstream = (service: ContractName) =>
     describe: `URL at which ${service} is reached (default without a file: ${localUpstream(service)})`,
   }) as const;
 
+const flags = {
+  config,
+  line: {
+    type: "string",
+    example: "/dev/ttyS1",
+    describe:
+      "Serial device that the till is on, such as /dev/ttyS1, or tcp:HOST:PORT; then no file is read unless --config names one",
+  },
+  baud,
+  "upstream-fiscal": upstream("fiscal"),
+  "upstream-bank": upstream("bank"),
+  "upstream-qr": upstream("qr"),
+  "api-key-file": { type: "string", example: "api-key", describe: "Send the API key in this file to the bank service" },
+  ...logFlags,
+} as const satisfies FlagTable;
+
 export const gatewayCommand = defineCommand({
   name: "gateway",
   describe: "Run the gateway: tills on serial lines reach services over HTTP",
-  flags: {
-    config,
-    line: {
-      type: "string",
-      example: "/dev/ttyS1",
-      describe:
-        "Serial device that the till is on, such as /dev/ttyS1, or tcp:HOST:PORT; then no file is read unless --config names one",
-    },
-    baud,
-    "upstream-fiscal": upstream("fiscal"),
-    "upstream-bank": upstream("bank"),
-    "upstream-qr": upstream("qr"),
-    "api-key-file": { type: "string", example: "api-key", describe: "Send the API key in this file to the bank service" },
-    ...logFlags,
-  },
-  run: (args: GatewayArguments) => runGateway(args),
+  flags,
+  run: runGateway,
 });

@@ -7,7 +7,7 @@ import { printable, printableJson, printableLines } from "../core/shell-text.ts"
 import { JournalError } from "../journal/errors.ts";
 import { JournalFollower, type JournalSnapshot, readJournal } from "../journal/reader.ts";
 import { type JournalOperation, joinOperations, storedKey } from "../journal/record.ts";
-import { defineCommand, inQuotes } from "./command.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable, inQuotes, type PositionalTable } from "./command.ts";
 import { sourceFlags } from "./config.ts";
 import { exitCodes, UsageError } from "./exit.ts";
 import { type AskAdmin, askAboutJournal, askAdmin, type JournalSettleTarget, settleByOperator } from "./journal-settle.ts";
@@ -17,21 +17,7 @@ import { type AskAdmin, askAboutJournal, askAdmin, type JournalSettleTarget, set
  * writes it, and after a crash.
  */
 
-export interface JournalArguments {
-  readonly config?: string | undefined;
-  readonly folder?: string | undefined;
-  readonly unknown?: boolean | undefined;
-  readonly key?: string | undefined;
-  readonly follow?: boolean | undefined;
-  readonly json?: boolean | undefined;
-  readonly action?: "settle" | undefined;
-  /** Of `settle`: the key of what is settled. */
-  readonly operation?: string | undefined;
-  readonly as?: "done" | "not-done" | undefined;
-  readonly note?: string | undefined;
-  readonly service?: string | undefined;
-  readonly route?: string | undefined;
-}
+export type JournalArguments = ArgumentsOf<typeof flags, typeof positionals>;
 
 /** Where the command writes to, and what it reads. */
 export interface JournalSurroundings {
@@ -284,29 +270,33 @@ function summary(operations: readonly Shown[], args: JournalArguments, bad: numb
 /** Milliseconds between two looks for new records. */
 const followMs = 500;
 
+const positionals = {
+  action: { describe: "settle: record how an operation ended, after a look at the terminal", choices: ["settle"] },
+  operation: { describe: "Its pay_id or documentExtID; the id of its request where it has neither" },
+} as const satisfies PositionalTable;
+
+const flags = {
+  unknown: { type: "boolean", describe: "Only operations with an unknown outcome; exits with 75 when there are any" },
+  key: { type: "string", example: "SALE-1", describe: "Only the operation with this pay_id or documentExtID" },
+  follow: { type: "boolean", alias: "f", describe: "Keep showing operations as they are sent and as they end" },
+  json: { type: "boolean", describe: "Print NDJSON: one JSON object per operation and line" },
+  folder: {
+    type: "string",
+    example: usualFolder,
+    describe: `Folder of the journal (default: the configured one, else ${usualFolder})`,
+  },
+  config: sourceFlags.config,
+  as: { type: "string", choices: ["done", "not-done"], example: "done", describe: "settle: what the terminal shows" },
+  note: { type: "string", example: "receipt 17 is there", describe: "settle: how you know; it is recorded" },
+  service: { type: "string", example: "bank", describe: "settle: the service, where several operations have the key" },
+  route: { type: "string", example: "/sale", describe: "settle: the route, where several operations have the key" },
+} as const satisfies FlagTable;
+
 export const journalCommand = defineCommand({
   name: "journal",
   describe: "List the operations that were sent (money, print, state) and their outcomes, or settle an unknown one",
-  positionals: {
-    action: { describe: "settle: record how an operation ended, after a look at the terminal", choices: ["settle"] },
-    operation: { describe: "Its pay_id or documentExtID; the id of its request where it has neither" },
-  },
-  flags: {
-    unknown: { type: "boolean", describe: "Only operations with an unknown outcome; exits with 75 when there are any" },
-    key: { type: "string", example: "SALE-1", describe: "Only the operation with this pay_id or documentExtID" },
-    follow: { type: "boolean", alias: "f", describe: "Keep showing operations as they are sent and as they end" },
-    json: { type: "boolean", describe: "Print NDJSON: one JSON object per operation and line" },
-    folder: {
-      type: "string",
-      example: usualFolder,
-      describe: `Folder of the journal (default: the configured one, else ${usualFolder})`,
-    },
-    config: sourceFlags.config,
-    as: { type: "string", choices: ["done", "not-done"], example: "done", describe: "settle: what the terminal shows" },
-    note: { type: "string", example: "receipt 17 is there", describe: "settle: how you know; it is recorded" },
-    service: { type: "string", example: "bank", describe: "settle: the service, where several operations have the key" },
-    route: { type: "string", example: "/sale", describe: "settle: the route, where several operations have the key" },
-  },
+  positionals,
+  flags,
   examples: [["journal settle A-77 --as done --note 'receipt 17 is there'", "record that the sale A-77 was carried out"]],
   run: async (args: JournalArguments) => {
     let stopped = false;

@@ -1,36 +1,17 @@
 import { fstatSync } from "node:fs";
-import { messageOf } from "../core/error-code.ts";
-import type { Outcome } from "../core/fault.ts";
-import { printableLines } from "../core/shell-text.ts";
 import { matchesAll } from "../logs/filter.ts";
 import { readSince, sinceExamples } from "../logs/since.ts";
 import { LogView } from "../logs/view.ts";
 import { adminTarget } from "./admin-target.ts";
-import { defineCommand, inQuotes } from "./command.ts";
-import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable, inQuotes, type PositionalTable } from "./command.ts";
+import { exitCodes, UsageError } from "./exit.ts";
 import { JournaldLog } from "./journald-log.ts";
 import { LiveLog } from "./live-log.ts";
 import { readLogFile, readStream } from "./log-file.ts";
 
 /** `posline logs`: the log as a technician reads it, from journald, a file, standard input or a running posline. */
 
-export interface LogsArguments {
-  readonly file?: string | undefined;
-  readonly follow?: boolean | undefined;
-  readonly since?: string | undefined;
-  readonly service?: string | undefined;
-  readonly key?: string | undefined;
-  readonly outcome?: Outcome | undefined;
-  readonly grep?: string | undefined;
-  readonly lines?: number | undefined;
-  readonly json?: boolean | undefined;
-  readonly color?: boolean | undefined;
-  readonly unit?: string | undefined;
-  readonly live?: boolean | undefined;
-  readonly url?: string | undefined;
-  readonly tokenFile?: string | undefined;
-  readonly config?: string | undefined;
-}
+export type LogsArguments = ArgumentsOf<typeof flags, typeof positionals>;
 
 /** Lines that are shown of what is there when the log is followed, as `tail` has it. */
 const followLines = 10;
@@ -55,11 +36,6 @@ async function runLogs(args: LogsArguments): Promise<number> {
   try {
     await show(args, stop.signal);
     return exitCodes.ok;
-  } catch (error) {
-    const code = exitCodeOf(error);
-    if (code === undefined) throw error;
-    process.stderr.write(`${printableLines(messageOf(error))}\n`);
-    return code;
   } finally {
     for (const signal of signals) process.off(signal, leave);
   }
@@ -150,41 +126,47 @@ function isPipedIn(): boolean {
   }
 }
 
+const positionals = {
+  file: { describe: "A log file, or - for standard input (default: the system journal)" },
+} as const satisfies PositionalTable;
+
+const flags = {
+  follow: { alias: "f", type: "boolean", describe: "Keep showing new lines" },
+  since: { type: "string", example: "10m", describe: `Only lines newer than this: ${sinceExamples}` },
+  service: { type: "string", example: "bank", describe: "Only lines of this service" },
+  key: { type: "string", example: "SALE-1", describe: "Only the operation with this pay_id or documentExtID" },
+  outcome: {
+    type: "string",
+    example: "unknown",
+    choices: ["unknown", "not-sent", "answered"],
+    describe: "Only calls with this outcome",
+  },
+  grep: { type: "string", example: "timeout", describe: "Only lines that contain this text, in any case" },
+  lines: { alias: "n", type: "whole", example: "50", describe: "Only the last N lines (default: all, with --follow 10)" },
+  json: { type: "boolean", describe: "Print the lines of posline as they were written, as NDJSON" },
+  color: {
+    type: "boolean",
+    describe: "Use colours; --no-color turns them off (default: on a terminal, unless NO_COLOR is set)",
+  },
+  live: { type: "boolean", describe: "Follow a running posline over its admin port, where there is no journal" },
+  url: {
+    type: "string",
+    example: "http://localhost:8880",
+    describe: "With --live: the admin port (default: the configuration's)",
+  },
+  "token-file": {
+    type: "string",
+    example: "/etc/posline/admin-token",
+    describe: "With --live: the file that holds its token",
+  },
+  config: { type: "string", example: "posline.json", describe: "With --live: the configuration file that names the port" },
+  unit: { type: "string", example: "posline", describe: "systemd unit whose journal is read (default posline)" },
+} as const satisfies FlagTable;
+
 export const logsCommand = defineCommand({
   name: "logs",
   describe: "Print the log in readable form: from the system journal, a file or standard input",
-  positionals: { file: { describe: "A log file, or - for standard input (default: the system journal)" } },
-  flags: {
-    follow: { alias: "f", type: "boolean", describe: "Keep showing new lines" },
-    since: { type: "string", example: "10m", describe: `Only lines newer than this: ${sinceExamples}` },
-    service: { type: "string", example: "bank", describe: "Only lines of this service" },
-    key: { type: "string", example: "SALE-1", describe: "Only the operation with this pay_id or documentExtID" },
-    outcome: {
-      type: "string",
-      example: "unknown",
-      choices: ["unknown", "not-sent", "answered"],
-      describe: "Only calls with this outcome",
-    },
-    grep: { type: "string", example: "timeout", describe: "Only lines that contain this text, in any case" },
-    lines: { alias: "n", type: "whole", example: "50", describe: "Only the last N lines (default: all, with --follow 10)" },
-    json: { type: "boolean", describe: "Print the lines of posline as they were written, as NDJSON" },
-    color: {
-      type: "boolean",
-      describe: "Use colours; --no-color turns them off (default: on a terminal, unless NO_COLOR is set)",
-    },
-    live: { type: "boolean", describe: "Follow a running posline over its admin port, where there is no journal" },
-    url: {
-      type: "string",
-      example: "http://localhost:8880",
-      describe: "With --live: the admin port (default: the configuration's)",
-    },
-    "token-file": {
-      type: "string",
-      example: "/etc/posline/admin-token",
-      describe: "With --live: the file that holds its token",
-    },
-    config: { type: "string", example: "posline.json", describe: "With --live: the configuration file that names the port" },
-    unit: { type: "string", example: "posline", describe: "systemd unit whose journal is read (default posline)" },
-  },
-  run: (args: LogsArguments) => runLogs(args),
+  positionals,
+  flags,
+  run: runLogs,
 });

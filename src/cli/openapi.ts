@@ -6,15 +6,12 @@ import { contracts } from "../contract/contracts.ts";
 import { contractNames } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { nearest } from "../core/nearest.ts";
-import { defineCommand, inQuotes } from "./command.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable, inQuotes, type PositionalTable } from "./command.ts";
 import { exitCodes, UsageError } from "./exit.ts";
 
 /** `posline openapi`: a service's port, or the admin port, as an OpenAPI document. */
 
-export interface OpenApiArguments {
-  readonly service?: string | undefined;
-  readonly config?: string | undefined;
-}
+export type OpenApiArguments = ArgumentsOf<typeof flags, typeof positionals>;
 
 /** Where the command writes to, and the environment that it reads. */
 export interface OpenApiIo {
@@ -71,16 +68,22 @@ async function configOf(config: string | undefined, usual: boolean, { env, file 
   return (await loadConfig({ file, env, flags: { config } })).config;
 }
 
+const positionals = {
+  service: { describe: "fiscal, bank, qr, admin, or a service's name in the configuration" },
+} as const satisfies PositionalTable;
+
+const flags = {
+  config: {
+    type: "string",
+    example: "posline.json",
+    describe: "Describe the services of this configuration file, with their names and ports",
+  },
+} as const satisfies FlagTable;
+
 export const openApiCommand = defineCommand({
   name: "openapi",
   describe: "Print the OpenAPI document of a service, or of the admin port",
-  flags: {
-    config: {
-      type: "string",
-      example: "posline.json",
-      describe: "Describe the services of this configuration file, with their names and ports",
-    },
-  },
-  positionals: { service: { describe: "fiscal, bank, qr, admin, or a service's name in the configuration" } },
+  flags,
+  positionals,
   run: (args: OpenApiArguments) => runOpenApi(args, { env: process.env, out: (text) => process.stdout.write(text) }),
 });

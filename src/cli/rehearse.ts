@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { fileBytesMax } from "../config/limits.ts";
 import { readAtMost } from "../config/secrets.ts";
-import { type ContractName, contractNames } from "../core/call.ts";
+import { contractNames } from "../core/call.ts";
 import { messageOf } from "../core/error-code.ts";
 import { isObject } from "../core/json-object.ts";
 import { JsonError, parseJson } from "../core/json-syntax.ts";
@@ -17,14 +17,13 @@ import { scenarios } from "../rehearse/scenarios.ts";
 import { screenTill } from "../rehearse/screen-till.ts";
 import { endPlays, type Till } from "../rehearse/stand.ts";
 import { type ExitWords, runTill, TillError } from "../rehearse/till.ts";
-import { defineCommand, inQuotes } from "./command.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable, inQuotes } from "./command.ts";
 import { emulatorFlags } from "./emulator-flags.ts";
 import { exitCodes, UsageError } from "./exit.ts";
 import {
   clearProgress,
   exitCodeOfVerdicts,
   listOf,
-  type ReportFiles,
   refuseUnknownNames,
   reportFlags,
   showProgress,
@@ -33,20 +32,7 @@ import {
 
 /** `posline rehearse`: judges a till by what the terminal did. */
 
-export interface RehearseArguments extends ReportFiles {
-  readonly till?: string | undefined;
-  readonly page?: boolean | undefined;
-  readonly world?: string | undefined;
-  readonly services?: readonly ContractName[] | undefined;
-  readonly scenario?: readonly string[] | undefined;
-  readonly seed?: number | undefined;
-  readonly minutes?: number | undefined;
-  readonly jobs?: number | undefined;
-  readonly origin?: readonly string[] | undefined;
-  readonly patience?: number | undefined;
-  readonly words?: string | undefined;
-  readonly list?: boolean | undefined;
-}
+export type RehearseArguments = ArgumentsOf<typeof flags>;
 
 /** A till that asks until it knows needs a minute if the terminal never had the sale, and its own pauses. */
 const patienceSeconds = 180;
@@ -186,53 +172,55 @@ function progressText(over: number, running: number, of: number, began: Date): s
   return `${over} of ${of}, ${running} running${left}`;
 }
 
+const flags = {
+  till: {
+    type: "string",
+    example: "'python3 till.py {key} {amount} $POSLINE_BANK_URL'",
+    describe:
+      "The till, run through the shell once for each operation, with {do}, {key}, {amount} (minor units) and {of} replaced. " +
+      "Its last line on standard output is its word",
+  },
+  page: {
+    type: "boolean",
+    describe: "In place of --till: a page says what to do at a till with a screen, and asks what it shows",
+  },
+  services: {
+    type: "string",
+    repeatable: true,
+    example: "bank",
+    choices: contractNames,
+    describe: "Play only scenarios of these services, such as bank,fiscal (default: all three)",
+  },
+  scenario: {
+    type: "string",
+    repeatable: true,
+    example: "no-answer-carried-out",
+    describe: "Play only this scenario; may be repeated (default: all)",
+  },
+  list: { type: "boolean", describe: "Print the scenarios, and play none" },
+  world: emulatorFlags.world,
+  seed: { type: "whole", example: "7", describe: "Draws the amounts: the same seed, the same amounts (default 1)" },
+  jobs: { type: "whole", example: "4", describe: "Scenarios played at a time (default: two for each processor)" },
+  minutes: { type: "whole", example: "5", describe: "Begin no scenario after so many minutes (default 60)" },
+  patience: { type: "whole", example: "60", describe: "Seconds that the till may take for one operation (default 180)" },
+  origin: {
+    type: "string",
+    repeatable: true,
+    example: "http://localhost:3000",
+    describe: "Let pages of this origin call posline; may be repeated",
+  },
+  words: {
+    type: "string",
+    example: "words.json",
+    describe: 'Take the word from the exit code, by this file: {"0": "approved", "1": "declined"}',
+  },
+  ...reportFlags,
+} as const satisfies FlagTable;
+
 export const rehearseCommand = defineCommand({
   name: "rehearse",
   describe: "Judge a till: play a shop in which things go wrong, and compare its words with what the terminal did",
-  flags: {
-    till: {
-      type: "string",
-      example: "'python3 till.py {key} {amount} $POSLINE_BANK_URL'",
-      describe:
-        "The till, run through the shell once for each operation, with {do}, {key}, {amount} (minor units) and {of} replaced. " +
-        "Its last line on standard output is its word",
-    },
-    page: {
-      type: "boolean",
-      describe: "In place of --till: a page says what to do at a till with a screen, and asks what it shows",
-    },
-    services: {
-      type: "string",
-      repeatable: true,
-      example: "bank",
-      choices: contractNames,
-      describe: "Play only scenarios of these services, such as bank,fiscal (default: all three)",
-    },
-    scenario: {
-      type: "string",
-      repeatable: true,
-      example: "no-answer-carried-out",
-      describe: "Play only this scenario; may be repeated (default: all)",
-    },
-    list: { type: "boolean", describe: "Print the scenarios, and play none" },
-    world: emulatorFlags.world,
-    seed: { type: "whole", example: "7", describe: "Draws the amounts: the same seed, the same amounts (default 1)" },
-    jobs: { type: "whole", example: "4", describe: "Scenarios played at a time (default: two for each processor)" },
-    minutes: { type: "whole", example: "5", describe: "Begin no scenario after so many minutes (default 60)" },
-    patience: { type: "whole", example: "60", describe: "Seconds that the till may take for one operation (default 180)" },
-    origin: {
-      type: "string",
-      repeatable: true,
-      example: "http://localhost:3000",
-      describe: "Let pages of this origin call posline; may be repeated",
-    },
-    words: {
-      type: "string",
-      example: "words.json",
-      describe: 'Take the word from the exit code, by this file: {"0": "approved", "1": "declined"}',
-    },
-    ...reportFlags,
-  },
+  flags,
   epilogue:
     `A till's words: ${words.join(", ")}. {do} is sale, refund, receipt, return, cash-in, qr or qr-refund. The environment has ` +
     "POSLINE_BANK_URL, POSLINE_FISCAL_URL, POSLINE_QR_URL, POSLINE_MERCHANT_ID, and for a receipt of a given article " +
@@ -242,5 +230,5 @@ export const rehearseCommand = defineCommand({
     ["rehearse --till 'python3 till.py {key} {amount} $POSLINE_BANK_URL' --services bank", "A till that sells by card"],
     ["rehearse --till './till {do} {key} {amount} {of}' --report rehearsal.html", "One that does everything"],
   ],
-  run: (args: RehearseArguments) => runRehearse(args),
+  run: runRehearse,
 });

@@ -4,7 +4,7 @@ import { type RecordedEvent, type Recording, RecordingError, timeOf } from "../c
 import type { ReplayStep } from "../capture/replay.ts";
 import { reason } from "../config/secrets.ts";
 import { printable } from "../core/shell-text.ts";
-import { defineCommand, inQuotes } from "./command.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable, inQuotes, type PositionalTable } from "./command.ts";
 import { exitCodes, UsageError } from "./exit.ts";
 
 /** `posline replay`: gives a recording to the line's engine again, and shows event by event what it decides. */
@@ -12,11 +12,7 @@ import { exitCodes, UsageError } from "./exit.ts";
 /** The engine decides otherwise than it did. */
 const differs = 1;
 
-export interface ReplayArguments {
-  readonly file?: string | undefined;
-  readonly line?: string | undefined;
-  readonly all?: boolean | undefined;
-}
+export type ReplayArguments = ArgumentsOf<typeof flags, typeof positionals>;
 
 async function runReplay(args: ReplayArguments): Promise<number> {
   const recordings = await recordingsIn(args);
@@ -138,14 +134,20 @@ function tallyText({ same, unknown, difference }: Tally, gaps: number): string {
   return `${notes.join("")}${same} events: the same decisions${end}\n`;
 }
 
+const positionals = {
+  file: { describe: "An archive of posline support, or what GET /recording answered" },
+} as const satisfies PositionalTable;
+
+const flags = {
+  line: { type: "string", example: "till", describe: "Only this line" },
+  all: { type: "boolean", describe: "Show events without a decision too" },
+} as const satisfies FlagTable;
+
 export const replayCommand = defineCommand({
   name: "replay",
   describe: "Give a recording to the line's engine again: what came, what was decided, and whether it still is",
-  positionals: { file: { describe: "An archive of posline support, or what GET /recording answered" } },
-  flags: {
-    line: { type: "string", example: "till", describe: "Only this line" },
-    all: { type: "boolean", describe: "Show events without a decision too" },
-  },
+  positionals,
+  flags,
   epilogue: "Exits with 0 when every decision is the same, 1 with the first that isn't, 69 when nothing can be replayed.",
-  run: (args: ReplayArguments) => runReplay(args),
+  run: runReplay,
 });

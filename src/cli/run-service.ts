@@ -84,15 +84,7 @@ export async function runUntilStopped(command: ServiceCommand): Promise<number> 
     );
     return exitCodes.config;
   }
-  let loaded: Loaded;
-  try {
-    loaded = await loadConfig({ env: process.env, flags });
-  } catch (error) {
-    const code = exitCodeOf(error);
-    if (code === undefined) throw error;
-    process.stderr.write(`${printableLines(startErrorText(error))}\n`);
-    return code;
-  }
+  const loaded = await loadConfig({ env: process.env, flags });
   nameProcess();
   const format = logFormat ?? (isatty(1) ? "text" : "json");
   const log = openLog(loaded.config.log.level, {

@@ -3,20 +3,17 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Bridge } from "../app/bridge.ts";
 import type { EmulationFlags } from "../app/emulation.ts";
-import type { Flags, Loaded } from "../config/load.ts";
+import type { Loaded } from "../config/load.ts";
 import { messageOf } from "../core/error-code.ts";
-import { defineCommand } from "./command.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable } from "./command.ts";
 import { sourceFlags } from "./config.ts";
 import { emulatorFlags } from "./emulator-flags.ts";
-import { exitCodes } from "./exit.ts";
-import { type LogFormat, logFlags, logStart, runUntilStopped } from "./run-service.ts";
+import { UsageError } from "./exit.ts";
+import { logFlags, logStart, runUntilStopped } from "./run-service.ts";
 
 /** `posline serve`: the bridge. */
 
-export interface ServeArguments extends Flags, EmulationFlags {
-  readonly logFormat?: LogFormat | undefined;
-  readonly setupSocket?: string | undefined;
-}
+export type ServeArguments = ArgumentsOf<typeof flags>;
 
 /**
  * Serves until it is signalled to stop.
@@ -26,10 +23,9 @@ export interface ServeArguments extends Flags, EmulationFlags {
 export async function runServe(flags: ServeArguments): Promise<number> {
   const emulatorFlag = emulatorOnlyFlag(flags);
   if (emulatorFlag !== undefined && flags.emulated !== true) {
-    process.stderr.write(
-      `Cannot serve: ${emulatorFlag} is for the emulator only: add --emulated, or leave ${emulatorFlag} out\n`,
+    throw new UsageError(
+      `Cannot serve: ${emulatorFlag} is for the emulator only: add --emulated, or leave ${emulatorFlag} out`,
     );
-    return exitCodes.usage;
   }
   const play = flags.emulated === true ? playFolder(flags.state) : {};
   return runUntilStopped({
@@ -82,26 +78,25 @@ function playFolder(state: string | undefined): { readonly path?: string; readon
 
 /** The first flag that only the emulator has. */
 function emulatorOnlyFlag({ world, state, seed, fault, plainAmounts }: EmulationFlags): string | undefined {
-  if (world !== undefined) return "--world";
-  if (state !== undefined) return "--state";
-  if (seed !== undefined) return "--seed";
-  if (fault !== undefined) return "--fault";
-  return plainAmounts === true ? "--plain-amounts" : undefined;
+  const given = { "--world": world, "--state": state, "--seed": seed, "--fault": fault, "--plain-amounts": plainAmounts };
+  return Object.entries(given).find(([, value]) => value !== undefined && value !== false)?.[0];
 }
+
+const flags = {
+  ...sourceFlags,
+  ...logFlags,
+  "setup-socket": {
+    type: "string",
+    example: "/run/posline/setup.sock",
+    describe: "Let the status page set a terminal up: posline setup --json runs for each connection to this socket",
+  },
+  ...emulatorFlags,
+} as const satisfies FlagTable;
 
 export const serveCommand = defineCommand({
   name: "serve",
   describe: "Run the bridge: tills reach the terminal on its serial line over HTTP",
-  flags: {
-    ...sourceFlags,
-    ...logFlags,
-    "setup-socket": {
-      type: "string",
-      example: "/run/posline/setup.sock",
-      describe: "Let the status page set a terminal up: posline setup --json runs for each connection to this socket",
-    },
-    ...emulatorFlags,
-  },
+  flags,
   epilogue: "--world, --state, --seed, --fault and --plain-amounts need --emulated; posline emulate --help lists the faults.",
-  run: (args: ServeArguments) => runServe(args),
+  run: runServe,
 });

@@ -4,20 +4,14 @@ import type { Device } from "../device/devices.ts";
 import { usbWords } from "../device/usb-words.ts";
 import { type Ask, askAtTerminal } from "./ask.ts";
 import { secretFrom } from "./call-target.ts";
-import { defineCommand } from "./command.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable } from "./command.ts";
 import { sourceFlags } from "./config.ts";
 import { findingRows, type Look, lookOf } from "./doctor.ts";
 import { exitCodes, UsageError } from "./exit.ts";
 
 /** `posline setup`: finds the terminal, and writes the configuration that fits it. */
 
-export interface SetupArguments {
-  readonly config?: string | undefined;
-  readonly line?: string | undefined;
-  readonly merchantIdFile?: string | undefined;
-  readonly yes?: boolean | undefined;
-  readonly json?: boolean | undefined;
-}
+export type SetupArguments = ArgumentsOf<typeof flags>;
 
 /** Milliseconds in which the last message is read at the other end. */
 const lastMessageMs = 500;
@@ -89,24 +83,26 @@ async function pick(
   }
 }
 
+const flags = {
+  line: {
+    type: "string",
+    example: "/dev/ttyUSB0",
+    describe: "Look at this device, or line of the file; without it, at the one that is plugged in next",
+  },
+  config: sourceFlags.config,
+  "merchant-id-file": {
+    type: "string",
+    example: "merchant-id",
+    describe: "Sign fiscal's requests with the merchant's id in this file, and keep it for the service",
+  },
+  yes: { type: "boolean", describe: "Ask nothing, and write what was found: for images and scripts" },
+  json: { type: "boolean", describe: "Ask in lines of JSON on standard output, and read the answers from standard input" },
+} as const satisfies FlagTable;
+
 export const setupCommand = defineCommand({
   name: "setup",
   describe: "Find the terminal and write the configuration that fits it, once you agree",
-  flags: {
-    line: {
-      type: "string",
-      example: "/dev/ttyUSB0",
-      describe: "Look at this device, or line of the file; without it, at the one that is plugged in next",
-    },
-    config: sourceFlags.config,
-    "merchant-id-file": {
-      type: "string",
-      example: "merchant-id",
-      describe: "Sign fiscal's requests with the merchant's id in this file, and keep it for the service",
-    },
-    yes: { type: "boolean", describe: "Ask nothing, and write what was found: for images and scripts" },
-    json: { type: "boolean", describe: "Ask in lines of JSON on standard output, and read the answers from standard input" },
-  },
+  flags,
   epilogue:
     "It sends only questions that change nothing, and only to that device. Exit codes: 0, 64 wrong usage, 69 no terminal found, or the test failed, 78 the file can't be used.",
   examples: [

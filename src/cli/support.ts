@@ -7,7 +7,7 @@ import { serviceEnvironment } from "../config/service-environment.ts";
 import { codeOf } from "../core/error-code.ts";
 import { printable } from "../core/shell-text.ts";
 import { LogView } from "../logs/view.ts";
-import { defineCommand } from "./command.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable, type PositionalTable } from "./command.ts";
 import { renderSettingsJson, sourceFlags } from "./config.ts";
 import { exitCodes } from "./exit.ts";
 import { JournaldLog } from "./journald-log.ts";
@@ -18,13 +18,7 @@ import { readLogFile } from "./log-file.ts";
 /** Lines of the log that go into it: some hours of a till. */
 const logLinesMax = 2_000;
 
-export interface SupportArguments {
-  readonly file?: string | undefined;
-  readonly list?: boolean | undefined;
-  readonly log?: string | undefined;
-  readonly unit?: string | undefined;
-  readonly config?: string | undefined;
-}
+export type SupportArguments = ArgumentsOf<typeof flags, typeof positionals>;
 
 /** What is in it and what isn't, as text. */
 export function renderManifest({ manifest: { files, missing, leftOut } }: Support): string {
@@ -119,15 +113,21 @@ async function lastLogLines({ log, unit = "posline" }: SupportArguments): Promis
   return Buffer.concat(shown).toString("utf8");
 }
 
+const positionals = {
+  file: { describe: "The archive to write (default: posline-support-HOST-TIME.tar.gz in this folder)" },
+} as const satisfies PositionalTable;
+
+const flags = {
+  list: { type: "boolean", describe: "Show what would be in it, and write nothing" },
+  log: { type: "string", example: "posline.log", describe: "Take the log from this file, not from the system journal" },
+  unit: { type: "string", example: "posline", describe: "systemd unit whose journal is read (default posline)" },
+  config: sourceFlags.config,
+} as const satisfies FlagTable;
+
 export const supportCommand = defineCommand({
   name: "support",
   describe: "Pack what is needed to find out what happened: recording, status, settings, findings, log; no secrets",
-  positionals: { file: { describe: "The archive to write (default: posline-support-HOST-TIME.tar.gz in this folder)" } },
-  flags: {
-    list: { type: "boolean", describe: "Show what would be in it, and write nothing" },
-    log: { type: "string", example: "posline.log", describe: "Take the log from this file, not from the system journal" },
-    unit: { type: "string", example: "posline", describe: "systemd unit whose journal is read (default posline)" },
-    config: sourceFlags.config,
-  },
-  run: (args: SupportArguments) => runSupport(args),
+  positionals,
+  flags,
+  run: runSupport,
 });

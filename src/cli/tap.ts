@@ -4,14 +4,13 @@ import { readCaptured } from "../capture/captured-frame.ts";
 import { frameText } from "../capture/frame-text.ts";
 import { PcapngWriter, upperPdu } from "../capture/pcapng.ts";
 import { upperPduOf } from "../capture/upper-pdu.ts";
-import { type Flags, loadConfig } from "../config/load.ts";
-import { messageOf } from "../core/error-code.ts";
+import { loadConfig } from "../config/load.ts";
 import { isTexts } from "../core/json-object.ts";
-import { printable, printableLines } from "../core/shell-text.ts";
+import { printable } from "../core/shell-text.ts";
 import { version } from "../core/version.ts";
 import { parseExactObject } from "../settle/exact-json.ts";
-import { defineCommand, inQuotes } from "./command.ts";
-import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable, inQuotes } from "./command.ts";
+import { exitCodes, UsageError } from "./exit.ts";
 import { endOfWriting, endSoon, listenRaw, onSignal } from "./tap-raw.ts";
 import { maskedFrames, UnavailableError, unmaskedFrames, unmaskSocket } from "./tap-source.ts";
 
@@ -20,15 +19,7 @@ import { maskedFrames, UnavailableError, unmaskedFrames, unmaskSocket } from "./
  * device itself.
  */
 
-export interface TapArguments extends Flags {
-  readonly raw?: boolean | undefined;
-  readonly hex?: boolean | undefined;
-  readonly write?: string | undefined;
-  readonly url?: string | undefined;
-  readonly tokenFile?: string | undefined;
-  readonly unmask?: boolean | undefined;
-  readonly socket?: string | undefined;
-}
+export type TapArguments = ArgumentsOf<typeof flags>;
 
 /** Characters that one frame may take: the largest reply in Base64, with room. */
 const lineCharsMax = 32 * 1024 * 1024;
@@ -39,15 +30,8 @@ const lineCharsMax = 32 * 1024 * 1024;
  * for the configuration.
  */
 export async function runTap(args: TapArguments): Promise<number> {
-  try {
-    checkFlags(args);
-    return args.raw === true ? await tapDevice(args) : await follow(args);
-  } catch (error) {
-    const code = exitCodeOf(error);
-    if (code === undefined) throw error;
-    process.stderr.write(`${printableLines(messageOf(error))}\n`);
-    return code;
-  }
+  checkFlags(args);
+  return args.raw === true ? tapDevice(args) : follow(args);
 }
 
 function checkFlags({ raw, hex, write, url, tokenFile, unmask, socket, line }: TapArguments): void {
@@ -146,27 +130,29 @@ function onLines(stream: Readable, take: (line: string) => void): void {
   });
 }
 
+const flags = {
+  config: {
+    type: "string",
+    example: "posline.json",
+    describe: "Read the admin port from this configuration file (default /etc/posline/posline.json)",
+  },
+  line: { type: "string", example: "till", describe: "Only this line; with --raw the device to listen at" },
+  hex: { type: "boolean", describe: "Show the bytes as rows of hex, not as text" },
+  write: { type: "string", example: "till.pcapng", describe: "Write a capture for Wireshark to this file, or - for a pipe" },
+  url: { type: "string", example: "http://127.0.0.1:8880", describe: "Address of the admin port (default: as configured)" },
+  "token-file": { type: "string", example: "token", describe: "File with the admin port's token" },
+  unmask: {
+    type: "boolean",
+    describe: "Show card data and secrets as they are, over posline-tap.socket alone; it is logged",
+  },
+  socket: { type: "string", example: unmaskSocket, describe: `Socket for --unmask (default ${unmaskSocket})` },
+  raw: { type: "boolean", describe: "Listen at the device of --line itself, without looking for frames" },
+  baud: { type: "whole", example: "9600", describe: "Speed of that device in baud (default 115200)" },
+} as const satisfies FlagTable;
+
 export const tapCommand = defineCommand({
   name: "tap",
   describe: "Show the frames on the lines of a running posline, or the bytes that a device sends",
-  flags: {
-    config: {
-      type: "string",
-      example: "posline.json",
-      describe: "Read the admin port from this configuration file (default /etc/posline/posline.json)",
-    },
-    line: { type: "string", example: "till", describe: "Only this line; with --raw the device to listen at" },
-    hex: { type: "boolean", describe: "Show the bytes as rows of hex, not as text" },
-    write: { type: "string", example: "till.pcapng", describe: "Write a capture for Wireshark to this file, or - for a pipe" },
-    url: { type: "string", example: "http://127.0.0.1:8880", describe: "Address of the admin port (default: as configured)" },
-    "token-file": { type: "string", example: "token", describe: "File with the admin port's token" },
-    unmask: {
-      type: "boolean",
-      describe: "Show card data and secrets as they are, over posline-tap.socket alone; it is logged",
-    },
-    socket: { type: "string", example: unmaskSocket, describe: `Socket for --unmask (default ${unmaskSocket})` },
-    raw: { type: "boolean", describe: "Listen at the device of --line itself, without looking for frames" },
-    baud: { type: "whole", example: "9600", describe: "Speed of that device in baud (default 115200)" },
-  },
-  run: (args: TapArguments) => runTap(args),
+  flags,
+  run: runTap,
 });

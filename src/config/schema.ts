@@ -151,6 +151,13 @@ const contractDescription = "The contract that the service speaks; its name says
 
 const contractIs = <const N extends ContractName>(name: N) => ({ enum: [name], description: contractDescription }) as const;
 
+/** An object that has these members alone. */
+const closed = <const R extends readonly string[], const P>(description: string, required: R, properties: P) =>
+  ({ type: "object", description, additionalProperties: false, required, properties }) as const;
+
+/** What a service of a name of its own must say. */
+const ofOwnName = ["contract", "line", "port"] as const;
+
 /** A port that has no default: only the contracts' own names have one. */
 const anyPort = bounded(bounds.port, undefined, "The TCP port to listen on.");
 
@@ -166,52 +173,24 @@ const services = {
   minProperties: 1,
   $comment: "name at least one of fiscal, bank and qr",
   properties: {
-    fiscal: {
-      type: "object",
-      description: "Receipts, shifts and reports.",
-      additionalProperties: false,
-      required: ["line"],
-      properties: { contract: contractIs("fiscal"), port: port(contracts.fiscal.port), ...own.fiscal },
-    },
-    bank: {
-      type: "object",
-      description: "Card operations.",
-      additionalProperties: false,
-      required: ["line"],
-      properties: { contract: contractIs("bank"), port: port(contracts.bank.port), ...own.bank },
-    },
-    qr: {
-      type: "object",
-      description: "QR and palm payments.",
-      additionalProperties: false,
-      required: ["line"],
-      properties: { contract: contractIs("qr"), port: port(contracts.qr.port), ...own.qr },
-    },
+    fiscal: closed("Receipts, shifts and reports.", ["line"], {
+      contract: contractIs("fiscal"),
+      port: port(contracts.fiscal.port),
+      ...own.fiscal,
+    }),
+    bank: closed("Card operations.", ["line"], { contract: contractIs("bank"), port: port(contracts.bank.port), ...own.bank }),
+    qr: closed("QR and palm payments.", ["line"], { contract: contractIs("qr"), port: port(contracts.qr.port), ...own.qr }),
   },
   additionalProperties: {
     description: "Another service of one of the contracts.",
     anyOf: [
-      {
-        type: "object",
-        description: "Another one for receipts, shifts and reports.",
-        additionalProperties: false,
-        required: ["contract", "line", "port"],
-        properties: { contract: contractIs("fiscal"), port: anyPort, ...own.fiscal },
-      },
-      {
-        type: "object",
-        description: "Another one for card operations.",
-        additionalProperties: false,
-        required: ["contract", "line", "port"],
-        properties: { contract: contractIs("bank"), port: anyPort, ...own.bank },
-      },
-      {
-        type: "object",
-        description: "Another one for QR and palm payments.",
-        additionalProperties: false,
-        required: ["contract", "line", "port"],
-        properties: { contract: contractIs("qr"), port: anyPort, ...own.qr },
-      },
+      closed("Another one for receipts, shifts and reports.", ofOwnName, {
+        contract: contractIs("fiscal"),
+        port: anyPort,
+        ...own.fiscal,
+      }),
+      closed("Another one for card operations.", ofOwnName, { contract: contractIs("bank"), port: anyPort, ...own.bank }),
+      closed("Another one for QR and palm payments.", ofOwnName, { contract: contractIs("qr"), port: anyPort, ...own.qr }),
     ],
   },
 } as const;
