@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from "../core/json-object.ts";
-import type { ExchangeRecord } from "../core/log-fields.ts";
+import type { JsonObject } from "../core/json-object.ts";
+import { parseObject } from "../envelope/json.ts";
 
 /**
  * The log's lines, and how a technician reads them. This room does no I/O and has no clock: bytes in, text out.
@@ -9,33 +9,27 @@ import type { ExchangeRecord } from "../core/log-fields.ts";
  * and by people whose terminal obeys escape sequences: any bytes are shown, and none are trusted.
  */
 
-/** A request and its ending. */
-export interface ExchangeLogEvent extends Stamped, Omit<ExchangeRecord, "requestBytes" | "replyBytes"> {
-  readonly kind: "exchange";
-}
+/** Fields that have a place of their own in what is shown, by the kind of the line: texts, and numbers. */
+const forms = {
+  /** A request and its ending. */
+  exchange: {
+    texts: ["outcome", "requestId", "service", "route", "key", "status", "message"],
+    numbers: ["httpStatus", "code", "queueMs", "lineMs"],
+  },
+  /** A line's change of state, bytes that it discarded, a frame that came late. */
+  line: {
+    texts: ["line", "state", "reason", "framing", "head", "crcGot", "crcArc", "crcUmts", "crc32"],
+    numbers: ["bytes"],
+  },
+  /** An event of the process. */
+  process: { texts: ["service", "key"], numbers: [] },
+} as const;
 
-/** A line's change of state, bytes that it discarded, a frame that came late. */
-export interface LineLogEvent extends Stamped {
-  readonly kind: "line";
-  readonly line: string;
-  readonly message: string;
-  readonly state: string | undefined;
-  readonly reason: string | undefined;
-  readonly framing: string | undefined;
-  readonly bytes: number | undefined;
-  /** The first bytes of a discard, as hex. */
-  readonly head: string | undefined;
-  /** The checksum that came, and the one that each reading of it gives. */
-  readonly crc: { readonly got: string; readonly arc?: string; readonly umts?: string; readonly crc32?: string } | undefined;
-}
+type Kind = keyof typeof forms;
 
-/** An event of the process. */
-export interface ProcessLogEvent extends Stamped {
-  readonly kind: "process";
-  readonly message: string;
-  readonly service: string | undefined;
-  readonly key: string | undefined;
-}
+type FieldsOf<K extends Kind> = { readonly [Name in (typeof forms)[K]["texts"][number]]?: string } & {
+  readonly [Name in (typeof forms)[K]["numbers"][number]]?: number;
+};
 
 interface Stamped {
   readonly timeMs: number;
@@ -45,6 +39,11 @@ interface Stamped {
   /** The line's other fields, by name. */
   readonly rest: readonly (readonly [name: string, value: string])[];
 }
+
+/** `left`: the caller had gone before the answer. */
+export type ExchangeLogEvent = { readonly kind: "exchange"; readonly left: boolean } & Stamped & FieldsOf<"exchange">;
+export type LineLogEvent = { readonly kind: "line"; readonly message: string } & Stamped & FieldsOf<"line">;
+export type ProcessLogEvent = { readonly kind: "process"; readonly message: string } & Stamped & FieldsOf<"process">;
 
 /** Text that posline didn't write as a record. */
 export interface TextLogEvent {
@@ -62,117 +61,36 @@ export function withoutPriority(line: string): string {
 /** Reads one line of the log, without its line end. */
 export function readEvent(line: string): LogEvent {
   const text = withoutPriority(line);
-  const record = objectIn(text);
-  const event = record === undefined ? undefined : eventOf(new Fields(record));
-  return event ?? { kind: "text", text };
+  const record = text.startsWith("{") ? parseObject(text) : undefined;
+  return (record === undefined ? undefined : eventOf(record)) ?? { kind: "text", text };
 }
 
-function objectIn(text: string): JsonObject | undefined {
-  if (!text.startsWith("{")) return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Takes fields out of a record by name and type; the others are the rest. */
-class Fields {
-  readonly #remaining: Map<string, unknown>;
-
-  constructor(record: JsonObject) {
-    this.#remaining = new Map(Object.entries(record));
-  }
-
-  text(name: string): string | undefined {
-    const value = this.#remaining.get(name);
-    if (typeof value !== "string") return undefined;
-    this.#remaining.delete(name);
-    return value;
-  }
-
-  number(name: string): number | undefined {
-    const value = this.#remaining.get(name);
-    if (typeof value !== "number") return undefined;
-    this.#remaining.delete(name);
-    return value;
-  }
-
-  /** True if the field is there and true. */
-  flag(name: string): boolean {
-    return this.#remaining.get(name) === true && this.#remaining.delete(name);
-  }
-
-  has(name: string): boolean {
-    return this.#remaining.has(name);
-  }
-
-  rest(): [string, string][] {
-    return Array.from(this.#remaining, ([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
-  }
-}
+const outcomes: readonly unknown[] = ["answered", "not-sent", "unknown"];
 
 /** @returns undefined for an object that isn't a record of this log. */
-function eventOf(fields: Fields): LogEvent | undefined {
-  const timeMs = Date.parse(fields.text("time") ?? "");
-  const level = fields.text("level");
-  const message = fields.text("msg");
-  if (Number.isNaN(timeMs) || level === undefined || message === undefined) return undefined;
-  const stamp = { timeMs, level, leftOut: fields.number("leftOut") ?? 0 };
-  if (message === "exchange" && fields.has("outcome")) return exchangeOf(fields, stamp);
-  if (fields.has("line") && (fields.has("state") || fields.has("reason") || fields.has("bytes"))) {
-    return lineOf(fields, message, stamp);
+function eventOf(record: JsonObject): LogEvent | undefined {
+  const { time, level, msg, leftOut, ...fields } = record;
+  const timeMs = typeof time === "string" ? Date.parse(time) : Number.NaN;
+  if (Number.isNaN(timeMs) || typeof level !== "string" || typeof msg !== "string") return undefined;
+  const stamp = { timeMs, level, leftOut: typeof leftOut === "number" ? leftOut : 0 };
+  if (msg === "exchange" && "outcome" in fields) {
+    const { left, ...others } = fields;
+    if (!outcomes.includes(fields["outcome"])) return undefined;
+    return { kind: "exchange", left: left === true, ...stamp, ...sorted("exchange", others) };
   }
-  return {
-    kind: "process",
-    message,
-    service: fields.text("service"),
-    key: fields.text("key"),
-    ...stamp,
-    rest: fields.rest(),
-  };
+  const isLine = "line" in fields && ("state" in fields || "reason" in fields || "bytes" in fields);
+  if (isLine) return { kind: "line", message: msg, ...stamp, ...sorted("line", fields) };
+  return { kind: "process", message: msg, ...stamp, ...sorted("process", fields) };
 }
 
-type Stamp = Omit<Stamped, "rest">;
-
-function exchangeOf(fields: Fields, stamp: Stamp): ExchangeLogEvent | undefined {
-  const outcome = fields.text("outcome");
-  if (outcome !== "answered" && outcome !== "not-sent" && outcome !== "unknown") return undefined;
-  return {
-    kind: "exchange",
-    outcome,
-    requestId: fields.text("requestId") ?? "",
-    service: fields.text("service") ?? "?",
-    route: fields.text("route") ?? "?",
-    key: fields.text("key"),
-    httpStatus: fields.number("httpStatus"),
-    status: fields.text("status"),
-    code: fields.number("code"),
-    queueMs: fields.number("queueMs") ?? 0,
-    lineMs: fields.number("lineMs") ?? 0,
-    left: fields.flag("left"),
-    message: fields.text("message"),
-    ...stamp,
-    rest: fields.rest(),
-  };
-}
-
-function lineOf(fields: Fields, message: string, stamp: Stamp): LineLogEvent {
-  const got = fields.text("crcGot");
-  const readings = { arc: fields.text("crcArc"), umts: fields.text("crcUmts"), crc32: fields.text("crc32") };
-  const present = Object.fromEntries(Object.entries(readings).filter(([, value]) => value !== undefined));
-  return {
-    kind: "line",
-    message,
-    line: fields.text("line") ?? "?",
-    state: fields.text("state"),
-    reason: fields.text("reason"),
-    framing: fields.text("framing"),
-    bytes: fields.number("bytes"),
-    head: fields.text("head"),
-    crc: got === undefined ? undefined : { got, ...present },
-    ...stamp,
-    rest: fields.rest(),
-  };
+/** A record's fields that have a place of their own, and the others. */
+function sorted<K extends Kind>(kind: K, fields: JsonObject): FieldsOf<K> & Pick<Stamped, "rest"> {
+  const { texts, numbers }: { readonly texts: readonly string[]; readonly numbers: readonly string[] } = forms[kind];
+  const isPlaced = ([name, value]: readonly [string, unknown]) =>
+    (typeof value === "string" && texts.includes(name)) || (typeof value === "number" && numbers.includes(name));
+  const all = Object.entries(fields);
+  const others = all.filter((each) => !isPlaced(each));
+  const rest = others.map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)] as const);
+  // What has a place has the type that its form says.
+  return { ...(Object.fromEntries(all.filter(isPlaced)) as FieldsOf<K>), rest };
 }

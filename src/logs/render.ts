@@ -59,15 +59,15 @@ export class LogRenderer {
     const { route, key, outcome: outcomeText } = cellsOf(event);
     const filled = (column: Column, text: string) => " ".repeat(Math.max(0, this.#widths[column] - text.length));
     return joinColumns([
-      subjectColumn(event.service),
+      subjectColumn(event.service ?? "?"),
       route + filled("route", route),
       this.#colour("strong", key) + filled("key", key),
       this.#colour(toneOf(event), outcomeText) + filled("outcome", outcomeText),
-      `${msOf(event.queueMs)}+${msOf(event.lineMs)} ms`.padStart(14),
+      `${msOf(event.queueMs ?? 0)}+${msOf(event.lineMs ?? 0)} ms`.padStart(14),
       left ? this.#colour("odd", "the client disconnected before the answer") : "",
       terminalSafe(message ?? ""),
       this.#colour("faint", restColumn(rest.filter(([name]) => !name.endsWith("Bytes")))),
-      outcome === "answered" ? "" : this.#colour("faint", `[${terminalSafe(requestId)}]`),
+      outcome === "answered" ? "" : this.#colour("faint", `[${terminalSafe(requestId ?? "")}]`),
     ]);
   }
 
@@ -81,7 +81,7 @@ export class LogRenderer {
 }
 
 function cellsOf(event: ExchangeLogEvent): Readonly<Record<Column, string>> {
-  return { route: terminalSafe(event.route), key: terminalSafe(event.key ?? "-"), outcome: outcomeOf(event) };
+  return { route: terminalSafe(event.route ?? "?"), key: terminalSafe(event.key ?? "-"), outcome: outcomeOf(event) };
 }
 
 function outcomeOf({ outcome, status, code, httpStatus }: ExchangeLogEvent): string {
@@ -90,7 +90,7 @@ function outcomeOf({ outcome, status, code, httpStatus }: ExchangeLogEvent): str
   return `${outcome === "unknown" ? "UNKNOWN" : "NOT SENT"}${numbers(httpStatus)}`;
 }
 
-function toneOf({ outcome, status, service, route }: ExchangeLogEvent): Tone {
+function toneOf({ outcome, status, service = "?", route = "?" }: ExchangeLogEvent): Tone {
   if (outcome === "answered") return status === undefined || /^success$/i.test(status) ? "good" : "odd";
   if (outcome === "not-sent") return "bad";
   return onlyReads(service, route) ? "bad" : "loud";
@@ -116,18 +116,18 @@ function renderLine(event: LineLogEvent, colour: Colourer): string {
   const { line, rest } = event;
   return joinColumns([
     subjectColumn("line"),
-    colour("strong", terminalSafe(line)),
+    colour("strong", terminalSafe(line ?? "?")),
     lineText(event, colour),
     colour("faint", restColumn(rest)),
   ]);
 }
 
 function lineText(event: LineLogEvent, colour: Colourer): string {
-  const { message, state, reason, framing, bytes, head, crc } = event;
+  const { message, state, reason, framing, bytes, head, crcGot } = event;
   if (state !== undefined)
     return joinColumns([colour(stateTones.get(state) ?? "odd", terminalSafe(state).toUpperCase()), terminalSafe(reason ?? "")]);
   const text = message === "line" ? "" : terminalSafe(message);
-  if (head === undefined && crc === undefined) {
+  if (head === undefined && crcGot === undefined) {
     const what = [framing, bytes === undefined ? undefined : `${bytes} bytes`]
       .filter((part) => part !== undefined)
       .join(" frame, ");
@@ -142,7 +142,7 @@ function lineText(event: LineLogEvent, colour: Colourer): string {
   const facts = [
     reason && (discardTexts.get(reason) ?? reason),
     bytes === undefined ? undefined : `${bytes} bytes`,
-    crc && crcText(crc),
+    crcText(event),
     head && `head ${headText(head)}`,
   ];
   const present = facts.filter((fact) => fact !== undefined && fact !== "");
@@ -171,9 +171,13 @@ const stateTones: ReadonlyMap<string, Tone> = new Map([
   ["closed", "faint"],
 ]);
 
-function crcText({ got, arc, umts, crc32 }: NonNullable<LineLogEvent["crc"]>): string {
-  const readings = [arc && `arc gives ${arc}`, umts && `umts gives ${umts}`, crc32 && `crc32 gives ${crc32}`];
-  return [`checksum ${got} received`, ...readings.filter((reading) => reading !== undefined && reading !== "")].join(", ");
+/** The checksum that came, and the one that each reading of it gives. */
+function crcText({ crcGot, crcArc, crcUmts, crc32 }: LineLogEvent): string {
+  if (crcGot === undefined) return "";
+  const readings = Object.entries({ arc: crcArc, umts: crcUmts, crc32 }).flatMap(([name, sum]) =>
+    sum ? [`${name} gives ${sum}`] : [],
+  );
+  return [`checksum ${crcGot} received`, ...readings].join(", ");
 }
 
 /** The bytes one by one, and as text if they are some. */
@@ -186,9 +190,10 @@ function headText(head: string): string {
 }
 
 /** A cause that the bytes give away. */
-function hintOf({ reason, crc, head = "", line }: LineLogEvent): string | undefined {
-  if (reason === "checksum" && crc !== undefined) {
-    const other = (["arc", "umts"] as const).find((reading) => crc[reading]?.toLowerCase() === crc.got.toLowerCase());
+function hintOf({ reason, crcGot, crcArc, crcUmts, head = "", line }: LineLogEvent): string | undefined {
+  if (reason === "checksum" && crcGot !== undefined) {
+    const fits = (sum: string | undefined) => sum?.toLowerCase() === crcGot.toLowerCase();
+    const other = fits(crcArc) ? "arc" : fits(crcUmts) ? "umts" : undefined;
     // A frame that fits the configured reading isn't discarded, so a reading that fits is always the other one.
     if (other !== undefined)
       return `the terminal uses the checksum CRC-16/${other.toUpperCase()}: set "crc16": "${other}" for line ${line}`;

@@ -88,7 +88,7 @@ test("logLineOf() gives each event the line that the log has of it", () => {
     fields: { line: "till", reason: "checksum", bytes: 9, head: "00", crcGot: "1", crcArc: "2" },
   });
   assert.ok(discard?.kind === "line");
-  assert.deepEqual([discard.message, discard.crc], ["bytes were discarded", { got: "1", arc: "2" }]);
+  assert.deepEqual([discard.message, discard.crcGot, discard.crcArc], ["bytes were discarded", "1", "2"]);
   const stray = lineOf(late);
   assert.ok(stray?.kind === "line");
   assert.deepEqual([stray.message, stray.framing, stray.bytes], ["a late or unexpected reply was discarded", "length", 26]);
