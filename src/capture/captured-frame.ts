@@ -1,4 +1,4 @@
-import { isObject } from "../core/json-object.ts";
+import { parseObject } from "../envelope/json.ts";
 import type { Framing } from "../wire/decoded.ts";
 
 /**
@@ -61,13 +61,8 @@ const isBytes = (value: unknown): value is number =>
 
 /** Reads such a line; undefined where it isn't one. Another version of posline may know other fields. */
 export function readCaptured(line: string): CapturedFrame | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-  if (!isObject(value)) return undefined;
+  const value = parseObject(line);
+  if (value === undefined) return undefined;
   const { timeMs, wireBytes, payload, masked } = value;
   const text = (name: string) => {
     const found = value[name];

@@ -3,6 +3,7 @@ import { lineDefaults } from "../config/limits.ts";
 import type { ContractName, ServiceName } from "../core/call.ts";
 import type { FaultKind, FaultReason } from "../core/fault.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
+import { parseObject } from "../envelope/json.ts";
 import type { EngineRest } from "../line/events.ts";
 import type { Receiving } from "../line/frame-reader.ts";
 import type { Question } from "../recovery/standing.ts";
@@ -145,7 +146,8 @@ export function parseRecordings(text: string): readonly Recording[] {
   const recordings: { readonly head: RecordingHead; readonly entries: RecordedEntry[] }[] = [];
   for (const [index, line] of text.split("\n").entries()) {
     if (line === "") continue;
-    const value = objectIn(line, index + 1);
+    const value = parseObject(line);
+    if (value === undefined) throw notOne(index + 1, "it is not a JSON object");
     const current = recordings.at(-1);
     if ("recording" in value) recordings.push({ head: headIn(value, index + 1), entries: [] });
     else if (current === undefined) throw notOne(index + 1, "a heading belongs there");
@@ -153,16 +155,6 @@ export function parseRecordings(text: string): readonly Recording[] {
   }
   if (recordings.length === 0) throw new RecordingError("Cannot read the recording: it is empty");
   return recordings;
-}
-
-function objectIn(line: string, number: number): JsonObject {
-  try {
-    const value: unknown = JSON.parse(line);
-    if (isObject(value)) return value;
-  } catch {
-    // Said below.
-  }
-  throw notOne(number, "it is not a JSON object");
 }
 
 function headIn(value: JsonObject, number: number): RecordingHead {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { connectionFailure } from "../core/connection-error.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
-import { isObject } from "../core/json-object.ts";
+import { parseObject } from "../envelope/json.ts";
 import { EventStreamReader, logLineOf, type StreamEvent } from "../logs/event-stream.ts";
 import { terminalSafe } from "../logs/terminal-text.ts";
 import type { LogSink } from "../logs/view.ts";
@@ -161,19 +161,9 @@ async function refusalText(answer: Response): Promise<string> {
     text += decoder.decode(chunk, { stream: true });
     if (text.length > refusalBytesMax) break;
   }
-  try {
-    const parsed: unknown = JSON.parse(text);
-    if (isObject(parsed) && typeof parsed["error"] === "string") return terminalSafe(parsed["error"]);
-  } catch {
-    // A proxy's page.
-  }
-  return `it answered with HTTP ${status}`;
+  // What isn't JSON is a proxy's page.
+  const { error } = parseObject(text) ?? {};
+  return typeof error === "string" ? terminalSafe(error) : `it answered with HTTP ${status}`;
 }
 
-function asSourceError(error: unknown): Error {
-  return error instanceof ConnectionLost
-    ? new SourceError(error.message)
-    : error instanceof Error
-      ? error
-      : new Error(String(error));
-}
+const asSourceError = (error: unknown) => (error instanceof ConnectionLost ? new SourceError(error.message) : error);

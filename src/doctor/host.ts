@@ -12,22 +12,6 @@ export type HttpGet = (
   headers?: Readonly<Record<string, string>>,
 ) => Promise<{ readonly status: number; readonly body: string } | undefined>;
 
-/** Folders to look in; one that is left out is the real one. The tests build such hosts. */
-export interface HostPlaces extends DevicePlaces {
-  readonly etc?: string;
-  readonly run?: string;
-  readonly usr?: string;
-  /** The service's state folder. */
-  readonly state?: string;
-  readonly env?: Readonly<Record<string, string | undefined>>;
-  readonly command?: RunCommand;
-  readonly resolve?: (path: string) => Promise<string>;
-  readonly open?: (config: LineConfig) => Promise<OpenTransport>;
-  readonly httpGet?: HttpGet;
-  readonly now?: () => Date;
-  readonly nodeVersion?: string;
-}
-
 /** The host that is looked at: its trees of files, its commands and its HTTP services. Nothing on it is changed. */
 export interface Host {
   readonly sys: string;
@@ -36,6 +20,7 @@ export interface Host {
   readonly etc: string;
   readonly run: string;
   readonly usr: string;
+  /** The service's state folder. */
   readonly state: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly command: RunCommand;
@@ -49,25 +34,18 @@ export interface Host {
   readonly places: DevicePlaces;
 }
 
+/** What to look at in place of the real one; the tests build such hosts. */
+export type HostPlaces = DevicePlaces & Partial<Omit<Host, "places">>;
+
 export function hostOf(places: HostPlaces): Host {
   const { sys = "/sys", dev = "/dev", proc = "/proc", etc = "/etc", run = "/run", usr = "/usr" } = places;
   const devicePlaces: DevicePlaces = { ...places, sys, dev, proc, groups: places.groups ?? join(etc, "group") };
   return {
-    sys,
-    dev,
-    proc,
-    etc,
-    run,
-    usr,
-    state: places.state ?? "/var/lib/posline",
-    env: places.env ?? process.env,
-    command: places.command ?? runCommand,
-    resolve: places.resolve ?? ((path) => resolveDevice(path, devicePlaces)),
-    open: places.open ?? openSerial,
-    httpGet: places.httpGet ?? httpGet,
-    now: places.now ?? (() => new Date()),
-    nodeVersion: places.nodeVersion ?? process.versions.node,
-    places: devicePlaces,
+    ...{ state: "/var/lib/posline", env: process.env, nodeVersion: process.versions.node },
+    ...{ command: runCommand, open: openSerial, httpGet, now: () => new Date() },
+    resolve: (path) => resolveDevice(path, devicePlaces),
+    ...places,
+    ...{ sys, dev, proc, etc, run, usr, places: devicePlaces },
   };
 }
 

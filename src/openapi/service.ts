@@ -52,7 +52,7 @@ export function serviceDocument(described: DescribedService): JsonObject {
   const { contract, service, host, port, hasApiKey, faultStatus } = described;
   const components = new Components();
   const faults = new Map(contract.routes.map((route) => [route, faultAnswers(contract, route, faultStatus, components)]));
-  const shared: Shared = { described, components, names: schemaNames(contract), faults };
+  const shared: Shared = { contract, components, names: schemaNames(contract), faults };
   const paths = Object.fromEntries(contract.routes.map((route) => [route.path, new RouteWriter(route, shared).pathItem()]));
   const keyed = contract.service === "bank" && hasApiKey !== false;
   const effects = Object.values(effectTags).filter(({ name }) =>
@@ -102,7 +102,7 @@ function schemaNames(contract: Contract): ReadonlyMap<TSchema, string> {
 
 /** The parts that the routes of a document share. */
 interface Shared {
-  readonly described: DescribedService;
+  readonly contract: Contract;
   readonly components: Components;
   /** The name of each schema. */
   readonly names: ReadonlyMap<TSchema, string>;
@@ -112,17 +112,15 @@ interface Shared {
 /** Writes one route. */
 class RouteWriter {
   readonly #route: Route;
-  readonly #described: DescribedService;
+  readonly #shared: Shared;
   readonly #components: Components;
-  readonly #names: Shared["names"];
-  readonly #faults: Shared["faults"];
+  readonly #contract: Contract;
 
-  constructor(route: Route, { described, components, names, faults }: Shared) {
+  constructor(route: Route, shared: Shared) {
     this.#route = route;
-    this.#described = described;
-    this.#components = components;
-    this.#names = names;
-    this.#faults = faults;
+    this.#shared = shared;
+    this.#components = shared.components;
+    this.#contract = shared.contract;
   }
 
   pathItem(): JsonObject {
@@ -142,7 +140,7 @@ class RouteWriter {
   }
 
   #rulesOf({ path }: Route): SettlingRules | undefined {
-    return settlingRulesOf(this.#described.contract.service, path);
+    return settlingRulesOf(this.#contract.service, path);
   }
 
   /** The headers of a followed call's answer, of whichever of these routes; none if none of them can be followed. */
@@ -156,7 +154,7 @@ class RouteWriter {
   }
 
   #operation(method: "GET" | "POST"): JsonObject {
-    const { contract } = this.#described;
+    const contract = this.#contract;
     const { path, methods, effect } = this.#route;
     const isSecond = method !== methods[0];
     return {
@@ -170,13 +168,11 @@ class RouteWriter {
   }
 
   #examples(method: string): readonly Example[] {
-    return examplesOf(this.#described.contract.service).filter(
-      (each) => each.route === this.#route.path && each.method === method,
-    );
+    return examplesOf(this.#contract.service).filter((each) => each.route === this.#route.path && each.method === method);
   }
 
   #requestBody(method: string): JsonObject {
-    const { contract } = this.#described;
+    const contract = this.#contract;
     const schema = this.#schemaRef(schemasOf(contract.service, this.#route.path)?.request);
     const isForm = contract.envelope === "form";
     const examples = this.#examples(method).flatMap(({ name, summary, request }) =>
@@ -190,7 +186,7 @@ class RouteWriter {
   }
 
   #responses(method: string): JsonObject {
-    const faults = this.#faults.get(this.#route) ?? [];
+    const faults = this.#shared.faults.get(this.#route) ?? [];
     const inOk = faults.find(({ httpStatus }) => httpStatus === 200);
     return Object.fromEntries([
       ["200", this.#answered(method, inOk)],
@@ -199,7 +195,7 @@ class RouteWriter {
   }
 
   #answered(method: string, faults: FaultAnswer | undefined): JsonObject {
-    const { contract } = this.#described;
+    const contract = this.#contract;
     const reply = this.#schemaRef(schemasOf(contract.service, this.#route.path)?.reply);
     const outcomes = ["answered" as const, ...(faults?.outcomes ?? [])];
     const isAsked = this.#route.polling !== undefined || settlingRulesOf(contract.service, this.#route.path) === undefined;
@@ -224,8 +220,8 @@ class RouteWriter {
   #faultResponse({ httpStatus, outcomes, reasons, bodies, name }: FaultAnswer): JsonObject {
     const [only, ...others] = bodies;
     return this.#components.ref("responses", name, () => {
-      const sharing = [...this.#faults].filter(([, answers]) => answers.some((each) => each.name === name));
-      const examples = examplesOf(this.#described.contract.service)
+      const sharing = [...this.#shared.faults].filter(([, answers]) => answers.some((each) => each.name === name));
+      const examples = examplesOf(this.#contract.service)
         .filter((each) => each.httpStatus === httpStatus && sharing.some(([{ path }]) => path === each.route))
         .map(({ route, name: own, summary, answer }) => [`${camelCase(route)}.${own}`, { summary, value: answer }] as const);
       const media = { schema: others.length === 0 ? only : { anyOf: bodies } };
@@ -237,15 +233,14 @@ class RouteWriter {
           ...(httpStatus >= 500 ? this.#followedHeaders(sharing.map(([route]) => route)) : {}),
         },
         content: {
-          [mediaType(this.#described.contract)]:
-            examples.length === 0 ? media : { ...media, examples: Object.fromEntries(examples) },
+          [mediaType(this.#contract)]: examples.length === 0 ? media : { ...media, examples: Object.fromEntries(examples) },
         },
       };
     });
   }
 
   #schemaRef(schema: TSchema | undefined): JsonObject {
-    const name = schema === undefined ? undefined : this.#names.get(schema);
+    const name = schema === undefined ? undefined : this.#shared.names.get(schema);
     if (name === undefined) throw new Error(`Cannot describe ${this.#route.path}: it has no schema`);
     return this.#components.ref("schemas", name, () => ({ ...schema }));
   }
