@@ -71,14 +71,15 @@ function calledByName<T extends CallTarget>(name: ServiceName, found: ServiceCon
   return { service: { name, contract }, args: { ...args, url, named: { [contract]: found } } };
 }
 
-function unknownService(name: ServiceName, services: Config["services"]): UsageError {
-  const own = Object.keys(services).filter((each) => !contractNames.some((contract) => contract === each));
-  const meant = nearest(name, [...contractNames, ...own]);
+/** @param others Other names that are taken for a service's. */
+export function unknownService(name: ServiceName, services: Config["services"], others: readonly string[] = []): UsageError {
+  const known = [...new Set([...contractNames, ...Object.keys(services), ...others])];
+  const meant = nearest(name, known);
   // A number at its end makes it another service's name, not a typing error.
   const isTypo = meant !== undefined && !/\d$/.test(name);
   const advice = isTypo
     ? `did you mean "${meant}"?`
-    : `use one of ${[...contractNames, ...own].join(", ")}; a name of the configuration needs --config FILE`;
+    : `use one of ${known.join(", ")}; a name of the configuration needs --config FILE`;
   return new UsageError(`Unknown service ${inQuotes(name)}: ${advice}`);
 }
 

@@ -8,6 +8,21 @@ import { UsageError } from "./exit.ts";
  * whatever is wrong with them is one sentence and exit code 64; yargs only prints the help and the completions of the same table.
  */
 
+/** What a command reads, and where it writes to; the tests have their own. */
+export interface CommandIo {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The configuration file to read when none is named, in place of the default one. */
+  readonly file?: string | undefined;
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+}
+
+export const processIo: CommandIo = {
+  env: process.env,
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+};
+
 /** A flag. Given more than once, the last one counts, unless it is repeatable. */
 export type Flag = SwitchFlag | ValueFlag;
 

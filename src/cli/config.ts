@@ -1,9 +1,9 @@
 import { type Config, ConfigError, secretKeys } from "../config/config.ts";
-import { type Environment, type Loaded, loadConfig } from "../config/load.ts";
+import { type Loaded, loadConfig } from "../config/load.ts";
 import { fileSchema } from "../config/schema.ts";
 import { serviceEnvironment } from "../config/service-environment.ts";
 import { printable, printableJson, printableLines } from "../core/shell-text.ts";
-import { type ArgumentsOf, defineCommand, type FlagTable } from "./command.ts";
+import { type ArgumentsOf, type CommandIo, defineCommand, type FlagTable, processIo } from "./command.ts";
 
 /** `posline config`: what every setting is and where it came from, or the schema of the file. */
 
@@ -30,15 +30,6 @@ export const sourceFlags = {
 } as const satisfies FlagTable;
 
 export type ConfigArguments = ArgumentsOf<typeof flags>;
-
-/** Where a command writes to, and the environment that it reads. */
-export interface ConfigCommandIo {
-  readonly env: Environment;
-  /** The file to read when none is named, in place of the default one. */
-  readonly file?: string | undefined;
-  readonly out: (text: string) => void;
-  readonly err: (text: string) => void;
-}
 
 /** A setting as it is listed. */
 interface Row {
@@ -127,7 +118,7 @@ function timeoutRows(
  * Runs the command.
  * @returns the exit code: 0, or 78 when the configuration can't be used.
  */
-export async function runConfig(args: ConfigArguments, { env, file, out, err }: ConfigCommandIo): Promise<number> {
+export async function runConfig(args: ConfigArguments, { env, file, out, err }: CommandIo): Promise<number> {
   if (args.schema === true) {
     out(`${JSON.stringify(fileSchema, undefined, 2)}\n`);
     return 0;
@@ -155,12 +146,11 @@ export const configCommand = defineCommand({
   flags,
   run: (args: ConfigArguments) =>
     runConfig(args, {
+      ...processIo,
       // Without a flag it is about the file that the installed service reads.
       env:
         args.config === undefined && args.line === undefined && args.emulated !== true
           ? serviceEnvironment(process.env)
           : process.env,
-      out: (text) => process.stdout.write(text),
-      err: (text) => process.stderr.write(text),
     }),
 });

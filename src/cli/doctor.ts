@@ -2,7 +2,7 @@ import { isTcpPath } from "../config/device-name.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
 import type { DoctorOptions, DoctorReport, ReportedLine } from "../doctor/doctor.ts";
 import type { Finding, Level, RedactedBytes } from "../doctor/finding.ts";
-import { type ArgumentsOf, defineCommand, type FlagTable } from "./command.ts";
+import { type ArgumentsOf, type CommandIo, defineCommand, type FlagTable, processIo } from "./command.ts";
 import { sourceFlags } from "./config.ts";
 import { exitCodes } from "./exit.ts";
 
@@ -135,11 +135,9 @@ export function renderJson({ file, ...report }: DoctorReport, time: Date): strin
 const codes = { ok: exitCodes.ok, bad: exitCodes.unavailable, config: exitCodes.config, usage: exitCodes.usage } as const;
 
 /** Where the command writes to, and what it examines. */
-export interface Surroundings {
+export interface Surroundings extends Pick<CommandIo, "out" | "err"> {
   readonly examine: (examining: DoctorOptions) => Promise<DoctorReport>;
   readonly look: Look;
-  readonly out: (text: string) => void;
-  readonly err: (text: string) => void;
 }
 
 /** @returns the exit code: 0 when no problem was found, 69 when one was, 64 for a flag's value, 78 for the configuration. */
@@ -194,11 +192,6 @@ export const doctorCommand = defineCommand({
   run: async (args: DoctorArguments) => {
     // Loaded when it is run, so that registering the command costs nothing.
     const { examine } = await import("../doctor/doctor.ts");
-    return runDoctor(args, {
-      examine,
-      look: lookOf(process),
-      out: (text) => process.stdout.write(text),
-      err: (text) => process.stderr.write(text),
-    });
+    return runDoctor(args, { ...processIo, examine, look: lookOf(process) });
   },
 });

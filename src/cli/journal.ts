@@ -1,13 +1,21 @@
 import { type Config, ConfigError } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
-import { type Environment, loadConfig } from "../config/load.ts";
+import { loadConfig } from "../config/load.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { localDay, localTime } from "../core/local-time.ts";
 import { printable, printableJson, printableLines } from "../core/shell-text.ts";
 import { JournalError } from "../journal/errors.ts";
 import { JournalFollower, type JournalSnapshot, readJournal } from "../journal/reader.ts";
 import { type JournalOperation, joinOperations, storedKey } from "../journal/record.ts";
-import { type ArgumentsOf, defineCommand, type FlagTable, inQuotes, type PositionalTable } from "./command.ts";
+import {
+  type ArgumentsOf,
+  type CommandIo,
+  defineCommand,
+  type FlagTable,
+  inQuotes,
+  type PositionalTable,
+  processIo,
+} from "./command.ts";
 import { sourceFlags } from "./config.ts";
 import { exitCodes, UsageError } from "./exit.ts";
 import { type AskAdmin, askAboutJournal, askAdmin, type JournalSettleTarget, settleByOperator } from "./journal-settle.ts";
@@ -20,12 +28,7 @@ import { type AskAdmin, askAboutJournal, askAdmin, type JournalSettleTarget, set
 export type JournalArguments = ArgumentsOf<typeof flags, typeof positionals>;
 
 /** Where the command writes to, and what it reads. */
-export interface JournalSurroundings {
-  readonly env: Environment;
-  /** The configuration file to read when none is named, in place of the default one. */
-  readonly file?: string | undefined;
-  readonly out: (text: string) => void;
-  readonly err: (text: string) => void;
+export interface JournalSurroundings extends CommandIo {
   /** Settles when it is time to look for new records; false ends the following. */
   readonly again: () => Promise<boolean>;
   readonly ask: AskAdmin;
@@ -302,9 +305,7 @@ export const journalCommand = defineCommand({
     let stopped = false;
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => (stopped = true));
     return runJournal(args, {
-      env: process.env,
-      out: (text) => process.stdout.write(text),
-      err: (text) => process.stderr.write(text),
+      ...processIo,
       again: async () => {
         await new Promise((resolve) => setTimeout(resolve, followMs));
         return !stopped;

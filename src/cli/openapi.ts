@@ -1,25 +1,19 @@
 import { existsSync } from "node:fs";
 import type { Config } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
-import { defaultFile, type Environment, loadConfig } from "../config/load.ts";
+import { defaultFile, loadConfig } from "../config/load.ts";
 import { contracts } from "../contract/contracts.ts";
 import { contractNames } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import { nearest } from "../core/nearest.ts";
-import { type ArgumentsOf, defineCommand, type FlagTable, inQuotes, type PositionalTable } from "./command.ts";
+import { unknownService } from "./call-target.ts";
+import { type ArgumentsOf, type CommandIo, defineCommand, type FlagTable, type PositionalTable, processIo } from "./command.ts";
 import { exitCodes, UsageError } from "./exit.ts";
 
 /** `posline openapi`: a service's port, or the admin port, as an OpenAPI document. */
 
 export type OpenApiArguments = ArgumentsOf<typeof flags, typeof positionals>;
 
-/** Where the command writes to, and the environment that it reads. */
-export interface OpenApiIo {
-  readonly env: Environment;
-  /** The file to read where none is named, in place of the default one. */
-  readonly file?: string | undefined;
-  readonly out: (text: string) => void;
-}
+type OpenApiIo = Omit<CommandIo, "err">;
 
 /**
  * Runs the command.
@@ -45,14 +39,7 @@ async function ofService(name: string, named: string | undefined, io: OpenApiIo)
   const found = services[name];
   if (found !== undefined) return serviceDocument(describedService(name, found));
   if (contract !== undefined) return serviceDocument(usualService(contracts[contract]));
-  const known = [...new Set([...contractNames, ...Object.keys(services), "admin"])];
-  const meant = nearest(name, known);
-  // A number at its end makes it another service's name, not a typing error.
-  const advice =
-    meant !== undefined && !/\d$/.test(name)
-      ? `did you mean "${meant}"?`
-      : `use one of ${known.join(", ")}; a name of the configuration needs --config FILE`;
-  throw new UsageError(`Unknown service ${inQuotes(name)}: ${advice}`);
+  throw unknownService(name, services, ["admin"]);
 }
 
 async function ofAdmin(named: string | undefined, io: OpenApiIo): Promise<JsonObject> {
@@ -85,5 +72,5 @@ export const openApiCommand = defineCommand({
   describe: "Print the OpenAPI document of a service, or of the admin port",
   flags,
   positionals,
-  run: (args: OpenApiArguments) => runOpenApi(args, { env: process.env, out: (text) => process.stdout.write(text) }),
+  run: (args: OpenApiArguments) => runOpenApi(args, processIo),
 });

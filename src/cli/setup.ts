@@ -4,7 +4,7 @@ import type { Device } from "../device/devices.ts";
 import { usbWords } from "../device/usb-words.ts";
 import { type Ask, askAtTerminal } from "./ask.ts";
 import { secretFrom } from "./call-target.ts";
-import { type ArgumentsOf, defineCommand, type FlagTable } from "./command.ts";
+import { type ArgumentsOf, type CommandIo, defineCommand, type FlagTable, processIo } from "./command.ts";
 import { sourceFlags } from "./config.ts";
 import { findingRows, type Look, lookOf } from "./doctor.ts";
 import { exitCodes, UsageError } from "./exit.ts";
@@ -17,10 +17,9 @@ export type SetupArguments = ArgumentsOf<typeof flags>;
 const lastMessageMs = 500;
 
 /** Where the command writes to and is answered from. */
-export interface SetupSurroundings {
+export interface SetupSurroundings extends Pick<CommandIo, "out"> {
   readonly setUp: (options: SetupOptions) => Promise<SetupEnd>;
   readonly look: Look;
-  readonly out: (text: string) => void;
   /** Asks whoever is at the terminal; undefined where nobody is. */
   readonly ask: Ask | undefined;
 }
@@ -123,6 +122,6 @@ export const setupCommand = defineCommand({
     }
     const { stdin, stdout } = process;
     const ask = stdin.isTTY === true && stdout.isTTY === true ? askAtTerminal(stdout) : undefined;
-    return runSetup(args, { setUp, look: lookOf(process), out: (text) => stdout.write(text), ask });
+    return runSetup(args, { ...processIo, setUp, look: lookOf(process), ask });
   },
 });

@@ -14,18 +14,7 @@ export function deviceMark(path: string, contract: ContractName): string {
   return `${contract} ${createHash("sha256").update(path).digest("hex").slice(0, markCharacters)}`;
 }
 
-/**
- * True if an operation sent by one contract is asked about by another, whose answers are about other operations; false if either isn't
- * known.
- */
-export function isByOtherContract(sent: string | undefined, asked: string | undefined): boolean {
-  return isElsewhere(contractIn(sent), contractIn(asked));
-}
-
 /** True if an operation sent over one device is asked about over another; false if either isn't known. */
 export function isElsewhere(sent: string | undefined, asked: string | undefined): boolean {
   return sent !== undefined && asked !== undefined && sent !== asked;
 }
-
-/** The contract in a mark. */
-const contractIn = (mark: string | undefined) => mark?.split(" ")[0];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { deviceMark, isByOtherContract, isElsewhere } from "../../src/core/device-mark.ts";
+import { deviceMark, isElsewhere } from "../../src/core/device-mark.ts";
 
 test("deviceMark() is short, the same for the same path and contract, and another for another of either", () => {
   const long = deviceMark(`/dev/serial/by-id/${"x".repeat(200)}`, "bank");
@@ -14,13 +14,4 @@ test("isElsewhere() is true for two devices that are known and differ", () => {
   const [one, other] = [deviceMark("/dev/ttyUSB0", "bank"), deviceMark("/dev/ttyUSB1", "bank")];
   assert.deepEqual([isElsewhere(one, other), isElsewhere(one, one)], [true, false]);
   assert.deepEqual([isElsewhere(undefined, one), isElsewhere(one, undefined)], [false, false]);
-});
-
-test("isByOtherContract() is true for two contracts that are known and differ, on whatever device", () => {
-  const [bank, fiscal] = [deviceMark("/dev/ttyUSB0", "bank"), deviceMark("/dev/ttyUSB0", "fiscal")];
-  assert.deepEqual(
-    [isByOtherContract(bank, fiscal), isByOtherContract(bank, deviceMark("/dev/ttyUSB1", "bank"))],
-    [true, false],
-  );
-  assert.deepEqual([isByOtherContract(undefined, bank), isByOtherContract(bank, undefined)], [false, false]);
 });
