@@ -52,7 +52,17 @@ export interface EmulateFlags {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-type Applied = (draft: Draft, label: string, origin: string, value: string, problems: string[]) => void;
+/** What the layers are laid over. */
+interface Base {
+  readonly draft: Draft;
+  readonly problems: string[];
+}
+
+/** Sets what a variable or a flag stands for. @param label Its name, as the operator knows it. */
+type Applied = (base: Base, label: string, value: string) => void;
+
+/** Where a value came from, by what it is called. */
+const originOf = (label: string) => `${label.startsWith("--") ? "flag" : "environment"} ${label}`;
 
 const lineNodes = fileSchema.properties.lines.additionalProperties.properties;
 const serviceNodes = fileSchema.properties.services.properties;
@@ -61,14 +71,7 @@ const serviceNodes = fileSchema.properties.services.properties;
 const number = (value: string): string | number => (/^\d{1,15}$/.test(value) ? Number(value) : value);
 
 /** Sets a key of the only line: a flag can't say which of several lines is meant. */
-function setLine<K extends "path" | "baudRate">(
-  key: K,
-  value: unknown,
-  draft: Draft,
-  label: string,
-  origin: string,
-  problems: string[],
-) {
+function setLine<K extends "path" | "baudRate">({ draft, problems }: Base, label: string, key: K, value: unknown): void {
   const names = Object.keys(draft.lines);
   const [name, another] = names;
   if (name === undefined) return;
@@ -78,7 +81,7 @@ function setLine<K extends "path" | "baudRate">(
   }
   const kept = check(lineNodes[key], value, label, problems);
   // The schema has checked it for this very key.
-  if (kept !== undefined) putLine(draft, name, key, kept as LineDraft[K], origin);
+  if (kept !== undefined) putLine(draft, name, key, kept as LineDraft[K], originOf(label));
 }
 
 function setService<K extends keyof ServiceDraft & string>(
@@ -87,14 +90,14 @@ function setService<K extends keyof ServiceDraft & string>(
   node: Node,
   convert: (value: string) => unknown,
 ) {
-  const apply: Applied = (draft, label, origin, value, problems) => {
+  const apply: Applied = ({ draft, problems }, label, value) => {
     if (draft.services[service] === undefined) {
       problems.push(`${label}: the file has no service ${service}: add services.${service} to it, or remove ${label}`);
       return;
     }
     const kept = check(node, convert(value), label, problems);
     // The schema has checked it for this very key.
-    if (kept !== undefined) putService(draft, service, key, kept as ServiceDraft[K], origin);
+    if (kept !== undefined) putService(draft, service, key, kept as ServiceDraft[K], originOf(label));
   };
   return apply;
 }
@@ -103,19 +106,19 @@ function setService<K extends keyof ServiceDraft & string>(
 const port = (service: ContractName) =>
   setService(service, "port", { ...serviceNodes[service].properties.port, minimum: 0 }, number);
 
-const setHosts: Applied = (draft, label, origin, value, problems) => {
+const setHosts: Applied = ({ draft, problems }, label, value) => {
   const kept = check(fileSchema.properties.services.properties.qr.properties.host, value, label, problems);
   if (typeof kept !== "string") return;
-  for (const name of Object.keys(draft.services)) putService(draft, name, "host", kept, origin);
+  for (const name of Object.keys(draft.services)) putService(draft, name, "host", kept, originOf(label));
 };
 
 const adminPortNode: Node = { ...fileSchema.properties.admin.properties.port, minimum: 0 };
 
-const setAdminPort: Applied = (draft, label, origin, value, problems) => {
+const setAdminPort: Applied = ({ draft, problems }, label, value) => {
   const kept = check(adminPortNode, number(value), label, problems);
   if (typeof kept !== "number") return;
   draft.admin = { ...draft.admin, port: kept };
-  draft.origins.set("admin.port", origin);
+  draft.origins.set("admin.port", originOf(label));
 };
 
 const asPath = (value: string) => (value === "" ? value : resolve(value));
@@ -154,7 +157,7 @@ export function refuseUnknown(env: Environment, problems: string[]): void {
 export function applyEnvironment(draft: Draft, env: Environment, problems: string[]): void {
   for (const [name, apply] of Object.entries(variables)) {
     const value = env[name];
-    if (value !== undefined) apply(draft, name, `environment ${name}`, value, problems);
+    if (value !== undefined) apply({ draft, problems }, name, value);
   }
 }
 
@@ -163,15 +166,15 @@ export const emulatedMerchantId = "MERCHANT-1";
 
 /** Lays the flags over the draft. */
 export function applyFlags(draft: Draft, flags: Flags, problems: string[]): void {
-  if (flags.emulate !== undefined) applyEmulate(draft, flags.emulate, problems);
-  if (flags.gateway !== undefined) applyGateway(draft, flags.gateway, problems);
+  const base = { draft, problems };
+  if (flags.emulate !== undefined) applyEmulate(base, flags.emulate);
+  if (flags.gateway !== undefined) applyGateway(base, flags.gateway);
   if (flags.line !== undefined && flags.emulated === true) {
     problems.push("--line: cannot be used with --emulated, which replaces every device: use only one of them");
-  } else if (flags.line !== undefined) setLine("path", flags.line, draft, "--line", "flag --line", problems);
+  } else if (flags.line !== undefined) setLine(base, "--line", "path", flags.line);
   const { merchantIdFile } = flags;
-  if (merchantIdFile !== undefined)
-    setMerchantIdFile(draft, "--merchant-id-file", "flag --merchant-id-file", merchantIdFile, problems);
-  if (flags.baud !== undefined) setLine("baudRate", flags.baud, draft, "--baud", "flag --baud", problems);
+  if (merchantIdFile !== undefined) setMerchantIdFile(base, "--merchant-id-file", merchantIdFile);
+  if (flags.baud !== undefined) setLine(base, "--baud", "baudRate", flags.baud);
   if (flags.emulated !== true) return;
   for (const name of Object.keys(draft.lines)) putLine(draft, name, "path", emulatedPath, "flag --emulated");
   // Play money must not get into the bridge's journal: it has one of its own, unless the file wants none.
@@ -184,24 +187,20 @@ export function applyFlags(draft: Draft, flags: Flags, problems: string[]): void
   }
 }
 
-function applyEmulate(draft: Draft, flags: EmulateFlags, problems: string[]): void {
-  const { services, adminPort, apiKeyFile } = flags;
+function applyEmulate(base: Base, { services, adminPort, apiKeyFile }: EmulateFlags): void {
   // Play money must not get into the bridge's journal.
-  leaveJournal(draft, "posline emulate");
-  if (services !== undefined) pick(draft, services, problems);
-  const apply = (set: Applied, flag: string, value: string | number | undefined) => {
-    if (value !== undefined) set(draft, flag, `flag ${flag}`, String(value), problems);
-  };
-  apply(setAdminPort, "--admin-port", adminPort);
-  apply(setApiKeyFile, "--api-key-file", apiKeyFile);
+  leaveJournal(base.draft, "posline emulate");
+  if (services !== undefined) pick(base.draft, services, base.problems);
+  if (adminPort !== undefined) setAdminPort(base, "--admin-port", String(adminPort));
+  if (apiKeyFile !== undefined) setApiKeyFile(base, "--api-key-file", apiKeyFile);
 }
 
-function applyGateway(draft: Draft, { upstreams, apiKeyFile }: GatewayFlags, problems: string[]): void {
+function applyGateway(base: Base, { upstreams, apiKeyFile }: GatewayFlags): void {
   for (const name of contractNames) {
-    const [upstream, flag] = [upstreams?.[name], `--upstream-${name}`];
-    if (upstream !== undefined) setUpstream[name](draft, flag, `flag ${flag}`, upstream, problems);
+    const upstream = upstreams?.[name];
+    if (upstream !== undefined) setUpstream[name](base, `--upstream-${name}`, upstream);
   }
-  if (apiKeyFile !== undefined) setApiKeyFile(draft, "--api-key-file", "flag --api-key-file", apiKeyFile, problems);
+  if (apiKeyFile !== undefined) setApiKeyFile(base, "--api-key-file", apiKeyFile);
 }
 
 /** Leaves these services, and the lines that they use. */

@@ -16,16 +16,15 @@ export interface Form {
   readonly repeated: "command" | "data" | "sign" | undefined;
 }
 
+/** The same while they are read. */
+export type FormFields = { -readonly [Name in "command" | "data" | "sign"]: Form[Name] };
+
 const ampersand = 0x26;
 const equals = 0x3d;
 
 /** Reads the fields of a form, in one pass; other fields are left out, line ends around it are ignored. */
 export function parseForm(text: Buffer): Form {
-  const fields: { command: Buffer | undefined; data: Buffer | undefined; sign: Buffer | undefined } = {
-    command: undefined,
-    data: undefined,
-    sign: undefined,
-  };
+  const fields: FormFields = { command: undefined, data: undefined, sign: undefined };
   let repeated: Form["repeated"];
   const { start, end } = trimmed(text);
   // The next `=` is found once and kept until it is passed: looking for it anew in each of many pairs without one would take quadratic

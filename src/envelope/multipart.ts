@@ -1,4 +1,4 @@
-import type { Form } from "./form.ts";
+import type { Form, FormFields } from "./form.ts";
 
 /**
  * The fiscal form as multipart/form-data (RFC 7578), which form libraries of many languages write in place of `name=value` pairs. Its
@@ -23,11 +23,7 @@ export function parseMultipart(text: Buffer): Form | undefined {
   if (!isMultipart(text) || firstEnd === -1 || firstEnd > boundaryLineMax) return undefined;
   const boundary = text.subarray(0, firstEnd);
   const delimiter = Buffer.concat([Buffer.from(lineEnd), boundary]);
-  const fields: { command: Buffer | undefined; data: Buffer | undefined; sign: Buffer | undefined } = {
-    command: undefined,
-    data: undefined,
-    sign: undefined,
-  };
+  const fields: FormFields = { command: undefined, data: undefined, sign: undefined };
   let repeated: Form["repeated"];
   for (let from = boundary.length; ; ) {
     if (text[from] === hyphen && text[from + 1] === hyphen) return { ...fields, repeated };

@@ -60,32 +60,30 @@ export function readHttpBody(
   sent: SentRequest = sentAlone,
 ): ReadRequest {
   const read = contract.envelope === "form" ? readForm : readText;
-  return read(contract, route, pieces, rules, sent);
+  return read({ contract, route, rules, sent }, pieces);
 }
 
-function readText(
-  contract: Contract,
-  route: Route,
-  pieces: readonly Buffer[],
-  rules: RequestRules,
-  sent: SentRequest,
-): ReadRequest {
+/** A request whose body is being read. */
+interface Reading {
+  readonly contract: Contract;
+  readonly route: Route;
+  readonly rules: RequestRules;
+  readonly sent: SentRequest;
+}
+
+function readText(reading: Reading, pieces: readonly Buffer[]): ReadRequest {
+  const { route, rules, sent } = reading;
   const text = wholeOf(pieces);
   if (isBlank(text)) {
     if (route.body === "none" || rules.check === "none") return { body: [], key: undefined };
     const place = sent.url?.includes("?") === true ? " as the body, since the URL's query isn't read" : "";
     throw new Fault("missing", `Cannot accept ${route.path}: the body is empty: send the operation's JSON object${place}`);
   }
-  return { body: pieces, ...readJson(contract, route, text, "the body", rules, sent) };
+  return { body: pieces, ...readJson(reading, text, "the body") };
 }
 
-function readForm(
-  contract: Contract,
-  route: Route,
-  pieces: readonly Buffer[],
-  rules: RequestRules,
-  sent: SentRequest,
-): ReadRequest {
+function readForm(reading: Reading, pieces: readonly Buffer[]): ReadRequest {
+  const { route, rules, sent } = reading;
   const text = wholeOf(pieces);
   if (route.body === "none" && isBlank(text)) return { body: [], key: undefined };
   const form = (isMultipart(text) ? parseMultipart(text) : undefined) ?? parseForm(text);
@@ -95,9 +93,9 @@ function readForm(
   const body = [dataPair, form.data, signPair, form.sign];
   checkFrameable(route, form.data, form.sign);
   const data = unescapeValue(form.data);
-  if (rules.check === "none") return { body, ...namesIn(contract, route, data, rules) };
+  if (rules.check === "none") return { body, ...namesIn(reading, data) };
   const sign = unescapeValue(form.sign);
-  const names = readJson(contract, route, decodeData(route, data), "the decoded data", rules);
+  const names = readData(reading, data);
   if (sign === "") throw missingSign(route);
   // A sign that is not Base64 might be read as another pair by a careless terminal: `sign=x;command=/refund`.
   if (!isBase64(sign)) throw new Fault("sign", `Cannot accept ${route.path}: sign is not Base64: rebuild it`);
@@ -110,10 +108,14 @@ function readForm(
   return { body, ...names };
 }
 
+/** What was sent beside the form says nothing of the data in it. */
+const readData = (reading: Reading, data: string) =>
+  readJson({ ...reading, sent: sentAlone }, decodeData(reading.route, data), "the decoded data");
+
 /** The operation's id and its money, if the data can be read. */
-function namesIn(contract: Contract, route: Route, data: string, rules: RequestRules): NamedRequest {
+function namesIn(reading: Reading, data: string): NamedRequest {
   try {
-    return readJson(contract, route, decodeData(route, data), "the decoded data", rules);
+    return readData(reading, data);
   } catch (error) {
     if (error instanceof Fault) return { key: undefined };
     throw error;
@@ -131,14 +133,7 @@ function isBlank(text: Buffer): boolean {
  * Two parsers may read one text in two ways, and then the till sells one thing and the terminal another: a byte that is not UTF-8 becomes
  * another character, and of a field that is given twice one parser takes the first and another the last.
  */
-function readJson(
-  contract: Contract,
-  route: Route,
-  text: Buffer,
-  what: string,
-  rules: RequestRules,
-  sent: SentRequest = sentAlone,
-): NamedRequest {
+function readJson({ contract, route, rules, sent }: Reading, text: Buffer, what: string): NamedRequest {
   const read = parseBounded(text, contract.decisive);
   if (rules.check !== "none") {
     const refuse = (state: string) => new Fault("malformed", `Cannot accept ${route.path}: ${what} ${state}`);
