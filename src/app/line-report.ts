@@ -64,6 +64,13 @@ export function tee(...both: readonly [LineReport, Partial<LineReport>]): LineRe
 
 /** What the log says of bytes that became no frame: a wrong checksum with both readings of it. */
 export function discardFields({ reason, wireBytes, head, checksum }: Discard): Omit<LineFields, "line"> {
-  const { got: crcGot, arc: crcArc, umts: crcUmts, crc32 } = checksum ?? {};
-  return { reason, bytes: wireBytes, head, crcGot, crcArc, crcUmts, crc32 };
+  return {
+    reason,
+    bytes: wireBytes,
+    head,
+    ...(checksum === undefined ? {} : { crcGot: checksum.got }),
+    ...(checksum?.arc === undefined ? {} : { crcArc: checksum.arc }),
+    ...(checksum?.umts === undefined ? {} : { crcUmts: checksum.umts }),
+    ...(checksum?.crc32 === undefined ? {} : { crc32: checksum.crc32 }),
+  };
 }

@@ -1,4 +1,5 @@
 import { writeSync } from "node:fs";
+import { ByteLengthParser } from "@serialport/parser-byte-length";
 import { hexRow, rowBytes } from "../capture/frame-text.ts";
 import { PcapngWriter, rtacSerial } from "../capture/pcapng.ts";
 import type { LineConfig } from "../config/config.ts";
@@ -21,34 +22,40 @@ const rowWaitMs = 200;
 /** Turns bytes as they come into rows, each with the time of its end. A row ends when it is full or the line fell silent. */
 export class HexDump {
   readonly #out: (row: string) => void;
-  #pending: Buffer = Buffer.alloc(0);
+  #rows = new ByteLengthParser({ length: rowBytes });
+  #pending = 0;
   #offset = 0;
   #cameMs = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(out: (row: string) => void) {
     this.#out = out;
+    this.#listen();
   }
 
   push(bytes: Buffer): void {
     clearTimeout(this.#timer);
     this.#cameMs = Date.now();
-    this.#pending = Buffer.concat([this.#pending, bytes]);
-    while (this.#pending.length >= rowBytes) this.#showRow();
+    this.#pending += bytes.length;
+    this.#rows.write(bytes);
     this.#timer = setTimeout(() => this.end(), rowWaitMs);
   }
 
   /** Shows what is left of the last row. */
   end(): void {
     clearTimeout(this.#timer);
-    if (this.#pending.length > 0) this.#showRow();
+    if (this.#pending === 0) return;
+    this.#rows.end();
+    this.#rows = new ByteLengthParser({ length: rowBytes });
+    this.#listen();
   }
 
-  #showRow(): void {
-    const row = this.#pending.subarray(0, rowBytes);
-    this.#pending = this.#pending.subarray(rowBytes);
-    this.#out(`${hexRow(this.#offset, row).trimEnd()}  ${localTime(this.#cameMs)}\n`);
-    this.#offset += row.length;
+  #listen(): void {
+    this.#rows.on("data", (row: Buffer) => {
+      this.#out(`${hexRow(this.#offset, row).trimEnd()}  ${localTime(this.#cameMs)}\n`);
+      this.#offset += row.length;
+      this.#pending -= row.length;
+    });
   }
 }
 
