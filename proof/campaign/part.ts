@@ -2,7 +2,7 @@
 
 /** How long and by which seed a part runs. */
 export interface PartOptions {
-  /** Minutes of wall clock. A short run takes some 10 s whatever this says. */
+  /** Minutes of wall clock. A short run takes some 5 s whatever this says. */
   readonly minutes: number;
   /** The same seed gives the same cases in the same order; how many of them fit into the time is the machine's affair. */
   readonly seed: number;
@@ -44,4 +44,4 @@ export function partMs({ minutes, short }: PartOptions): number {
   return short ? shortMs : minutes * 60_000;
 }
 
-const shortMs = 8_000;
+const shortMs = 4_000;

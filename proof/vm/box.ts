@@ -32,8 +32,6 @@ export interface Vitals {
   readonly descriptors: number;
   /** Memory of its own, in kB. */
   readonly rssAnonKb: number;
-  /** Milliseconds of processor time since its start. */
-  readonly cpuMs: number;
 }
 
 /** What the journal says of an operation. */
@@ -116,12 +114,18 @@ export class Box {
   async vitals(unit = "posline.service"): Promise<Vitals> {
     const text = await this.guest.sh(
       `p=$(systemctl show -P MainPID ${unit}); r=$(systemctl show -P NRestarts ${unit}); ` +
-        `echo $p $r $(ls /proc/$p/fd | wc -l) $(awk '/RssAnon/ { print $2 }' /proc/$p/status) ` +
-        `$(sed 's/.*) //' /proc/$p/stat | awk '{ print ($12 + $13) * 10 }')`,
+        `echo $p $r $(ls /proc/$p/fd | wc -l) $(awk '/RssAnon/ { print $2 }' /proc/$p/status)`,
     );
-    const [pid = 0, restarts = 0, descriptors = 0, rssAnonKb = 0, cpuMs = 0] = text.split(" ").map(Number);
+    const [pid = 0, restarts = 0, descriptors = 0, rssAnonKb = 0] = text.split(" ").map(Number);
     assert.ok(pid > 0 && descriptors > 0, `the service has no process: ${text}`);
-    return { pid, restarts, descriptors, rssAnonKb, cpuMs };
+    return { pid, restarts, descriptors, rssAnonKb };
+  }
+
+  /** The milliseconds of processor time that processes have used since their start. */
+  async cpuMs(...pids: readonly number[]): Promise<readonly number[]> {
+    const files = pids.map((pid) => `/proc/${pid}/stat`).join(" ");
+    const text = await this.guest.sh(`sed 's/.*) //' ${files} | awk '{ print ($12 + $13) * 10 }'`);
+    return text.split("\n").map(Number);
   }
 
   /** Writes the configuration; it is the service's once it is reloaded or restarted. */

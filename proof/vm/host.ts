@@ -1,4 +1,5 @@
-import { type SpawnSyncReturns, spawnSync } from "node:child_process";
+import { type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
@@ -38,9 +39,20 @@ export function must(
 ): string {
   const { status, stdout, stderr, error } = ran(argv, options);
   if (status === 0) return stdout;
-  throw new Error(
-    `Cannot run ${argv.join(" ")}: ${error?.message ?? `exit code ${status}`}\n${(stdout + stderr).slice(-2000)}`,
-  );
+  throw failure(argv, error?.message ?? `exit code ${status}`, stdout + stderr);
+}
+
+const failure = (argv: readonly string[], why: string, wrote: string) =>
+  new Error(`Cannot run ${argv.join(" ")}: ${why}\n${wrote.slice(-2000)}`);
+
+/** The same beside what else is done here. */
+export async function finished(argv: readonly string[], options: { readonly cwd?: string } = {}): Promise<void> {
+  const [command = "", ...args] = argv;
+  const child = spawn(command, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
+  let wrote = "";
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text: string) => (wrote += text));
+  const [code] = await once(child, "close").catch((error: Error) => Promise.reject(failure(argv, error.message, wrote)));
+  if (code !== 0) throw failure(argv, `exit code ${code}`, wrote);
 }
 
 /** Programs, and Debian's packages that have them. */

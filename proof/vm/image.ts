@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { cacheDir, must, ran, Skipped } from "./host.ts";
+import { cacheDir, finished, ran, Skipped } from "./host.ts";
 
 /** What is made from nothing and then kept: the guest's image, and another processor's libraries and Node. */
 
@@ -9,11 +9,9 @@ import { cacheDir, must, ran, Skipped } from "./host.ts";
 export type Suite = "trixie" | "bookworm";
 
 /** The folder with the guest's `vmlinuz`, `initrd.gz` and `disk.img`, made if its recipe has changed. */
-export function imageOf(suite: Suite): string {
+export function imageOf(suite: Suite): Promise<string> {
   const recipe = join(import.meta.dirname, "image.sh");
-  return kept(`${suite}-`, readFileSync(recipe, "utf8"), (folder) => {
-    fetched([recipe, suite, folder, mirror()]);
-  });
+  return kept(`${suite}-`, readFileSync(recipe, "utf8"), (folder) => fetched([recipe, suite, folder, mirror()]));
 }
 
 /**
@@ -39,9 +37,9 @@ const betweenReleases = /Mirror sync in progress|Hash Sum mismatch/;
  * Runs what fetches from the mirror.
  * @throws Skipped when that can't be reached, or is being filled.
  */
-function fetched(argv: readonly string[]): void {
+async function fetched(argv: readonly string[]): Promise<void> {
   try {
-    must(argv);
+    await finished(argv);
   } catch (error) {
     if (error instanceof Error && unreachable.test(error.message)) {
       throw new Skipped(`Debian's mirror ${mirror()} can't be reached: name another by POSLINE_VM_MIRROR`);
@@ -63,19 +61,19 @@ export const foreign = {
 } as const;
 
 /** The command that runs another processor's Node, with Debian's libraries. */
-export function foreignNode(architecture: keyof typeof foreign): readonly string[] {
+export async function foreignNode(architecture: keyof typeof foreign): Promise<readonly string[]> {
   const { emulator, packages, npm } = foreign[architecture];
-  const folder = kept(`${architecture}-`, JSON.stringify(foreign[architecture]), (made) => {
+  const folder = await kept(`${architecture}-`, JSON.stringify(foreign[architecture]), async (made) => {
     const system = join(made, "system");
     // Not quiet: apt's own words say why it couldn't fetch.
     const options = ["--variant=extract", "--format=directory", `--architectures=${architecture}`];
-    fetched(["mmdebstrap", ...options, `--include=${packages.join(",")}`, "trixie", system, mirror()]);
+    await fetched(["mmdebstrap", ...options, `--include=${packages.join(",")}`, "trixie", system, mirror()]);
     // Where the loader is looked for: what is unpacked is below /usr alone.
     if (!existsSync(join(system, "lib"))) symlinkSync("usr/lib", join(system, "lib"));
     if (npm === undefined) return;
-    must(["npm", "pack", "--silent", npm], { cwd: made });
+    await finished(["npm", "pack", "--silent", npm], { cwd: made });
     const archive = `${npm.replace("@", "-")}.tgz`;
-    must(["tar", "-xzf", archive], { cwd: made });
+    await finished(["tar", "-xzf", archive], { cwd: made });
     rmSync(join(made, archive));
   });
   const node = npm === undefined ? join("system", "usr", "bin", "node") : join("package", "bin", "node");
@@ -83,7 +81,7 @@ export function foreignNode(architecture: keyof typeof foreign): readonly string
 }
 
 /** A folder that is made once for a recipe; those of its older recipes go. */
-function kept(prefix: string, recipe: string, make: (folder: string) => void): string {
+async function kept(prefix: string, recipe: string, make: (folder: string) => Promise<void>): Promise<string> {
   const name = `${prefix}${createHash("sha256").update(recipe).digest("hex").slice(0, 12)}`;
   const folder = join(cacheDir, name);
   if (existsSync(folder)) return folder;
@@ -93,7 +91,7 @@ function kept(prefix: string, recipe: string, make: (folder: string) => void): s
   const unfinished = `${folder}.${process.pid}`;
   mkdirSync(unfinished);
   try {
-    make(unfinished);
+    await make(unfinished);
     renameSync(unfinished, folder);
   } finally {
     rmSync(unfinished, { recursive: true, force: true });

@@ -54,19 +54,21 @@ type End = "shown" | "failed" | "skipped";
 async function run(): Promise<number> {
   const began = performance.now();
   let box: Box | undefined;
+  const beside = new Map<Proof, Promise<End>>();
   const ends: Record<End, string[]> = { shown: [], failed: [], skipped: [] };
   try {
     need(packages.machine);
+    for (const proof of wanted) if (proof.isBare === true && proof.isBeside === true) beside.set(proof, shownLater(proof));
     for (const proof of wanted) {
       if (proof.isBare !== true) box ??= await installed();
-      ends[await shown(proof, box)].push(proof.name);
+      ends[await (beside.get(proof) ?? shown(proof, box, console.log))].push(proof.name);
     }
   } catch (error) {
     if (!(error instanceof Skipped)) throw error;
     console.log(`test:vm is skipped: ${error.message}`);
     return 0;
   } finally {
-    await box?.remove();
+    await Promise.all([...beside.values(), box?.remove()]);
   }
   const { shown: fine, failed, skipped } = ends;
   const others = [
@@ -81,23 +83,32 @@ async function run(): Promise<number> {
 
 /** A box that was clean, with the package in it. */
 async function installed(): Promise<Box> {
-  const box = new Box(imageOf("trixie"));
+  const [image, file] = await Promise.all([imageOf("trixie"), packageOf("amd64")]);
+  const box = new Box(image);
   const { guest } = box;
   const bootMs = await box.machine.boot();
   const [systemd] = (await guest.sh("systemctl --version")).split("\n");
   console.log(`Debian trixie, ${systemd}, Linux ${await guest.sh("uname -r")}: booted in ${seconds(bootMs)}`);
-  await guest.put(packageOf("amd64"), "/root/posline.deb");
+  await guest.put(file, "/root/posline.deb");
   const began = performance.now();
   await guest.sh("dpkg -i /root/posline.deb </dev/null", 300_000);
   console.log(`dpkg -i ${seconds(performance.now() - began)}`);
   return box;
 }
 
-/** Runs one proof, and prints its figures. */
-async function shown(proof: Proof, box: Box | undefined): Promise<End> {
+/** Runs one proof while the others' box is made, and says in the end what there is to say. */
+async function shownLater(proof: Proof): Promise<End> {
+  const said: string[] = [];
+  const end = await shown(proof, undefined, (text) => said.push(text));
+  console.log(said.join("\n"));
+  return end;
+}
+
+/** Runs one proof, and says its figures. */
+async function shown(proof: Proof, box: Box | undefined, say: (text: string) => void): Promise<End> {
   const began = performance.now();
-  console.log(`\n${proof.name}: ${proof.shows}`);
-  const figure = (text: string) => console.log(`  ${text}`);
+  say(`\n${proof.name}: ${proof.shows}`);
+  const figure = (text: string) => say(`  ${text}`);
   try {
     if (proof.isBare === true) {
       await proof.run({ isShort, figure });
@@ -105,17 +116,15 @@ async function shown(proof: Proof, box: Box | undefined): Promise<End> {
       if (proof.isFirst !== true) await box.ready();
       await proof.run({ box, isShort, figure });
     }
-    console.log(`  ok, ${seconds(performance.now() - began)}`);
+    say(`  ok, ${seconds(performance.now() - began)}`);
     return "shown";
   } catch (error) {
     if (error instanceof Skipped) {
-      console.log(`  skipped after ${seconds(performance.now() - began)}: ${error.message}`);
+      say(`  skipped after ${seconds(performance.now() - began)}: ${error.message}`);
       return "skipped";
     }
-    console.log(
-      `  FAILED after ${seconds(performance.now() - began)}: ${error instanceof Error ? error.stack : String(error)}`,
-    );
-    if (proof.isBare !== true && box !== undefined) console.log(await box.log());
+    say(`  FAILED after ${seconds(performance.now() - began)}: ${error instanceof Error ? error.stack : String(error)}`);
+    if (proof.isBare !== true && box !== undefined) say(await box.log());
     return "failed";
   }
 }

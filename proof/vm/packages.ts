@@ -1,25 +1,29 @@
 import { appendFileSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { cacheDir, must, projectDir, ran } from "./host.ts";
+import { cacheDir, finished, must, projectDir, ran } from "./host.ts";
 
 /** Our Debian packages, made of the bundle as it is, anew in each run. */
 
 export type Architecture = "amd64" | "arm64" | "armhf";
 
-const made = new Set<string>();
+/** What was begun to be made in this run, by its command. */
+const made = new Map<string, Promise<void>>();
 const { version } = JSON.parse(readFileSync(join(projectDir, "package.json"), "utf8")) as { readonly version: string };
 
-/** The package of an architecture, which needs a Node of the distribution. */
-export const packageOf = (architecture: Architecture) => make("posline", ["--arch", architecture], architecture);
+/** The package of an architecture, which needs a Node of the distribution. All are made at once: what is read for them is the same. */
+export const packageOf = (architecture: Architecture) => make("posline", [], architecture);
 /** The same with a Node of its own. */
 export const standaloneOf = (architecture: Architecture) =>
   make("posline-standalone", ["--arch", architecture, "--standalone"], architecture);
 
-function make(name: string, options: readonly string[], architecture: Architecture): string {
+async function make(name: string, options: readonly string[], architecture: Architecture): Promise<string> {
   const path = join(cacheDir, `${name}_${version}_${architecture}.deb`);
-  if (!made.has(path)) must([process.execPath, "scripts/deb.mjs", ...options, "--out", cacheDir], { cwd: projectDir });
-  made.add(path);
+  const command = [process.execPath, "scripts/deb.mjs", ...options, "--out", cacheDir];
+  const key = command.join(" ");
+  const making = made.get(key) ?? finished(command, { cwd: projectDir });
+  made.set(key, making);
+  await making;
   if (!existsSync(path)) throw new Error(`Cannot go on: scripts/deb.mjs has not made ${path}`);
   return path;
 }

@@ -21,6 +21,8 @@ export interface BoxProof extends Shown {
 /** One that needs nothing, or a box of its own. */
 export interface BareProof extends Shown {
   readonly isBare: true;
+  /** It is shown while the others' box is made. */
+  readonly isBeside?: boolean;
   /** @throws Error when posline doesn't do as it must. */
   run(stage: Stage): Promise<void>;
 }

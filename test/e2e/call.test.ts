@@ -6,6 +6,8 @@ import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { runCommands } from "../../src/cli/commands.ts";
+import { exitCodeOf } from "../../src/cli/exit.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
@@ -376,7 +378,8 @@ test("posline call exits with 75 for a success that has no end, of a question or
   }
 });
 
-test("posline call says what is wrong with how it was called, and exits with 64", async () => {
+test("posline call says what is wrong with how it was called, and exits with 64", async (t) => {
+  const url = `http://127.0.0.1:${await bridge.port("bank")}`;
   for (const [args, words] of [
     [["bnak", "sale"], /^Unknown service "bnak": did you mean "bank"\?$/m],
     [["bank", "sail"], /^Unknown route "sail" of bank: did you mean "sale"\?$/m],
@@ -391,9 +394,16 @@ test("posline call says what is wrong with how it was called, and exits with 64"
     [["bank", "sale", sale("CALL-0", 1500), "--window", "1"], /--window is only for .*: add --wait, or leave --window out/],
     [["bank", "terminals", "--token-file", "t"], /--token-file is only for .*: add --wait, or leave --token-file out/],
   ] as const) {
-    const process = await caller("bank", ...args);
-    assert.equal(await process.ended(), 64, `${args.join(" ")}: ${process.stderr}`);
-    assert.match(process.stderr, words);
+    const texts: string[] = [];
+    // In this process: to start one for each takes a second.
+    const { mock } = t.mock.method(process.stderr, "write", (text: string) => texts.push(text) > 0);
+    const code = await runCommands(["call", ...args, "--url", url]).catch((error: Error) => {
+      texts.push(error.message);
+      return exitCodeOf(error);
+    });
+    mock.restore();
+    assert.equal(code, 64, `${args.join(" ")}: ${texts}`);
+    assert.match(texts.join(""), words);
   }
 });
 

@@ -170,19 +170,8 @@ test("rehearse finds each till's mistake, by scenario and sentence", { concurren
   );
 });
 
-/** Of each kind one: what is plain, lost, corrupt, out, killed, twice, another day. */
-const quick = [
-  "approved",
-  "declined",
-  "no-answer-carried-out",
-  "corrupt-answer",
-  "posline-killed",
-  "till-killed",
-  "twice-at-once",
-  "key-reused",
-  "new-day",
-  "huge-amount",
-];
+/** Of each kind one that looks different to a till; the first till of tills.test.ts goes through more. */
+const quick = ["declined", "no-answer-carried-out", "posline-killed", "till-killed", "key-reused", "huge-amount"];
 
 test("rehearse calls the till that does everything right broken in nothing", async () => {
   const junit = join(folder.path, "rehearsal.xml");

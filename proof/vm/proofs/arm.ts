@@ -17,6 +17,7 @@ export const arm: BareProof = {
   shows: "arm64 and armhf: the bundle and the native part of the package start under emulation, and relay over a pty",
   isShort: true,
   isBare: true,
+  isBeside: true,
   async run({ figure }) {
     need(packages.arm);
     for (const architecture of ["arm64", "armhf"] as const) figure(await relayed(architecture));
@@ -28,12 +29,12 @@ const startMs = 120_000;
 
 async function relayed(architecture: keyof typeof foreign): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "posline-arm-"));
+  const bundle = join(unpacked(await packageOf(architecture), join(folder, "package")), "usr/lib/posline/posline.cjs");
   const terminal = new Terminal(
     join(folder, "device"),
     answering(() => answer),
   );
-  const [command = "", ...args] = foreignNode(architecture);
-  const bundle = join(unpacked(packageOf(architecture), join(folder, "package")), "usr/lib/posline/posline.cjs");
+  const [command = "", ...args] = await foreignNode(architecture);
   const port = 20_000 + (process.pid % 20_000);
   const env = {
     PATH: process.env["PATH"],

@@ -11,11 +11,11 @@ export const bookworm: BareProof = {
   shows: "posline-standalone on Debian 12 without Node: active, listening, hardened; unplug and replug",
   isBare: true,
   async run({ isShort, figure }) {
-    const box = new Box(imageOf("bookworm"));
+    const box = new Box(await imageOf("bookworm"));
     const { guest, terminal } = box;
     try {
       figure(`booted in ${seconds(await box.machine.boot())}, ${(await guest.sh("systemctl --version")).split("\n")[0]}`);
-      await guest.put(standaloneOf("amd64"), "/root/posline.deb");
+      await guest.put(await standaloneOf("amd64"), "/root/posline.deb");
       await guest.sh("dpkg -i /root/posline.deb </dev/null", 300_000);
       await assertInstalled({ box, isShort, figure });
       await box.ready();

@@ -156,7 +156,7 @@ function fleetSteps(old: string) {
 async function offer({ guest }: Box, suite: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "posline-repository-"));
   try {
-    const older = packageOf("amd64");
+    const older = await packageOf("amd64");
     const repository = repositoryWith([older, newerPackage(older, folder)], suite, folder);
     must(["tar", "-C", repository, "-cf", join(folder, "apt.tar"), "."]);
     await guest.put(join(folder, "apt.tar"), "/root/apt.tar");
