@@ -60,9 +60,15 @@ export class Before {
     const { contract, rules, route, names } = asked;
     const { key: keyField = "", polling } = route;
     const followed = { contract, rules, keyField, key: names[keyField], asks: true };
-    const operation = { ...followed, isSentOnce: true, asksFirst: true, intervalMs: polling?.intervalMs.min ?? 0 };
+    const operation = {
+      ...followed,
+      ownName: undefined,
+      isSentOnce: true,
+      asksFirst: true,
+      intervalMs: polling?.intervalMs.min ?? 0,
+    };
     const pauses = new Pauses(polling?.intervalMs);
-    let known = unknownYet(operation, undefined);
+    let known = unknownYet(operation);
     for (;;) {
       const askedMs = nowMs();
       const ending = await this.#ask(asked, waited);

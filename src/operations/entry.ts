@@ -146,7 +146,7 @@ export class Entry implements OperationLogEntry {
     const operation = told.outcome === "not-sent" ? undefined : operationOf(sending);
     const said = operation && ownAnswer(operation, this.#call, { ...told, payload });
     if (said !== undefined) addFact(sending, { is: "answered", atMs: sending.endedMs, said });
-    const known = operation && knownOfOne(sending, false, operation);
+    const known = operation && knownOfOne(sending, operation);
     const isOpen = known !== undefined && known.end === undefined;
     const provesNothing = followMs !== undefined && isOpen && !known.isAccepted;
     const ending = provesNothing && told.outcome === "answered" ? { ...told, outcome: "unknown" as const } : told;

@@ -9,7 +9,7 @@ import { keyOf, textOf } from "../envelope/json.ts";
 import { storedKey } from "../journal/record.ts";
 import { parseExactObject, scalarText } from "../settle/exact-json.ts";
 import type { Fact } from "../settle/fact.ts";
-import { after, isSameKnown, type JudgedOperation, type Known } from "../settle/judge.ts";
+import { after, type JudgedOperation, type Known } from "../settle/judge.ts";
 import { type AnsweredCall, isQuestion } from "../settle/proof.ts";
 import { saidToQuestion } from "../settle/said.ts";
 import type { Operations } from "./operations.ts";
@@ -140,7 +140,8 @@ export class Hearing {
 
   /** All that is known of the operation's last sending. */
   knownOf(sending: Sending): Known {
-    const known = knownOfOne(sending, this.#operations.knownOf(sending).standing.length > 1);
+    sending.known ??= knownOfOne(sending);
+    const { known } = sending;
     if (known === undefined) throw new TypeError(`${sending.sent.route} has no end to be asked about`);
     return known;
   }
@@ -194,7 +195,7 @@ export class Hearing {
     const next = after(operation, known, fact);
     const { end } = next;
     const isEnd = end !== undefined && end !== "not-sent" && end !== known.end;
-    if (isSameKnown(next, known) || isGoodEnd(this.#operations.knownOf(sending).end)) return;
+    if (next === known || isGoodEnd(this.#operations.knownOf(sending).end)) return;
     if (isEnd && counts === "good" && !isGoodEnd(end)) return;
     const settles = this.#settlesAll || sending.isFollowed;
     if (isEnd && !settles) {
@@ -203,7 +204,7 @@ export class Hearing {
       addFact(sending, fact);
       void this.#operations.settle(sending, { result: end, by: "answer" });
     } else if (next.isAccepted && (!known.isAccepted || end !== known.end)) this.#operations.begun(sending, fact);
-    else addFact(sending, fact);
+    else addFact(sending, fact, operation);
   }
 
   #of(sending: Sending): HeardOf {

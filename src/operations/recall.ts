@@ -1,13 +1,19 @@
 import type { OperationLogEnding } from "../contract/operation-log.ts";
 import { contractNames } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import { asUnknown, type JournalOperation, type SentRecord, type UnknownOperation } from "../journal/record.ts";
+import {
+  asUnknown,
+  isSameOperation,
+  type JournalOperation,
+  type SentRecord,
+  type UnknownOperation,
+} from "../journal/record.ts";
 import type { FoundRecords } from "../journal/recorder.ts";
 import { replay } from "../journal/replay.ts";
 import { slotBytes } from "../journal/slot.ts";
 import type { Fact } from "../settle/fact.ts";
 import { Copies } from "./copies.ts";
-import { newSending, operationOf, type Sending, saidInRecord } from "./sending.ts";
+import { endOfOne, newSending, operationOf, type Sending, saidInRecord } from "./sending.ts";
 import type { UnderKey } from "./under-key.ts";
 
 /** The journal's records of earlier processes, as this one remembers them. */
@@ -57,7 +63,11 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
       facts: [],
     };
     const sending = newSending(sent, facts);
-    sending.facts = factsIn(sending, { ending, isFound, settled }, now);
+    const isRepeated = memory.of(sent).some((each) => isSameOperation(each.sent, sent) && endOfOne(each) !== "failed");
+    sending.facts = [
+      ...(isRepeated ? [{ is: "earlier" as const, atMs }] : []),
+      ...factsIn(sending, { ending, isFound, settled }, now),
+    ];
     if (ending === undefined) sending.cause = "no outcome recorded";
     else if (ending.outcome === "unknown") sending.cause = "reported as unknown";
     if (ending?.outcome !== "not-sent" && ending?.begun !== false) {

@@ -8,8 +8,7 @@ import type { OutcomeRecord, SentRecord, UnknownOperation } from "../journal/rec
 import type { PendingRecord } from "../journal/write-queue.ts";
 import { scalarText } from "../settle/exact-json.ts";
 import type { Fact, Said } from "../settle/fact.ts";
-import { type JudgedOperation, judge, type Known } from "../settle/judge.ts";
-import { classOf } from "../settle/said.ts";
+import { type JudgedOperation, judge, type Known, withFact } from "../settle/judge.ts";
 
 /** A sending of an operation, with the facts about it: its own answer, what was answered about it, and its recorded end. */
 export interface Sending {
@@ -66,8 +65,9 @@ export function newSending(sent: SentRecord, of: Sent): Sending {
   };
 }
 
-export function addFact(sending: Sending, fact: Fact): void {
-  sending.facts = [...sending.facts, fact];
+/** @param operation By which it is judged, if an answer may say nothing new. */
+export function addFact(sending: Sending, fact: Fact, operation?: JudgedOperation): void {
+  sending.facts = operation === undefined ? [...sending.facts, fact] : withFact(operation, sending.facts, fact);
   sending.known = undefined;
 }
 
@@ -88,6 +88,7 @@ export function operationOf({ sent, names, contract: name = anyContract(sent.rou
     keyField: route.key,
     key: fieldOf({ sent, names }, route.key, route.key),
     asks: route.polling !== undefined,
+    ownName: rules.learns && (scalarText(fieldOf({ sent, names }, rules.learns, undefined)) ?? sent.key),
     isSentOnce: true,
     asksFirst: false,
     intervalMs: route.polling?.intervalMs.min ?? 0,
@@ -99,17 +100,9 @@ export function fieldOf({ sent, names }: Pick<Sending, "sent" | "names">, name: 
   return (names ?? sent.ask)?.[name] ?? (name === keyField ? sent.key : undefined);
 }
 
-/**
- * All that is known of one sending; undefined if its contract has no end to follow.
- * @param isRepeated Another sending of the operation may have come to something: then what refuses this one doesn't end that.
- */
-export function knownOfOne(sending: Sending, isRepeated = false, operation = operationOf(sending)): Known | undefined {
-  if (operation === undefined) return undefined;
-  const { facts, atMs } = sending;
-  const { learns } = operation.rules;
-  // The name under which the operation is asked about until an answer gives one
-  const name = learns && (scalarText(fieldOf(sending, learns, undefined)) ?? sending.sent.key);
-  return judge(operation, isRepeated ? [{ is: "earlier", atMs }, ...facts] : facts, name);
+/** All that is known of one sending; undefined if its contract has no end to follow. */
+export function knownOfOne(sending: Sending, operation = operationOf(sending)): Known | undefined {
+  return operation && judge(operation, sending.facts);
 }
 
 /** The proven end of one sending. */
@@ -141,7 +134,8 @@ export function saidInRecord(
   if (begun === false) return { says: "refused", code };
   if (end !== undefined) return { says: "end", end, name };
   if (begun === true) return { says: "going", name, ...unprinted };
-  return { says: classOf(rules, code), name, code, message };
+  // Of its code alone nobody knows what it was an answer to
+  return { says: "error", name, code, message };
 }
 
 /** True if the next process will know of the sending: only a journal that can be written tells it. */

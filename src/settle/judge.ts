@@ -15,6 +15,8 @@ export interface JudgedOperation extends FollowedOperation {
   readonly isSentOnce: boolean;
   /** What stands under its key is asked before it is sent, as its rules say; else whoever sends it has done so. */
   readonly asksFirst: boolean;
+  /** The name by which it is asked about until an answer gives one (qr: `trans`); undefined if its body says all. */
+  readonly ownName: string | undefined;
   /** Milliseconds between two questions by which "there is none" counts twice. */
   readonly intervalMs: number;
 }
@@ -88,21 +90,36 @@ const nothingKnown: Known = {
   isLeft: false,
 };
 
-/** Nothing is known, and nothing was sent. @param name By which it is asked about until an answer gives one. */
-export function unknownYet({ rules: { baseline }, asksFirst }: JudgedOperation, name: string | undefined): Known {
+/** Nothing is known, and nothing was sent. */
+export function unknownYet({ rules: { baseline }, asksFirst, ownName: name }: JudgedOperation): Known {
   if (baseline === undefined) return name === undefined ? nothingKnown : { ...nothingKnown, name };
   return { ...nothingKnown, name, before: undefined, next: asksFirst ? "ask" : "start" };
 }
 
-/** What all facts of an operation prove together. @param name As of `unknownYet`. */
-export function judge(operation: JudgedOperation, facts: readonly Fact[], name?: string): Known {
-  return facts.reduce((known, fact) => after(operation, known, fact), unknownYet(operation, name));
+/** What all facts of an operation prove together. */
+export function judge(operation: JudgedOperation, facts: readonly Fact[]): Known {
+  return facts.reduce((known, fact) => after(operation, known, fact), unknownYet(operation));
 }
 
-/** Whether a fact has changed nothing, so that it needn't be kept. */
-export function isSameKnown(one: Known, other: Known): boolean {
+/** A list with one more fact, or without those that the new one has made void: it doesn't grow while nothing is learned. */
+export function withFact(operation: JudgedOperation, facts: readonly Fact[], fact: Fact): readonly Fact[] {
+  const known = judge(operation, [...facts, fact]);
+  const last = facts.at(-1)?.is;
+  const sentAt = facts.findLastIndex(({ is }) => is === "sent");
+  const isVoid = (each: Fact, at: number) =>
+    (known.nones === 0 && at > sentAt && sentAt >= 0 && each.is === "told" && each.said.says === "none") ||
+    (at === facts.length - 1 && ((fact.is === "unsent" && last === "sent") || (fact.is === "resumed" && last === "resumed")));
+  const kept = facts.filter((each, at) => !isVoid(each, at));
+  for (const list of [kept, [...kept, fact]]) if (isSameKnown(judge(operation, list), known)) return list;
+  return [...facts, fact];
+}
+
+/** Whether the same is known; the pause before the next request is no knowledge. */
+function isSameKnown({ pause: _, ...one }: Known, other: Known): boolean {
+  const isSame = (value: unknown, name: keyof Known) =>
+    value === other[name] || JSON.stringify(value) === JSON.stringify(other[name]);
   // Its own fields
-  return Object.entries(one).every(([name, value]) => other[name as keyof Known] === value);
+  return Object.entries(one).every(([name, value]) => isSame(value, name as keyof Known));
 }
 
 /** Nothing of it can have begun: not sent any more, it has ended in nothing. */
@@ -122,7 +139,7 @@ export function after(operation: JudgedOperation, known: Known, fact: Fact): Kno
     case "earlier":
       return { ...known, doubt: true, hasOtherNames: true };
     case "sent":
-      return afterSending(known, fact.atMs, fact.before);
+      return afterSending(known, fact.before);
     case "unsent":
       return afterUnsent(operation, known, fact);
     case "answered":
@@ -136,12 +153,13 @@ export function after(operation: JudgedOperation, known: Known, fact: Fact): Kno
       return afterWord(operation, known, fact);
     case "ended":
       return ended(known, fact.end);
-    case "resumed":
-      return ask(operation, {
-        ...known,
-        ...(known.isOut && { isOut: false, doubt: true }),
-        ...{ nones: 0, noneMs: undefined, startMs: fact.atMs },
-      });
+    case "resumed": {
+      // What was about to be sent may have been since
+      const mayHaveLeft = known.isOut || known.next === "start";
+      const left = { isOut: false, doubt: true, starts: Math.max(1, known.starts), next: "ask" } as const;
+      const anew = { nones: 0, noneMs: undefined, startMs: fact.atMs };
+      return ask(operation, { ...known, ...(mayHaveLeft && left), ...anew });
+    }
     case "stopped":
       if (nothingBegun(known))
         return unsent(operation, { ...known, isStopped: true }, { message: "it was stopped before it was sent" });
@@ -221,14 +239,14 @@ function counted({ intervalMs }: JudgedOperation, known: Known, askedMs: number)
   return isAgain ? known : { ...known, nones: known.nones + 1, noneMs: askedMs };
 }
 
-function afterSending(known: Known, atMs: number, before: Ids | null | undefined): Known {
+function afterSending(known: Known, before: Ids | null | undefined): Known {
   return {
     ...known,
     ...(before !== undefined && { before: before ?? undefined }),
     // What was accepted before, and is sent again, may have been carried out twice
     doubt: known.doubt || known.isAccepted,
     lastDoubt: known.doubt || known.isAccepted,
-    ...{ starts: known.starts + 1, isOut: true, startMs: atMs, next: "wait", pause: "none" },
+    ...{ starts: known.starts + 1, isOut: true, next: "wait", pause: "none" },
   };
 }
 
@@ -256,7 +274,10 @@ function afterAnswer(operation: JudgedOperation, known: Known, said: Said): Know
   switch (said.says) {
     case "end":
       // The document that stood under the key before is another's (fiscal.md: a refund under the number of its sale)
-      if (said.end === undefined || (said.ids !== undefined && !isOwn(operation, named, said.ids)))
+      if (
+        said.end === undefined ||
+        (rules.success === "followed" && said.ids !== undefined && !isOwn(operation, named, said.ids))
+      )
         return accepted(operation, named);
       // A document that was closed by an earlier delivery may be without its print.
       return said.unprinted ? accepted(operation, named, true) : ended(named, said.end, said);

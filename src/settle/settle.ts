@@ -15,7 +15,7 @@ import { type Clock, checkedWindowMs, monotonicClock, Pauses, sleepUnless } from
 import { writeExactObject } from "./exact-json.ts";
 import { type Fact, plainFact } from "./fact.ts";
 import { Followings } from "./followings.ts";
-import { after, differ, isSameKnown, type JudgedOperation, type Known, nothingBegun } from "./judge.ts";
+import { after, differ, type JudgedOperation, type Known, nothingBegun, withFact } from "./judge.ts";
 import { hasCode, saysNothing, saysOthers } from "./proof.ts";
 import type { RemoteService } from "./remote-service.ts";
 import { saidToQuestion, saidToStart } from "./said.ts";
@@ -169,10 +169,8 @@ class SettleRun {
   /** Notes a fact, unless it changes nothing. */
   #take(fact: Taken, atMs = this.#clock.nowMs()): void {
     const timed = plainFact({ ...fact, atMs: Math.round(this.#wallMs + atMs) });
-    const known = after(this.#operation, this.#known, timed);
-    const { facts } = this.#token;
-    this.#token = withFacts(this.#token, isSameKnown(known, this.#known) ? facts : [...facts, timed], known);
-    this.#known = known;
+    this.#known = after(this.#operation, this.#known, timed);
+    this.#token = withFacts(this.#token, withFact(this.#operation, this.#token.facts, timed), this.#known);
   }
 
   get #isAborted(): boolean {
@@ -292,8 +290,13 @@ class SettleRun {
     this.#mayHaveBegun ||= !isUnsent || isRepeat;
     // Where the bridge knows of an earlier sending, that this one wasn't sent says nothing of that.
     if (isUnsent && !isRepeat) this.#take({ is: "answered", said: { says: "nothing" } });
-    if (!isUnsent) this.#takeOwn(result, isRepeat && !isGuarded);
+    // It may have been carried out anew
+    if (!isUnsent && isRepeat && !isGuarded) this.#take({ is: "sent" });
+    // The answer to the bridge's own question says no less of the names that this call may have shown
+    const isOwnFirst = followed?.answerOf === undefined;
+    if (!isUnsent && isOwnFirst) this.#takeOwn(result);
     if (followed !== undefined && !(isUnsent && isEnd)) this.#takeWord(followed);
+    if (!isUnsent && !isOwnFirst) this.#takeOwn(result);
     // What nobody can be asked about stays unknown.
     if (reason === "key-reused" || reason === "no-question") return "stop";
     if (this.#known.next === "start") return { pause: this.#known.pause };
@@ -303,10 +306,8 @@ class SettleRun {
     return isUnsent ? { pause: "back-off", retryAfterMs } : { pause: "interval" };
   }
 
-  /** @param isAnew The bridge doesn't recognise the same call: it may have been carried out anew. */
-  #takeOwn(result: CallResult & { readonly outcome: "answered" | "unknown" }, isAnew: boolean): void {
+  #takeOwn(result: CallResult & { readonly outcome: "answered" | "unknown" }): void {
     const { followed } = result.summary;
-    if (isAnew) this.#take({ is: "sent" });
     const { isOut, isAccepted, refusal } = this.#known;
     const own = factOfStart(
       this.#operation,
@@ -345,7 +346,7 @@ class SettleRun {
     if (result.outcome === "answered") {
       const said = saidToQuestion(this.#operation, result, this.#known.name);
       if (wasFailed) this.#hear("ask", result, askedMs);
-      if (this.#known.end === undefined) return this.run();
+      if (this.#known.end === undefined || this.#known.next === "print") return this.run();
       const { end: stays, ids, isUnprinted } = this.#known;
       const isProof = said.end === stays || (isUnprinted && said.end === "closed");
       if (isProof && !differ(this.#operation, ids, said.ids)) this.#proof = result.reply;

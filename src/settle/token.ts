@@ -134,17 +134,16 @@ export function readToken(value: unknown): ParsedToken {
   if (!areFacts(facts)) throw tokenError("its facts are not those that a client writes");
   const token = { v, service, ...named, route: route.path, body: text, madeMs, ...sentBy, facts } as const;
   const operation = operationOf(contracts[contract], route, rules, body, token);
-  // Until an answer names it, it is asked about by what its till calls it
-  const name = rules.learns && (scalarText(body[rules.learns]) ?? scalarText(operation.key));
-  const known = judge(operation, facts, name);
+  const known = judge(operation, facts);
   return { token: withFacts(token, facts, known), route, rules, body, operation, known };
 }
 
 function operationOf(contract: Contract, route: Route, rules: SettlingRules, body: JsonObject, { byBridge }: Token) {
   const keyField = keyFieldOf(route);
   const followed = { contract, rules, keyField, key: body[keyField], asks: route.polling !== undefined };
+  const ownName = rules.learns && (scalarText(body[rules.learns]) ?? scalarText(body[keyField]));
   // Its own questions are an interval apart
-  return { ...followed, isSentOnce: false, asksFirst: byBridge !== true, intervalMs: 0 };
+  return { ...followed, ownName, isSentOnce: false, asksFirst: byBridge !== true, intervalMs: 0 };
 }
 
 function tokenError(what: string): TypeError {

@@ -40,7 +40,7 @@ function operationOf({ followed, isRepeatedOften }: Kind, by: Follower["by"]): J
 }
 
 export function followerOf(kind: Kind, by: Follower["by"]): Follower {
-  const known = unknownYet(operationOf(kind, by), kind.followed.rules.learns && key);
+  const known = unknownYet(operationOf(kind, by));
   const recorded = { said: undefined, isFound: false, end: undefined };
   return { by, known, word: undefined, isOver: false, isOld: false, recorded };
 }
@@ -157,7 +157,7 @@ export function restarted(kind: Kind, before: Follower, isLater: boolean): Follo
     ...(end === undefined ? [] : [{ is: "ended" as const, atMs, end }]),
     ...(f.known.isAborted ? [{ is: "aborted" as const, atMs }] : []),
   ];
-  const known = judge(operationOf(kind, f.by), facts, kind.followed.rules.learns && key);
+  const known = judge(operationOf(kind, f.by), facts);
   return worded(kind, { ...f, known: compact(known), isOld });
 }
 

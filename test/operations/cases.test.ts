@@ -300,6 +300,29 @@ const cases: readonly Case[] = [
     times: 2,
   },
   {
+    name: "qr: a plain refund whose own answer says that it was carried out is told by the same call, beside its payment",
+    contract: "qr",
+    answer: (route) => (route === "/showqrcode" ? code : paid),
+    steps: [
+      { send: "/showqrcode", is: "approved" },
+      { send: "/refund", plain: true },
+      { restart: true },
+      { send: "/refund", is: "approved" },
+    ],
+  },
+  {
+    name: "a plain sale that was lost and a second that is refused: none of the second fails the first, after a restart neither",
+    answer: (route, _, count) => (route === "/check" ? absent : count === 1 ? undefined : { status: "error", code: -20 }),
+    steps: [
+      { send: "/sale", plain: true },
+      { send: "/sale", plain: true },
+      { restart: true },
+      { send: "/sale", is: "unknown" },
+      { send: "/sale", is: "unknown" },
+    ],
+    times: 2,
+  },
+  {
     name: "without a journal the same call is only asked about as long as posline runs",
     noJournal: true,
     answer: losing(approved),

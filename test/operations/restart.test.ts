@@ -31,7 +31,7 @@ test("saidInRecord() reads from an answer's record what the answer proved, and f
   ] as const;
   assert.deepEqual(
     all.map((each) => says(each)),
-    ["going", "refused", "end", "going", "resend", "none", "failed", "error"],
+    ["going", "refused", "end", "error", "error", "error", "error", "error"],
   );
   assert.equal(says({ begun: true, code: 15 }, "unknown"), "nothing");
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ContractName } from "../../src/core/call.ts";
 import { areFacts, type Fact } from "../../src/settle/fact.ts";
-import { differ, type JudgedOperation, judge, type Known } from "../../src/settle/judge.ts";
+import { differ, type JudgedOperation, judge, type Known, withFact } from "../../src/settle/judge.ts";
 import { saidToQuestion, saidToStart } from "../../src/settle/said.ts";
 import { bad, good, operationOf } from "./judged.ts";
 
@@ -35,7 +35,7 @@ function answerOf([word = "", id]: readonly string[]) {
 /** A question, or a start's answer, comes a second after what was before it, unless the row says after how many. */
 function factsOf(operation: JudgedOperation, history: string): readonly Fact[] {
   let atMs = 0;
-  let name: string | undefined = operation.rules.learns && "K-1";
+  let name = operation.ownName;
   return history.split(", ").map((each): Fact => {
     const [what = "", ...words] = each.split(" ");
     const [, wait = "1"] = /after (\d+) s/.exec(each) ?? [];
@@ -128,6 +128,8 @@ const byClient: readonly Row[] = [
   ["fiscal", "/sale", "sent, answered 5, sent, answered 5, sent, answered 5, sent, answered 5", ": ask"],
   ["fiscal", "/deposit", "sent, answered 5", ": ask"],
   ["bank", "/sale", "sent, resumed", ": ask"],
+  ["bank", "/sale", "sent, unsent for-now, resumed", ": ask"],
+  ["bank", "/cancel", "asked -15, asked -15, asked -15, resumed", ": ask"],
   ["bank", "/sale", "left", ": ask"],
   ["bank", "/cancel", `left, ${none}`, ": ask"],
   // Ends, and what only seems to be one
@@ -170,13 +172,12 @@ const rows = [
   })),
 ];
 const wordOf = ({ end, next }: Known): Word => end ?? `: ${next}`;
-const nameOf = ({ rules }: JudgedOperation) => rules.learns && "K-1";
 
 for (const { row, operation } of rows) {
   const [service, route, history, word] = row;
   const who = operation.isSentOnce ? "the bridge" : "the client";
   test(`judge() for ${who}: ${service} ${route}: ${history} = ${word}`, () => {
-    assert.equal(wordOf(judge(operation, factsOf(operation, history), nameOf(operation))), word);
+    assert.equal(wordOf(judge(operation, factsOf(operation, history))), word);
   });
 }
 
@@ -185,14 +186,38 @@ test("judge() says the same of a list that was stored, and a restart between any
     const facts = factsOf(operation, row[2]);
     for (let kept = 0; kept <= facts.length; kept++) {
       const before = facts.slice(0, kept);
-      const { end } = judge(operation, before, nameOf(operation));
+      const { end } = judge(operation, before);
       const stored: unknown = JSON.parse(JSON.stringify(before));
       assert.ok(areFacts(stored), row[2]);
-      assert.equal(judge(operation, stored, nameOf(operation)).end, end, row[2]);
+      assert.equal(judge(operation, stored).end, end, row[2]);
       const atMs = before.at(-1)?.atMs ?? 0;
-      assert.equal(judge(operation, [...before, { is: "resumed", atMs }], nameOf(operation)).end, end, `${row[2]}: ${kept}`);
+      assert.equal(judge(operation, [...before, { is: "resumed", atMs }]).end, end, `${row[2]}: ${kept}`);
     }
   }
+});
+
+test("withFact() keeps a list short while nothing is learned, and says the same by it", () => {
+  for (const [service, route, history] of [
+    ["bank", "/sale", ["asked -15 after 30 s", "asked -3"]],
+    ["bank", "/sale", ["asked -15"]],
+    ["bank", "/sale", ["asked ok", "asked -15"]],
+    ["bank", "/sale", ["resumed"]],
+    ["qr", "/showqrcode", ["asked 1"]],
+  ] as const) {
+    const operation = { ...operationOf(service, route), isSentOnce: true };
+    let [kept, all]: (readonly Fact[])[] = [[], []];
+    for (const fact of factsOf(operation, ["sent, lost", ...Array.from({ length: 200 }, () => history).flat()].join(", "))) {
+      [kept, all] = [withFact(operation, kept ?? [], fact), [...(all ?? []), fact]];
+      assert.equal(judge(operation, kept).end, judge(operation, all).end);
+    }
+    if (judge(operation, kept ?? []).end === undefined) assert.ok((kept?.length ?? 0) < 6, `${history}: ${kept?.length}`);
+  }
+  const client = operationOf("bank", "/sale");
+  const unsent = factsOf(client, Array.from({ length: 200 }, () => "sent, unsent for-now").join(", "));
+  assert.deepEqual(
+    unsent.reduce<readonly Fact[]>((kept, fact) => withFact(client, kept, fact), []),
+    [],
+  );
 });
 
 for (const [what, service, one, other, areDifferent] of [

@@ -17,7 +17,8 @@ export function operationOf(service: ContractName, path: string, key: unknown = 
   const rules = settlingRulesOf(service, path);
   assert.ok(route?.key !== undefined && rules !== undefined);
   const followed = { contract, rules, keyField: route.key, key, asks: route.polling !== undefined };
-  return { ...followed, isSentOnce: false, asksFirst: true, intervalMs: 0 };
+  const ownName = rules.learns && String(key);
+  return { ...followed, ownName, isSentOnce: false, asksFirst: true, intervalMs: 0 };
 }
 
 function answered(reply: JsonObject): AnsweredCall {
