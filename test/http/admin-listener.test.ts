@@ -326,7 +326,7 @@ test("AdminListener answers 413 to a body that is too large, announced or not, a
 });
 
 test("AdminListener answers what is no HTTP with 400, headers too large with 431 and slow ones with 408, as JSON, and a silent connection not at all", async () => {
-  const { port } = await started({ timeouts: { headersMs: 1, requestMs: 1, checkConnectionsMs: 1 } });
+  const { port } = await started({ timeouts: { headersMs: 500, requestMs: 500, checkConnectionsMs: 10 } });
   const status = async (bytes: string) => {
     const text = await new Client(port).write(bytes).rest();
     const body = text.slice(text.indexOf("\r\n\r\n") + 4);
