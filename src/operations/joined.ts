@@ -5,23 +5,16 @@ import { Fault } from "../core/fault.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { wholeOf } from "../envelope/json.ts";
 
-/** With so many short lists a look-up costs no more for 512 calls than for eight. */
-const listsCount = 256;
-
 /**
- * Calls that wait or are out, with their replies, in lists by a hash of their keys, each in the order in which its calls came: a call is
- * joined to the first one like it.
- *
- * Lists instead of a Map: V8 copies a Map whose entries come and go again and again, with all that it holds, and an object's field names go
- * into one table of the process, which is slower than to walk.
+ * Calls that wait or are out, with their replies, in the order in which they came: a call is joined to the first one like it. A line's
+ * queue has a cap, so there are some hundreds at most.
  */
 export class InFlight {
-  readonly #lists: readonly OutCall[][] = Array.from({ length: listsCount }, () => []);
+  readonly #calls: OutCall[] = [];
 
   /** The identical call that waits or is out; undefined if there is none. */
   find(call: Call): OutCall | undefined {
-    for (const each of this.#listOf(call)) if (isSame(each.call, call)) return each;
-    return undefined;
+    return this.#calls.find((each) => isSame(each.call, call));
   }
 
   /**
@@ -30,29 +23,17 @@ export class InFlight {
    */
   mayHave(route: string, bodyBytes: number | undefined): boolean {
     const isShort = ({ body }: Call) => bodyBytes === undefined || bytesOf(body) <= bodyBytes;
-    return this.#lists.some((list) => list.some(({ call }) => call.route === route && isShort(call)));
+    return this.#calls.some(({ call }) => call.route === route && isShort(call));
   }
 
   add(entry: OutCall): void {
-    this.#listOf(entry.call).push(entry);
+    this.#calls.push(entry);
   }
 
   remove(entry: OutCall): void {
-    const list = this.#listOf(entry.call);
-    const index = list.indexOf(entry);
-    if (index !== -1) list.splice(index, 1);
+    const index = this.#calls.indexOf(entry);
+    if (index !== -1) this.#calls.splice(index, 1);
   }
-
-  #listOf({ key = "" }: Call): OutCall[] {
-    return this.#lists[hashOf(key) % listsCount] ?? [];
-  }
-}
-
-/** FNV-1a of the whole key: keys may differ in their beginning, their middle or their end. */
-function hashOf(key: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
-  return (hash ^ (hash >>> 16)) >>> 0;
 }
 
 interface OutCall {

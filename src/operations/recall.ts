@@ -46,28 +46,17 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
   const listed: Sending[] = [];
   const recent: UnknownOperation[] = [];
   let ageMs = Number.POSITIVE_INFINITY;
-  for (const { sequence, sent, ending, lost, settled, isFound } of operations) {
+  for (const recorded of operations) {
+    const { sequence, sent, ending, lost, settled } = recorded;
     // A later sending is no older, whatever the box's clock was then. A clock that was ahead says nothing.
     const behindMs = Date.now() - sent.timeMs;
     if (behindMs >= 0) ageMs = Math.min(ageMs, behindMs);
     const atMs = now - (behindMs < 0 ? 0 : ageMs);
     const contract = contractNames.find((name) => name === sent.service);
-    const facts = {
-      callId: undefined,
-      place: sequence,
-      order: sequence,
-      atMs,
-      endedMs: now,
-      contract,
-      names: undefined,
-      facts: [],
-    };
-    const sending = newSending(sent, facts);
+    const of = { callId: undefined, place: sequence, order: sequence, atMs, endedMs: now, contract, names: undefined };
+    const sending = newSending(sent, { ...of, facts: [] });
     const isRepeated = memory.of(sent).some((each) => isSameOperation(each.sent, sent) && endOfOne(each) !== "failed");
-    sending.facts = [
-      ...(isRepeated ? [{ is: "earlier" as const, atMs }] : []),
-      ...factsIn(sending, { ending, isFound, settled }, now),
-    ];
+    sending.facts = [...(isRepeated ? [{ is: "earlier" as const, atMs }] : []), ...factsIn(sending, recorded, now)];
     if (ending === undefined) sending.cause = "no outcome recorded";
     else if (ending.outcome === "unknown") sending.cause = "reported as unknown";
     if (ending?.outcome !== "not-sent" && ending?.begun !== false) {
@@ -90,15 +79,7 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
 }
 
 /** The facts that the records of a sending have. @param atMs When they are read. */
-function factsIn(
-  sending: Sending,
-  {
-    ending,
-    isFound,
-    settled,
-  }: Pick<JournalOperation, "isFound"> & { readonly [Name in "ending" | "settled"]: JournalOperation[Name] | undefined },
-  atMs: number,
-): readonly Fact[] {
+function factsIn(sending: Sending, { ending, isFound, settled }: JournalOperation, atMs: number): readonly Fact[] {
   const operation = operationOf(sending);
   const { before = operation?.rules.baseline === undefined ? {} : null } = sending.sent;
   const facts: Fact[] = [{ is: "sent", atMs: sending.atMs, before }];
