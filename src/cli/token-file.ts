@@ -5,6 +5,7 @@ import { blockFor } from "../core/clock.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { replaceFile } from "../core/replace-file.ts";
+import { areFacts } from "../settle/fact.ts";
 import type { Token } from "../settle/token.ts";
 import type { Settled } from "../settle/types.ts";
 import type { CallTarget } from "./call-target.ts";
@@ -58,7 +59,7 @@ export class TokenFile {
     const text = textOf(path);
     if (text.trim() === "") return new TokenFile(path, text);
     const held = parsed(text);
-    if (!isObject(held) || held["v"] !== 1) {
+    if (!isObject(held) || typeof held["v"] !== "number") {
       throw new UsageError(`Cannot keep the token in ${inQuotes(path)}: it holds something else: name another file`);
     }
     if (typeof held["result"] === "string") return new TokenFile(path, text);
@@ -178,13 +179,13 @@ function takeAway(guard: string, mark: string | undefined): void {
  * @throws UsageError where the flags name another: a terminal that doesn't know it would be taken for one that didn't get it.
  */
 export function targetOfHeld<T extends CallTarget>(held: unknown, given: T): T {
-  const { sentTo, known } = isObject(held) ? held : ({} as JsonObject);
+  const { sentTo, facts } = isObject(held) ? held : ({} as JsonObject);
   if (!isObject(sentTo)) return given;
   const [url, line, baud] = [text(sentTo["url"]), text(sentTo["line"]), sentTo["baud"]];
   const isNamed = given.url !== undefined || given.line !== undefined;
   const isSame = given.url === url && given.line === line;
-  const phase = isObject(known) ? known["phase"] : undefined;
-  if (isNamed && !isSame && phase !== "baseline" && phase !== "unsent") {
+  const wasSent = !areFacts(facts) || facts.some(({ is }) => is === "sent");
+  if (isNamed && !isSame && wasSent) {
     const to = url ?? line ?? "the service's own port on this box";
     throw new UsageError(
       `Cannot resume: the operation was sent to ${to}, and another must not be asked about it: leave --url and --line out`,

@@ -32,6 +32,7 @@ export function saidToStart(operation: FollowedOperation, result: AnsweredCall):
     if (rules.success !== "followed" && !saysPending(operation, result))
       return { says: "end", end: rules.success, name, ids: detailsOf(operation, result).ids, code, message };
     const end = rules.startMayEnd ? verdictIn(operation, reply, true) : undefined;
+    if (end === undefined && !asks) return nothing;
     return end === undefined
       ? { says: "going", name }
       : { says: "end", end, name, ...detailsOf(operation, result), code, message };
