@@ -24,11 +24,13 @@ export const stableName = ({ byId, usbName, byPath }: Device): string | undefine
  */
 export async function waitForDevice(host: Host, person: SetupPerson, waitMs = waitMsDefault): Promise<readonly Device[]> {
   const there = await listDevices(host.places);
+  // Before a person is told to plug it in, who may be quick
+  const names = await namesOf(host);
   const dueMs = nowMs() + waitMs;
   const picking = new AbortController();
   const picked = person.pick(there, picking.signal).then((device) => [device]);
   try {
-    return await Promise.race([picked, appearing(host, dueMs, picking.signal)]);
+    return await Promise.race([picked, appearing(host, names, dueMs, picking.signal)]);
   } finally {
     picking.abort();
     // Whoever was asked is told so by the signal.
@@ -36,8 +38,13 @@ export async function waitForDevice(host: Host, person: SetupPerson, waitMs = wa
   }
 }
 
-async function appearing(host: Host, dueMs: number, signal: AbortSignal): Promise<readonly Device[]> {
-  let known = await namesOf(host);
+async function appearing(
+  host: Host,
+  names: ReadonlySet<string>,
+  dueMs: number,
+  signal: AbortSignal,
+): Promise<readonly Device[]> {
+  let known = names;
   while (!signal.aborted) {
     if (nowMs() >= dueMs) throw new SetupError("no device was plugged in: name one with --line (posline ports lists them)");
     await pause(lookMs);
