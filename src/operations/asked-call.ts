@@ -93,8 +93,9 @@ export function configurationChanged(path: string): Fault {
  */
 export function keyReused({ route, rules, key, amount }: AskedCall, other: Sending): Fault {
   const { sent } = other;
-  const same = `the ${route.key} ${JSON.stringify(key)}${amount === undefined ? "" : " and this amount"}`;
-  const which = sent.route === route.path ? "another body" : `another operation (${sent.route})`;
+  const isOfRoute = sent.route === route.path;
+  const same = `the ${route.key} ${JSON.stringify(key)}${amount === undefined || !isOfRoute ? "" : " and this amount"}`;
+  const which = isOfRoute ? "another body" : `another operation (${sent.route})`;
   const by = `by service ${sent.service} at ${new Date(sent.timeMs).toISOString()}`;
   // A call with another key would be about another payment.
   const advice = rules.ownKey

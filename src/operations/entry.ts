@@ -15,7 +15,7 @@ import { resent } from "./copies.ts";
 import { standingOf } from "./known.ts";
 import { ownAnswer, recordedOf } from "./own-answer.ts";
 import { isAbort } from "./recall.ts";
-import { addFact, knownOfOne, newSending, noteOn, operationOf, type Sending } from "./sending.ts";
+import { addFact, knownOfOne, mayHaveBegun, newSending, noteOn, operationOf, type Sending } from "./sending.ts";
 import type { UnderKey } from "./under-key.ts";
 
 /** What an entry writes to: the operations of its box. */
@@ -124,12 +124,14 @@ export class Entry implements OperationLogEntry {
     const { contract, route, decided } = this.#call;
     const { memory, recorder } = this.#book;
     const rules = settlingRulesOf(contract, route);
-    const standing = rules === undefined ? [] : standingOf(memory.of(this.#record));
-    const own = standing.filter(({ sent }) => isSameOperation(sent, this.#record));
-    const alone = rules?.baseline !== undefined || standing.length > own.length ? null : {};
+    const under = rules === undefined ? [] : memory.of(this.#record);
+    const isOwn = ({ sent }: Sending) => isSameOperation(sent, this.#record);
+    const others = standingOf(under).filter((each) => !isOwn(each));
+    const alone = rules?.baseline !== undefined || others.length > 0 ? null : {};
     const sent: Fact = { is: "sent", atMs, before: decided === undefined ? alone : (decided.before ?? null) };
     // An unknown earlier sending may exist: then a refusal of this one doesn't end that.
-    const isInDoubt = own.length > 0 || (recorder !== undefined && !this.#book.isWhole());
+    const isInDoubt =
+      under.some((each) => isOwn(each) && mayHaveBegun(each)) || (recorder !== undefined && !this.#book.isWhole());
     return isInDoubt ? [{ is: "earlier", atMs }, sent] : [sent];
   }
 

@@ -13,7 +13,7 @@ import { replay } from "../journal/replay.ts";
 import { slotBytes } from "../journal/slot.ts";
 import type { Fact } from "../settle/fact.ts";
 import { Copies } from "./copies.ts";
-import { endOfOne, newSending, operationOf, type Sending, saidInRecord } from "./sending.ts";
+import { mayHaveBegun, newSending, operationOf, type Sending, saidInRecord } from "./sending.ts";
 import type { UnderKey } from "./under-key.ts";
 
 /** The journal's records of earlier processes, as this one remembers them. */
@@ -55,7 +55,7 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
     const contract = contractNames.find((name) => name === sent.service);
     const of = { callId: undefined, place: sequence, order: sequence, atMs, endedMs: now, contract, names: undefined };
     const sending = newSending(sent, { ...of, facts: [] });
-    const isRepeated = memory.of(sent).some((each) => isSameOperation(each.sent, sent) && endOfOne(each) !== "failed");
+    const isRepeated = memory.of(sent).some((each) => isSameOperation(each.sent, sent) && mayHaveBegun(each));
     sending.facts = [...(isRepeated ? [{ is: "earlier" as const, atMs }] : []), ...factsIn(sending, recorded, now)];
     if (ending === undefined) sending.cause = "no outcome recorded";
     else if (ending.outcome === "unknown") sending.cause = "reported as unknown";

@@ -2,7 +2,7 @@ import { contracts, routeOf } from "../contract/contracts.ts";
 import { settlingRulesOf } from "../contract/settling.ts";
 import { type ContractName, contractNames } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import { isOperationEnd, type OperationEnd } from "../core/followed.ts";
+import { isGoodEnd, isOperationEnd, type OperationEnd } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { OutcomeRecord, SentRecord, UnknownOperation } from "../journal/record.ts";
 import type { PendingRecord } from "../journal/write-queue.ts";
@@ -103,6 +103,18 @@ export function fieldOf({ sent, names }: Pick<Sending, "sent" | "names">, name: 
 /** All that is known of one sending; undefined if its contract has no end to follow. */
 export function knownOfOne(sending: Sending, operation = operationOf(sending)): Known | undefined {
   return operation && judge(operation, sending.facts);
+}
+
+/**
+ * True if a sending may have come to something, or may yet: also one that failed by "there is none", so that what refuses the next one doesn't
+ * end it. False if its own answer says that nothing was begun.
+ */
+export function mayHaveBegun(sending: Sending): boolean {
+  const operation = operationOf(sending);
+  const at = sending.facts.findIndex(({ is }) => is === "answered");
+  if (operation === undefined || at === -1) return true;
+  const { end } = judge(operation, sending.facts.slice(0, at + 1));
+  return end === undefined || isGoodEnd(end);
 }
 
 /** The proven end of one sending. */

@@ -136,10 +136,12 @@ export function saysNothing(
   return isGateways || namesOtherKey(operation, reply);
 }
 
-/** Whether an answer names another operation's key than was asked for: then it says nothing of ours. */
+/** Whether an answer names another operation's key than was asked for, in its data too: then it says nothing of ours. */
 export function namesOtherKey({ keyField, key }: Pick<FollowedOperation, "keyField" | "key">, reply: JsonObject): boolean {
-  const [named, own] = [scalarText(reply[keyField]), scalarText(key)];
-  return named !== undefined && own !== undefined && !isSameId(named, own);
+  const { data } = reply;
+  const own = scalarText(key);
+  const named = [reply[keyField], isObject(data) ? data[keyField] : undefined].map(scalarText);
+  return named.some((each) => each !== undefined && own !== undefined && !isSameId(each, own));
 }
 
 /**

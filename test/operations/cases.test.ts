@@ -323,6 +323,37 @@ const cases: readonly Case[] = [
     times: 2,
   },
   {
+    name: "what refuses a new attempt after 'failed' doesn't end the first, which was carried out late",
+    answer: (route, _, count) =>
+      route === "/check" ? (count === 1 ? absent : approved) : { status: "error", code: count === 1 ? -20 : -80 },
+    steps: [
+      { send: "/sale", is: "failed" },
+      { send: "/sale", is: "approved" },
+      { restart: true },
+      { send: "/sale", is: "approved" },
+    ],
+    times: 2,
+  },
+  {
+    name: "what refuses a new attempt after a restart doesn't either",
+    answer: (route, _, count) =>
+      route === "/check" ? (count === 1 ? absent : approved) : { status: "error", code: count === 1 ? -20 : -80 },
+    steps: [{ send: "/sale", is: "failed" }, { restart: true }, { send: "/sale", is: "approved" }],
+    times: 2,
+  },
+  {
+    name: "a call that is refused once more is refused at once",
+    contract: "fiscal",
+    answer: (route) => (route === "/sale" ? { status: "error", code: 3 } : noDocument),
+    steps: [{ send: "/sale", is: "failed" }, { restart: true }, { send: "/sale", is: "failed" }],
+    times: 2,
+  },
+  {
+    name: "an answer whose data name another key says nothing",
+    answer: losing({ ...approved, data: { ...approved.data, pay_id: "OTHER" } }, declined),
+    steps: [{ send: "/sale", is: "declined" }],
+  },
+  {
     name: "without a journal the same call is only asked about as long as posline runs",
     noJournal: true,
     answer: losing(approved),
