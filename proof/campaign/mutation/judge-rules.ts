@@ -77,8 +77,13 @@ export const mutations: readonly Mutation[] = [
     "known.before === undefined || Object.keys(known.before).length > 0",
     "known.before === undefined",
   ),
-  mutation("a start that may have left has not", judge, "{ isOut: false, doubt: true }", "{ isOut: false }"),
-  mutation("denials outlive a crash", judge, "...{ nones: 0, noneMs: undefined, startMs: fact.atMs }", "startMs: fact.atMs"),
+  mutation(
+    "a start that may have left has not",
+    judge,
+    "isOut: false, doubt: true, starts: Math",
+    "isOut: false, starts: Math",
+  ),
+  mutation("denials outlive a crash", judge, "const anew = { nones: 0, noneMs: undefined, startMs", "const anew = { startMs"),
   mutation("denials need not be in a row", judge, "{ ...known, nones: 0, noneMs: undefined };\n  switch", "known;\n  switch"),
   mutation("what was accepted is denied", settling, 'absentWhenAccepted: "ask",', 'absentWhenAccepted: "refused",'),
   mutation(
@@ -90,8 +95,8 @@ export const mutations: readonly Mutation[] = [
   mutation(
     "a refund is taken for the sale's document",
     judge,
-    "said.end === undefined || (said.ids !== undefined && !isOwn(operation, named, said.ids))",
-    "said.end === undefined",
+    "said.ids !== undefined && !isOwn(operation, named, said.ids)",
+    "false",
   ),
   mutation("what is in doubt has not begun", judge, "!doubt && refusals === 0 && !isAccepted", "refusals === 0 && !isAccepted"),
   mutation("what was refused has not begun", judge, "!doubt && refusals === 0 && !isAccepted", "!doubt && !isAccepted"),
