@@ -24,7 +24,7 @@ export const stableName = ({ byId, usbName, byPath }: Device): string | undefine
  */
 export async function waitForDevice(host: Host, person: SetupPerson, waitMs = waitMsDefault): Promise<readonly Device[]> {
   const there = await listDevices(host.places);
-  // Before a person is told to plug it in, who may be quick
+  // Listed before the prompt: a quick person plugs the device in as soon as it stands there
   const names = await namesOf(host);
   const dueMs = nowMs() + waitMs;
   const picking = new AbortController();
