@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { contracts } from "../../src/contract/contracts.ts";
 import { closingRoutes } from "../../src/contract/settling.ts";
-import { isGoodEnd, type OperationResult, operationResults } from "../../src/core/followed.ts";
+import { isGoodEnd, isNothing, type OperationResult, operationResults } from "../../src/core/followed.ts";
 import { journalFile } from "../../src/journal/errors.ts";
 import { scanRing } from "../../src/journal/reader.ts";
 import { joinOperations, type SentRecord } from "../../src/journal/record.ts";
@@ -600,9 +600,7 @@ export class FullLife {
       const [known, referring] = [sale, back].map((route) => sent.findLast((each) => each.sent.route === route));
       const hasEnded = known !== undefined && isGoodEnd(operations.knownOf(known).end) && isRecorded(known);
       const isKnown = hasEnded && terminal.timesRun(sale, key) === 1;
-      const isOwn =
-        (referring?.sent.before !== undefined && Object.keys(referring.sent.before).length === 0) ||
-        (referring === undefined && terminal.timesRun(back, key) > 0);
+      const isOwn = isNothing(referring?.sent.before) || (referring === undefined && terminal.timesRun(back, key) > 0);
       if (isKnown && !isOwn && !isClientKey(key)) terminal.forget(key);
     }
   }

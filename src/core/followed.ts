@@ -1,3 +1,5 @@
+import { isObject } from "./json-object.ts";
+
 /**
  * The end of an operation that posline followed on the box (`Prefer: wait`): one word, enough for a simple till. `approved`, `closed`,
  * `declined`, `reversed`, `unprinted`: as the contract has it, by the terminal's own answer. `failed`: it is proven that nothing was
@@ -46,6 +48,12 @@ export interface Followed {
 
 /** What tells one transaction or document from another, as texts: `{}` where there is none. */
 export type Ids = Readonly<Record<string, string>>;
+
+export const isIds = (value: unknown): value is Ids =>
+  isObject(value) && Object.values(value).every((text) => typeof text === "string");
+
+/** True if it is known that there is none. */
+export const isNothing = (ids: Ids | undefined): boolean => ids !== undefined && Object.keys(ids).length === 0;
 
 /** Fields of a question, as the body of the operation has them. */
 export type QuestionFields = Readonly<Record<string, string | number>>;

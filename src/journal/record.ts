@@ -1,6 +1,6 @@
 import { maskCardNumbers } from "../core/card-number.ts";
 import type { Outcome } from "../core/fault.ts";
-import { type Ids, isOperationEnd, type OperationEnd, type QuestionFields } from "../core/followed.ts";
+import { type Ids, isIds, isOperationEnd, type OperationEnd, type QuestionFields } from "../core/followed.ts";
 import { isObject } from "../core/json-object.ts";
 import { textBytesMax } from "./slot.ts";
 
@@ -243,14 +243,8 @@ function readSent(value: Readonly<Record<string, unknown>>, timeMs: number): Sen
   const over = device === undefined ? {} : { device };
   const sent = { kind: "sent", timeMs, requestId, service, route, key, amount, digest, ...over } as const;
   if (ask === undefined) return sent;
-  const before = readIds(value["before"]);
-  return before === undefined ? { ...sent, ask } : { ...sent, ask, before };
-}
-
-function readIds(value: unknown): Ids | undefined {
-  const entries = isObject(value) ? Object.entries(value) : undefined;
-  const texts = entries?.flatMap(([name, text]) => (typeof text === "string" ? [[name, text] as const] : []));
-  return texts === undefined || texts.length !== entries?.length ? undefined : Object.fromEntries(texts);
+  const { before } = value;
+  return isIds(before) ? { ...sent, ask, before } : { ...sent, ask };
 }
 
 /** What tells a transaction from others, as it may be kept: whole, or not at all. */

@@ -5,12 +5,13 @@ import { settlingRulesOf } from "../contract/settling.ts";
 import type { Call } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { Fault, nothingSent } from "../core/fault.ts";
-import { isOperationEnd, type OperationEnd } from "../core/followed.ts";
+import type { OperationEnd } from "../core/followed.ts";
 import { sentRecord } from "../journal/body-fields.ts";
 import { isSameOperation, type SentRecord } from "../journal/record.ts";
 import type { Recorder } from "../journal/recorder.ts";
 import type { PendingRecord } from "../journal/write-queue.ts";
 import type { Fact } from "../settle/fact.ts";
+import { provenEnd } from "../settle/judge.ts";
 import { resent } from "./copies.ts";
 import { standingOf } from "./known.ts";
 import { ownAnswer, recordedOf } from "./own-answer.ts";
@@ -126,7 +127,7 @@ export class Entry implements OperationLogEntry {
     const rules = settlingRulesOf(contract, route);
     const under = rules === undefined ? [] : memory.of(this.#record);
     const isOwn = ({ sent }: Sending) => isSameOperation(sent, this.#record);
-    const others = standingOf(under).filter((each) => !isOwn(each));
+    const others = standingOf(under.filter((each) => !isOwn(each)));
     const alone = rules?.baseline !== undefined || others.length > 0 ? null : {};
     const sent: Fact = { is: "sent", atMs, before: decided === undefined ? alone : (decided.before ?? null) };
     // An unknown earlier sending may exist: then a refusal of this one doesn't end that.
@@ -167,7 +168,7 @@ export class Entry implements OperationLogEntry {
       await outcome.recorded;
     }
     this.#book.changed();
-    return !isRefused && isOperationEnd(known?.end) ? known.end : undefined;
+    return isRefused ? undefined : known && provenEnd(known);
   }
 }
 

@@ -9,9 +9,9 @@ import { keyOf, textOf } from "../envelope/json.ts";
 import { storedKey } from "../journal/record.ts";
 import { parseExactObject, scalarText } from "../settle/exact-json.ts";
 import type { Fact } from "../settle/fact.ts";
-import { after, type JudgedOperation, type Known } from "../settle/judge.ts";
+import { after, type JudgedOperation, type Known, provenEnd } from "../settle/judge.ts";
 import { type AnsweredCall, isQuestion } from "../settle/proof.ts";
-import { saidToQuestion } from "../settle/said.ts";
+import { mayBeForgotten, saidToQuestion } from "../settle/said.ts";
 import type { Operations } from "./operations.ts";
 import { answeredOf, answerText, asksAbout, type Subject, subjectOf } from "./question.ts";
 import { addFact, isOld, knownOfOne, type Sending } from "./sending.ts";
@@ -186,15 +186,15 @@ export class Hearing {
     // "There is none" counts only for a question that could find the operation: a terminal may tell a number from its digits. And not after
     // a day, when it may be forgotten.
     if (isAbsent && typeof asked[followed.keyField] !== typeof followed.key) return;
-    if ((isAbsent || said.says === "failed") && isOld(sending)) return;
+    if (mayBeForgotten(said) && isOld(sending)) return;
     this.#take(sending, { is: "told", atMs: askedMs, said, name }, followed, answered.counts);
   }
 
   #take(sending: Sending, fact: Fact & { is: "told" }, operation: JudgedOperation, counts: "all" | "good"): void {
     const known = this.knownOf(sending);
     const next = after(operation, known, fact);
-    const { end } = next;
-    const isEnd = end !== undefined && end !== "not-sent" && end !== known.end;
+    const end = provenEnd(next);
+    const isEnd = end !== undefined && end !== known.end;
     if (next === known || isGoodEnd(this.#operations.knownOf(sending).end)) return;
     if (isEnd && counts === "good" && !isGoodEnd(end)) return;
     const settles = this.#settlesAll || sending.isFollowed;

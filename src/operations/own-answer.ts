@@ -6,7 +6,7 @@ import { isStoredWhole, type OutcomeRecord } from "../journal/record.ts";
 import { emptySummary } from "../settle/call-result.ts";
 import { scalarText } from "../settle/exact-json.ts";
 import type { Said } from "../settle/fact.ts";
-import type { JudgedOperation, Known } from "../settle/judge.ts";
+import { type JudgedOperation, type Known, provenEnd } from "../settle/judge.ts";
 import { saidToStart } from "../settle/said.ts";
 import { answeredOf } from "./question.ts";
 
@@ -30,14 +30,14 @@ export function ownAnswer(operation: JudgedOperation, call: Call, ending: Operat
 export function recordedOf(
   { asks, rules }: JudgedOperation,
   { says, name, message = "" }: Said,
-  { isAccepted, end, name: asked }: Known,
+  known: Known,
 ): Pick<OutcomeRecord, "begun" | "learned" | "end" | "message"> {
-  const proven = end === "not-sent" ? undefined : end;
+  const end = provenEnd(known);
   // A success without a name means the till's own (qr.md, Endpoints: data.trans must be saved and used)
-  const learned = rules.learns === undefined ? undefined : (name ?? (says === "going" ? asked : undefined));
+  const learned = rules.learns === undefined ? undefined : (name ?? (says === "going" ? known.name : undefined));
   return {
-    begun: isAccepted && proven === undefined ? true : undefined,
-    end: proven,
+    begun: known.isAccepted && end === undefined ? true : undefined,
+    end,
     ...(learned !== undefined && isStoredWhole(learned) && { learned }),
     // No question will say more
     message: !asks && says === "error" ? message : undefined,

@@ -2,13 +2,13 @@ import { contracts, routeOf } from "../contract/contracts.ts";
 import { settlingRulesOf } from "../contract/settling.ts";
 import { type ContractName, contractNames } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import { isGoodEnd, isOperationEnd, type OperationEnd } from "../core/followed.ts";
+import { isGoodEnd, type OperationEnd } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { OutcomeRecord, SentRecord, UnknownOperation } from "../journal/record.ts";
 import type { PendingRecord } from "../journal/write-queue.ts";
 import { scalarText } from "../settle/exact-json.ts";
 import type { Fact, Said } from "../settle/fact.ts";
-import { type JudgedOperation, judge, type Known, withFact } from "../settle/judge.ts";
+import { type JudgedOperation, judge, type Known, provenEnd, withFact } from "../settle/judge.ts";
 
 /** A sending of an operation, with the facts about it: its own answer, what was answered about it, and its recorded end. */
 export interface Sending {
@@ -124,8 +124,7 @@ export function endOfOne(sending: Sending): OperationEnd | undefined {
   if (last?.is === "ended") return last.end;
   if (sending.facts.length < 2) return undefined;
   sending.known ??= knownOfOne(sending);
-  const end = sending.known?.end;
-  return isOperationEnd(end) ? end : undefined;
+  return sending.known && provenEnd(sending.known);
 }
 
 /**
@@ -138,10 +137,10 @@ export function isOld({ sent, place, atMs }: Sending): boolean {
 
 /** The answer to the operation itself, as far as its record has it, for the process that finds it in the journal. */
 export function saidInRecord(
-  rules: Pick<JudgedOperation, "rules" | "contract">,
+  { rules }: Pick<JudgedOperation, "rules">,
   { outcome, code, begun, end, learned: name, message }: Omit<OutcomeRecord, "kind" | "timeMs" | "sent">,
 ): Said {
-  const unprinted = code !== undefined && rules.rules.print?.code === code ? ({ unprinted: true } as const) : {};
+  const unprinted = code !== undefined && rules.print?.code === code ? ({ unprinted: true } as const) : {};
   if (outcome !== "answered") return { says: message === undefined ? "nothing" : "error", code, message };
   if (begun === false) return { says: "refused", code };
   if (end !== undefined) return { says: "end", end, name };

@@ -1,6 +1,6 @@
 import type { SettlingRules } from "../contract/settling.ts";
 import { isElsewhere } from "../core/device-mark.ts";
-import type { Ids } from "../core/followed.ts";
+import { type Ids, isNothing } from "../core/followed.ts";
 import { isSameOperation } from "../journal/record.ts";
 import { knownOf, standingOf } from "./known.ts";
 import { endOfOne, type Sending } from "./sending.ts";
@@ -43,7 +43,7 @@ export function whose({ sending, under, rules, before, device, hasOthers, lacks 
   if (others.length === 0) return { counts: own.length > 1 ? "good" : "all" };
   const isFollowUp =
     rules.baseline !== undefined &&
-    Object.keys(before).length > 0 &&
+    !isNothing(before) &&
     own.length === 1 &&
     others.every((each) => hadEnded(each, others, sending));
   if (isFollowUp) return { counts: "all" };

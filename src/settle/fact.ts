@@ -1,5 +1,5 @@
 import type { Verdict } from "../contract/settling.ts";
-import { type Ids, isOperationEnd, type OperationResult, operationResults } from "../core/followed.ts";
+import { type Ids, isIds, isOperationEnd, type OperationResult, operationResults } from "../core/followed.ts";
 import { isObject } from "../core/json-object.ts";
 
 /**
@@ -13,7 +13,7 @@ import { isObject } from "../core/json-object.ts";
  * anything can begin; `sign`: so, for its sign. `resend`: the contract has the same request sent again. `error`: any other, which leaves all
  * open.
  */
-export const sayings = ["nothing", "none", "going", "end", "failed", "refused", "sign", "resend", "error"] as const;
+const sayings = ["nothing", "none", "going", "end", "failed", "refused", "sign", "resend", "error"] as const;
 
 export interface Said {
   readonly says: (typeof sayings)[number];
@@ -73,7 +73,6 @@ type Check = (value: unknown) => boolean;
 
 const isText: Check = (value) => typeof value === "string";
 const isFlag: Check = (value) => typeof value === "boolean";
-const isIds: Check = (value) => isObject(value) && Object.values(value).every(isText);
 const isEnd: Check = (value) => isOperationEnd(value);
 const orNot =
   (check: Check): Check =>

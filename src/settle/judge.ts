@@ -1,5 +1,5 @@
 import type { Verdict } from "../contract/settling.ts";
-import { type Ids, isGoodEnd } from "../core/followed.ts";
+import { type Ids, isGoodEnd, isNothing } from "../core/followed.ts";
 import type { Fact, Said } from "./fact.ts";
 import { type FollowedOperation, hasCode, isSameId } from "./proof.ts";
 
@@ -122,6 +122,9 @@ function isSameKnown({ pause: _, ...one }: Known, other: Known): boolean {
   return Object.entries(one).every(([name, value]) => isSame(value, name as keyof Known));
 }
 
+/** How it is proven to have ended, once it was sent. */
+export const provenEnd = ({ end }: Known): Verdict | undefined => (end === "not-sent" ? undefined : end);
+
 /** Nothing of it can have begun: not sent any more, it has ended in nothing. */
 export function nothingBegun({ end, doubt, refusals, isAccepted, isOut }: Known): boolean {
   return end === undefined && !doubt && refusals === 0 && !isAccepted && !isOut;
@@ -209,8 +212,8 @@ function ask({ asks }: JudgedOperation, known: Known): Known {
 }
 
 /** The same request is sent once more, if it may be. */
-function resend(operation: JudgedOperation, known: Known, pause: Known["pause"]): Known {
-  return mayResend(operation, known) ? { ...known, next: "start", pause } : ask(operation, known);
+function resend(operation: JudgedOperation, known: Known): Known {
+  return mayResend(operation, known) ? { ...known, next: "start", pause: "none" } : ask(operation, known);
 }
 
 // --- before it is sent
@@ -361,13 +364,13 @@ function afterFound({ rules, isSentOnce }: JudgedOperation, known: Known, end: V
 function afterNone(operation: JudgedOperation, known: Known, said: Said, askedMs: number): Known {
   const { rules } = operation;
   // Something was known under this key before, or may have been: that it is gone says nothing of ours, and it may be found again.
-  if (known.before === undefined || Object.keys(known.before).length > 0) return ask(operation, known);
+  if (!isNothing(known.before)) return ask(operation, known);
   const { isAccepted, isAborted, refusal, lastDoubt } = known;
   const mayBeGone =
     !isAccepted || rules.absentWhenAccepted === "refused" || (isAborted && rules.absentWhenAborted === "refused");
   if (!mayBeGone) return ask(operation, { ...known, nones: 0, noneMs: undefined });
   const isLost = !isAccepted && refusal === undefined;
-  if (isLost && mayResend(operation, known)) return resend(operation, known, "none");
+  if (isLost && mayResend(operation, known)) return resend(operation, known);
   const end = (seen: Known): Known => ended(seen, "failed", refusal ?? said);
   // An earlier delivery may be on its way still, or the one that was answered so
   const isDenied = !isAccepted && refusal !== undefined && !lastDoubt;
@@ -389,13 +392,13 @@ function afterFailure(operation: JudgedOperation, known: Known, said: Said, isPr
   if (known.isAccepted) return ask(operation, known);
   if (known.refusal !== undefined && known.refusals > 1 && !known.doubt)
     return ended(known, operation.rules.refused, known.refusal);
-  return resend(operation, known, "none");
+  return resend(operation, known);
 }
 
 /** Whether an end can only be this operation's own: it differs from what stood under the key before. */
 function isOwn(operation: JudgedOperation, { before }: Known, ids: Ids | undefined): boolean {
   if (before === undefined) return false;
-  return Object.keys(before).length === 0 || differ(operation, before, ids);
+  return isNothing(before) || differ(operation, before, ids);
 }
 
 /**

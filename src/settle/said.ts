@@ -43,10 +43,7 @@ export function saidToStart(operation: FollowedOperation, result: AnsweredCall):
 }
 
 /** The class of an error to the operation itself, by its code. */
-export function classOf(
-  { rules, contract }: Pick<FollowedOperation, "rules" | "contract">,
-  code: number | undefined,
-): Said["says"] {
+function classOf({ rules, contract }: Pick<FollowedOperation, "rules" | "contract">, code: number | undefined): Said["says"] {
   const { pendingCodes, absentCodes } = contract.finals;
   if (hasCode(pendingCodes, code) || (code !== undefined && code === rules.print?.code)) return "going";
   if (hasCode(rules.signCodes, code)) return "sign";
@@ -82,6 +79,9 @@ function detailsOf(operation: FollowedOperation, result: AnsweredCall): Pick<Sai
   const ids = finalEndIn(operation, result.reply) === undefined ? undefined : idsIn(operation, result.reply);
   return { ...(ids && { ids }), ...(saysUnprinted(operation, result) && { unprinted: true }) };
 }
+
+/** Whether an answer may be that of a terminal that has forgotten the operation: after a day it is no fact. */
+export const mayBeForgotten = ({ says }: Said): boolean => says === "none" || says === "failed";
 
 /** Takes over the name that only the start's answer gives (qr.md, Endpoints: data.trans must be saved and used). */
 function nameIn({ learns }: SettlingRules, { data }: JsonObject): string | undefined {

@@ -18,8 +18,8 @@ import { Followings } from "./followings.ts";
 import { after, differ, type JudgedOperation, type Known, nothingBegun, withFact } from "./judge.ts";
 import { hasCode, saysNothing, saysOthers } from "./proof.ts";
 import type { RemoteService } from "./remote-service.ts";
-import { saidToQuestion, saidToStart } from "./said.ts";
-import { contractOfToken, isOld, newToken, readToken, type Token, withFacts } from "./token.ts";
+import { mayBeForgotten, saidToQuestion, saidToStart } from "./said.ts";
+import { contractOfToken, isOld, newToken, readToken, type Token, tokenWith } from "./token.ts";
 import type { FollowedAnswer } from "./transport.ts";
 import type { Action, Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
 
@@ -170,7 +170,7 @@ class SettleRun {
   #take(fact: Taken, atMs = this.#clock.nowMs()): void {
     const timed = plainFact({ ...fact, atMs: Math.round(this.#wallMs + atMs) });
     this.#known = after(this.#operation, this.#known, timed);
-    this.#token = withFacts(this.#token, withFact(this.#operation, this.#token.facts, timed), this.#known);
+    this.#token = tokenWith(this.#token, withFact(this.#operation, this.#token.facts, timed), this.#known);
   }
 
   get #isAborted(): boolean {
@@ -264,9 +264,8 @@ class SettleRun {
     else if (outcome === "answered") {
       const { name } = this.#known;
       const said = saidToQuestion(this.#operation, result, name);
-      // A terminal may have forgotten it: that there is none is no fact of one that is old
-      const isFact = !((said.says === "none" || said.says === "failed") && this.#known.starts > 0 && isOld(this.#token));
-      if (isFact) this.#take({ is: "told", said, name }, askedMs);
+      const isForgotten = mayBeForgotten(said) && this.#known.starts > 0 && isOld(this.#token);
+      if (!isForgotten) this.#take({ is: "told", said, name }, askedMs);
     } else return { pause: "interval" };
     return { pause: this.#known.pause, retryAfterMs };
   }
@@ -288,15 +287,15 @@ class SettleRun {
       return { pause: this.#known.pause, retryAfterMs };
     }
     this.#mayHaveBegun ||= !isUnsent || isRepeat;
-    // Where the bridge knows of an earlier sending, that this one wasn't sent says nothing of that.
-    if (isUnsent && !isRepeat) this.#take({ is: "answered", said: { says: "nothing" } });
-    // It may have been carried out anew
-    if (!isUnsent && isRepeat && !isGuarded) this.#take({ is: "sent" });
-    // The answer to the bridge's own question says no less of the names that this call may have shown
-    const isOwnFirst = followed?.answerOf === undefined;
-    if (!isUnsent && isOwnFirst) this.#takeOwn(result);
-    if (followed !== undefined && !(isUnsent && isEnd)) this.#takeWord(followed);
-    if (!isUnsent && !isOwnFirst) this.#takeOwn(result);
+    if (isUnsent) {
+      // Where the bridge knows of an earlier sending, that this one wasn't sent says nothing of that.
+      if (!isRepeat) this.#take({ is: "answered", said: { says: "nothing" } });
+      if (followed !== undefined && !isEnd) this.#takeWord(followed);
+    } else {
+      // It may have been carried out anew
+      if (isRepeat && !isGuarded) this.#take({ is: "sent" });
+      this.#takeAnswer(result, followed);
+    }
     // What nobody can be asked about stays unknown.
     if (reason === "key-reused" || reason === "no-question") return "stop";
     if (this.#known.next === "start") return { pause: this.#known.pause };
@@ -306,17 +305,23 @@ class SettleRun {
     return isUnsent ? { pause: "back-off", retryAfterMs } : { pause: "interval" };
   }
 
-  #takeOwn(result: CallResult & { readonly outcome: "answered" | "unknown" }): void {
-    const { followed } = result.summary;
+  /** The call's own answer before the bridge's word, which may know more; that of the bridge's question proves names alone. */
+  #takeAnswer(result: CallResult & { readonly outcome: "answered" | "unknown" }, followed: FollowedAnswer | undefined): void {
+    if (followed?.answerOf === undefined) {
+      this.#takeOwn(factOfStart(this.#operation, result), followed !== undefined);
+      if (followed !== undefined) this.#takeWord(followed);
+    } else {
+      this.#takeWord(followed);
+      this.#takeOwn({ is: "answered", said: { says: "nothing" } }, true);
+    }
+  }
+
+  /** @param hasWord How it ended, the bridge says. */
+  #takeOwn(own: Taken, hasWord: boolean): void {
     const { isOut, isAccepted, refusal } = this.#known;
-    const own = factOfStart(
-      this.#operation,
-      followed?.answerOf === undefined ? result : { outcome: "unknown", summary: emptySummary },
-    );
-    // How it ended, the bridge says, which may know more
-    const endsBy = followed !== undefined && after(this.#operation, this.#known, { ...own, atMs: 0 }).end !== undefined;
-    if (isOut) this.#take(endsBy ? { is: "answered", said: { says: "nothing" } } : own);
-    else if (!endsBy && !isAccepted && refusal === undefined) this.#take(own);
+    const isEnd = hasWord && after(this.#operation, this.#known, { ...own, atMs: 0 }).end !== undefined;
+    if (isOut) this.#take(isEnd ? { is: "answered", said: { says: "nothing" } } : own);
+    else if (!isEnd && !isAccepted && refusal === undefined) this.#take(own);
   }
 
   #takeWord({ result: word, isGuarded, trans }: FollowedAnswer): void {
@@ -406,6 +411,7 @@ type Taken = Fact extends infer Each ? (Each extends Fact ? Omit<Each, "atMs"> :
 /** What comes before the next request; `ask`: a question at once. `stop`: nothing more can be learned. */
 type Pause = "ask" | "stop" | { readonly pause: Known["pause"]; readonly retryAfterMs?: number | undefined };
 
+/** What became of a start, as a fact. */
 export function factOfStart(operation: JudgedOperation, result: CallResult): Taken & { readonly is: "answered" | "unsent" } {
   if (result.outcome === "answered") return { is: "answered", said: saidToStart(operation, result) };
   if (result.outcome === "unknown") return { is: "answered", said: { says: "nothing" } };
@@ -426,6 +432,7 @@ function unprovenSummary(operation: JudgedOperation, result: CallResult): Answer
   const message = `${said}: that does not prove what was done, and this operation has no query: look it up before sending it again`;
   return { ...summary, message };
 }
+
 /** The contract has documentID as an integer, and some terminals write it as a string. */
 function integerId(value: unknown): unknown {
   return typeof value === "string" && /^\d{1,19}$/.test(value) ? BigInt(value) : value;

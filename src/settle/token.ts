@@ -57,7 +57,7 @@ export function newToken(contract: Contract, path: string, body: object, name: S
 }
 
 /** A token with all facts, and the name that they prove (qr). */
-export function withFacts({ trans: _, ...token }: Token, facts: readonly Fact[], { isNameProven, name }: Known): Token {
+export function tokenWith({ trans: _, ...token }: Token, facts: readonly Fact[], { isNameProven, name }: Known): Token {
   return isNameProven && name !== undefined ? { ...token, trans: name, facts } : { ...token, facts };
 }
 
@@ -135,7 +135,7 @@ export function readToken(value: unknown): ParsedToken {
   const token = { v, service, ...named, route: route.path, body: text, madeMs, ...sentBy, facts } as const;
   const operation = operationOf(contracts[contract], route, rules, body, token);
   const known = judge(operation, facts);
-  return { token: withFacts(token, facts, known), route, rules, body, operation, known };
+  return { token: tokenWith(token, facts, known), route, rules, body, operation, known };
 }
 
 function operationOf(contract: Contract, route: Route, rules: SettlingRules, body: JsonObject, { byBridge }: Token) {

@@ -6,7 +6,7 @@ import { saidInRecord } from "../../src/operations/sending.ts";
 import type { CallResult } from "../../src/settle/call-result.ts";
 import type { Fact, Said } from "../../src/settle/fact.ts";
 import { after, type JudgedOperation, judge, type Known, unknownYet } from "../../src/settle/judge.ts";
-import { saidToQuestion } from "../../src/settle/said.ts";
+import { mayBeForgotten, saidToQuestion } from "../../src/settle/said.ts";
 import { factOfStart } from "../../src/settle/settle.ts";
 import type { Action } from "../../src/settle/types.ts";
 import { type Kind, key } from "./terminal.ts";
@@ -84,7 +84,7 @@ export function heard(kind: Kind, f: Follower, result: CallResult, sinceMs: numb
   }
   if (result.outcome !== "answered") return f.known.end === "failed" ? { ...f, isOver: true } : f;
   const said = saidToQuestion(kind.followed, result, f.known.name);
-  const isNoFact = f.isOld && f.known.starts > 0 && (said.says === "none" || said.says === "failed");
+  const isNoFact = f.isOld && f.known.starts > 0 && mayBeForgotten(said);
   const fact: Fact & { is: "told" } = { is: "told", atMs: sinceMs, said, name: f.known.name };
   if (f.by === "client") return isNoFact ? f : worded(kind, having(kind, f, fact));
   return isNoFact ? f : bridgeTold(kind, f, fact);

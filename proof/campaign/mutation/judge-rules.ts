@@ -74,8 +74,8 @@ export const mutations: readonly Mutation[] = [
   mutation(
     "what was there before is denied",
     judge,
-    "known.before === undefined || Object.keys(known.before).length > 0",
-    "known.before === undefined",
+    "if (!isNothing(known.before)) return ask",
+    "if (known.before === undefined) return ask",
   ),
   mutation(
     "a start that may have left has not",
