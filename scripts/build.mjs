@@ -1,10 +1,11 @@
 // Makes dist/: the bundle, the few lines of posline.cjs before it, and beside them serialport's native prebuilds for Linux, the status
 // page and the examples of the OpenAPI documents. The bundle runs with no node_modules near.
 //
-// The bundle is two files of plain CommonJS without white space, which keep all names and have lines of some 140 characters: what runs
+// The bundle is three files of plain CommonJS without white space, which keep all names and have lines of some 140 characters: what runs
 // can be read in them, and a stack trace leads into them. Each module is in one of them, whole, and a dynamic import runs its module
 // on first use. main.cjs has what a bridge runs; the modules of `later`, and what only they import, are in more.cjs, which main.cjs
-// loads with the first of them: an idle bridge holds the text of what it has loaded, and what it took to parse that.
+// loads with the first of them: an idle bridge holds the text of what it has loaded, and what it took to parse that. lab.cjs has the
+// lab, which may be missing.
 import { rmSync } from "node:fs";
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -52,6 +53,8 @@ const place = {
   },
 };
 
+const typebox = "src/contract/typebox.ts";
+
 /**
  * typebox in one module. Each module of the file is a function that V8 has to look through at each start, and as 500 of them
  * typebox alone would take 2 MiB of every idle bridge.
@@ -59,7 +62,7 @@ const place = {
 const oneTypebox = {
   name: "one typebox",
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^\.\/typebox\.ts$/ }, () => ({ path: "src/contract/typebox.ts", namespace: "joined" }));
+    onResolve({ filter: /\/typebox\.ts$/ }, () => ({ path: typebox, namespace: "joined" }));
     onLoad({ filter: /.*/, namespace: "joined" }, async ({ path }) => {
       const { outputFiles, metafile } = await build({ ...common, entryPoints: [join(root, path)], write: false });
       note(metafile);
@@ -103,39 +106,40 @@ async function licences() {
   return texts.join(`\n${"-".repeat(80)}\n\n`);
 }
 
-/** What a bridge that relays needs only on occasion, or never: the other commands, the emulator, schemas, metrics, OpenAPI. */
+/** What a bridge that relays needs only on occasion, or never: the other commands, schemas, metrics. */
 const later = [
   "src/cli/commands.ts",
   "src/cli/greeting.ts",
   "src/admin/metrics-text.ts",
-  "src/app/emulation.ts",
-  "src/app/emulated-line.ts",
-  "src/app/setup-relay.ts",
-  "src/app/terminal-tests.ts",
+  "src/setup/setup-relay.ts",
+  "src/trial/terminal-tests.ts",
   "src/contract/schema.ts",
   "src/device/tcp-port.ts",
   "src/logs/event.ts",
   "src/logs/render.ts",
   "src/logs/terminal-text.ts",
-  "src/openapi/service.ts",
-  "src/openapi/admin.ts",
 ];
+const lab = "src/lab/lab.ts";
 const fromRoot = (path) => relative(root, path).replaceAll("\\", "/");
 const literal = JSON.stringify;
 
-/** In main.cjs: a module of `later` is had from more.cjs, which is given the modules that it shares with main.cjs. */
-const fromMore = {
-  name: "from more.cjs",
+/** A module of `later` is had from more.cjs, and the lab from lab.cjs, which are given the modules that they share with main.cjs. */
+const fromOthers = {
+  name: "from the other files",
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^\.\.?\// }, ({ path, kind, resolveDir }) => {
       const name = fromRoot(join(resolveDir, path));
-      if (kind === "dynamic-import" && later.includes(name)) return { path: name, namespace: "more" };
+      if (kind !== "dynamic-import") return;
+      if (name === lab) return { path: name, namespace: "lab" };
+      if (later.includes(name)) return { path: name, namespace: "more" };
     });
-    onResolve({ filter: /^\.\/more\.cjs$/ }, ({ path }) => ({ path, external: true }));
-    onLoad({ filter: /.*/, namespace: "more" }, ({ path }) => ({
-      contents: `module.exports = require("./more.cjs").load(${literal(path)}, require("shared modules").shared);`,
+    onResolve({ filter: /^\.\/(?:more|lab)\.cjs$/ }, ({ path }) => ({ path, external: true }));
+    const loadsFrom = (file) => (module) => ({
+      contents: `module.exports = require("./${file}").load(${literal(module.path)}, require("shared modules").shared);`,
       resolveDir: root,
-    }));
+    });
+    onLoad({ filter: /.*/, namespace: "more" }, loadsFrom("more.cjs"));
+    onLoad({ filter: /.*/, namespace: "lab" }, loadsFrom("lab.cjs"));
   },
 };
 
@@ -147,7 +151,7 @@ async function exportsOf(names) {
 }
 
 /**
- * The modules that more.cjs has from main.cjs, by name. What posline's own export is listed when more.cjs asks: `require` of such a
+ * The modules that a later file has from this one, by name. What posline's own export is listed when that file asks: `require` of such a
  * module would make esbuild list it at each start, 2,000 functions that a bridge holds and never calls.
  */
 const sharedModules = (names, exported) => ({
@@ -168,33 +172,42 @@ const sharedModules = (names, exported) => ({
   },
 });
 
-/** In more.cjs: a module that main.cjs has is had from there. */
-const fromMain = (names) => ({
-  name: "from main.cjs",
+/** A module that an earlier file has is had from there. */
+const fromEarlier = (names) => ({
+  name: "from the earlier files",
   setup({ onResolve, onLoad, resolve: find }) {
     onResolve({ filter: /.*/ }, async ({ path, kind, resolveDir, importer, namespace, pluginData }) => {
       if (pluginData === "found" || namespace !== "file" || kind === "entry-point") return;
       const { path: found } = await find(path, { kind, resolveDir, importer, pluginData: "found" });
       const name = fromRoot(found);
-      if (names.includes(name)) return { path: name, namespace: "main" };
+      if (names.includes(name)) return { path: name, namespace: "earlier" };
     });
-    onResolve({ filter: /^the modules of main\.cjs$/ }, ({ path }) => ({ path, namespace: "given" }));
+    onResolve({ filter: /^the earlier modules$/ }, ({ path }) => ({ path, namespace: "given" }));
     onLoad({ filter: /.*/, namespace: "given" }, () => ({ contents: "exports.of = {};" }));
-    onLoad({ filter: /.*/, namespace: "main" }, ({ path }) => ({
-      contents: `module.exports = require("the modules of main.cjs").of[${literal(path)}]();`,
+    onLoad({ filter: /.*/, namespace: "earlier" }, ({ path }) => ({
+      contents: `module.exports = require("the earlier modules").of[${literal(path)}]();`,
     }));
   },
 });
 
-const moreEntry = `import * as given from "the modules of main.cjs";
+/** @param earlier Gives the modules of the files before, by name; `shared` are those of main.cjs. */
+const laterEntry = (names, earlier) => `import * as given from "the earlier modules";
 const modules = {
-${later.map((name) => `  ${literal(name)}: () => require(${literal(`./${name}`)}),\n`).join("")}};
-/** Gives one of these modules, which find those of main.cjs in \`shared\`. */
+${names.map((name) => `  ${literal(name)}: () => require(${literal(`./${name}`)}),\n`).join("")}};
+/** Gives one of these modules. */
 export function load(name, shared) {
-  Object.assign(given.of, shared);
+  Object.assign(given.of, ${earlier});
   return modules[name]();
 }
 `;
+const moreEntry = `${laterEntry(later, "shared")}
+/** Gives what lab.cjs has from here. */
+export function share(shared) {
+  Object.assign(given.of, shared);
+  return require("shared modules").shared;
+}
+`;
+const labEntry = laterEntry([lab], 'shared, require("./more.cjs").share(shared)');
 
 // Node has `require` also for a program inside its executable, and there no `import()`.
 const bundled = {
@@ -207,6 +220,12 @@ const bundled = {
 };
 const mainFile = { ...bundled, entryPoints: [join(root, "src/main.ts")], outfile: join(dist, "main.cjs") };
 const moreFile = { ...bundled, stdin: { contents: moreEntry, resolveDir: root }, outfile: join(dist, "more.cjs") };
+const labFile = {
+  ...bundled,
+  stdin: { contents: labEntry, resolveDir: root },
+  outfile: join(dist, "lab.cjs"),
+  external: ["./more.cjs"],
+};
 
 /** Drops the comments on a class's members, the only ones that esbuild leaves: a twentieth of what a browser is sent. */
 async function dropComments(file) {
@@ -215,15 +234,27 @@ async function dropComments(file) {
 
 process.on("exit", () => rmSync(dist, { recursive: true, force: true }));
 await mkdir(dist);
-// Looked through once for what more.cjs has from main.cjs, then written.
-const looked = (file, plugins) => build({ ...file, write: false, plugins: [lean, ...plugins] });
-const inMain = new Set(moduleNames((await looked(mainFile, [fromMore, sharedModules([], new Map())])).metafile));
-const { inputs } = (await looked(moreFile, [fromMain([])])).metafile;
-const imported = Object.keys(inputs).flatMap((name) => (inMain.has(name) ? [] : inputs[name].imports.map(({ path }) => path)));
-const shared = [...new Set(imported)].filter((name) => inMain.has(name));
-note((await build({ ...mainFile, plugins: [lean, fromMore, sharedModules(shared, await exportsOf(shared))] })).metafile);
-note((await build({ ...moreFile, plugins: [lean, oneTypebox, fromMain(shared)] })).metafile);
-const examples = JSON.parse(await readFile(join(root, "src/openapi/examples.json"), "utf8"));
+// Looked through once for what each file has from those before, then written.
+const looked = async (file, plugins) =>
+  (await build({ ...file, write: false, plugins: [lean, ...plugins, sharedModules([], new Map())] })).metafile;
+const inMain = new Set(moduleNames(await looked(mainFile, [fromOthers])));
+/** What the modules of a file alone import of what is in others. */
+const importedBy = ({ inputs }, others) =>
+  new Set(Object.keys(inputs).flatMap((name) => (others.has(name) ? [] : inputs[name].imports.map(({ path }) => path))));
+const moreLooked = await looked({ ...moreFile, external: [join(root, lab)] }, [fromEarlier([])]);
+const inMore = new Set([...moduleNames(moreLooked), typebox].filter((name) => !inMain.has(name)));
+const labLooked = await looked(labFile, [fromEarlier([])]);
+const ofLab = importedBy(labLooked, new Set([...inMain, ...inMore]));
+const ofMore = importedBy(moreLooked, inMain);
+const sharedByMain = [...inMain].filter((name) => ofMore.has(name) || ofLab.has(name));
+const sharedByMore = [...inMore].filter((name) => ofLab.has(name));
+const sharing = async (names) => sharedModules(names, await exportsOf(names));
+note((await build({ ...mainFile, plugins: [lean, fromOthers, await sharing(sharedByMain)] })).metafile);
+note(
+  (await build({ ...moreFile, plugins: [lean, oneTypebox, fromEarlier(sharedByMain), await sharing(sharedByMore)] })).metafile,
+);
+note((await build({ ...labFile, plugins: [lean, fromEarlier([...sharedByMain, ...sharedByMore])] })).metafile);
+const examples = JSON.parse(await readFile(join(root, "src/lab/openapi/examples.json"), "utf8"));
 await writeFile(join(dist, "examples.json"), JSON.stringify(examples));
 await writeFile(join(dist, "LICENSES.txt"), await licences());
 await cp(join(root, "src/door.cjs"), join(dist, "posline.cjs"));
@@ -272,10 +303,10 @@ for (const name of await readdir(join(dist, "page"))) {
 // that Node also takes by `require`. Only the binding stays a package, since it finds its prebuilds in itself.
 const client = join(dist, "client");
 const library = { ...common, external: ["@serialport/bindings-cpp"] };
-const entry = join(root, "src/app/client.ts");
+const entry = join(root, "src/client/http-client.ts");
 await build({
   ...library,
-  entryPoints: { client: entry, line: join(root, "src/app/line-client.ts") },
+  entryPoints: { client: entry, line: join(root, "src/client/line-client.ts") },
   outdir: client,
   format: "esm",
   splitting: true,

@@ -6,7 +6,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, posix, relative, sep } from "node:path";
 
-const entries = ["app/client.d.ts", "app/line-client.d.ts", "client/page.d.ts"];
+const entries = ["client/http-client.d.ts", "client/line-client.d.ts", "client/page.d.ts"];
 const schemaLibrary = "contract/typebox.d.ts";
 
 /** Writes the types below a folder: as those of an ES module, and in `cjs` as those of what is required. */

@@ -12,10 +12,10 @@ import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { pack } from "./deb/archive.mjs";
-import { packageName, publisherOf } from "./deb/control.mjs";
+import { publisherOf } from "./deb/control.mjs";
 import { add, index, openRepository } from "./deb/repository.mjs";
 import { standaloneArchitectures, withRuntime } from "./deb/standalone.mjs";
-import { architectures, fill, manualsOf } from "./deb/tree.mjs";
+import { architectures, fill, fillLab, manualsOf } from "./deb/tree.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -59,9 +59,10 @@ async function make(release, manuals, out) {
   const work = await mkdtemp(join(tmpdir(), "posline-deb-"));
   try {
     const tree = join(work, "tree");
-    const runtime = release.standalone ? await withRuntime(root, work, release.architecture) : undefined;
-    await fill(tree, root, { release, manuals, runtime });
-    const file = join(out, `${packageName(release)}_${release.version}_${release.architecture}.deb`);
+    const runtime = release.name === "posline-standalone" ? await withRuntime(root, work, release.architecture) : undefined;
+    if (release.name === "posline-lab") await fillLab(tree, root, release);
+    else await fill(tree, root, { release, manuals, runtime });
+    const file = join(out, `${release.name}_${release.version}_${release.architecture}.deb`);
     await pack(tree, file, release.date);
     console.log(relative(process.cwd(), file));
     return file;
@@ -90,8 +91,10 @@ async function makeAll({ arch, standalone, out }) {
     fail(`no maintained Node runtime for ${arch} is published: use posline with nodejs 20.19 or newer`);
   const manuals = manualsOf(root, { version, date });
   const files = [];
-  for (const architecture of arch === "all" ? made : [arch]) {
-    const release = { version, date, architecture, standalone, publisher };
+  const name = standalone ? "posline-standalone" : "posline";
+  const releases = (arch === "all" ? made : [arch]).map((architecture) => ({ name, architecture }));
+  for (const each of [...releases, { name: "posline-lab", architecture: "all" }]) {
+    const release = { ...each, version, date, publisher };
     files.push(await make(release, manuals, resolve(out)).catch((error) => fail(error.message)));
   }
   return files;

@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { type RecordedEntry, type Recording, timeOf } from "../src/capture/recording.ts";
-import { replay } from "../src/capture/replay.ts";
-import { recordingsIn } from "../src/cli/replay.ts";
 import { codeOf, messageOf } from "../src/core/error-code.ts";
+import { recordingsIn } from "../src/lab/cli/replay.ts";
+import { replay } from "../src/lab/replay/replay.ts";
 
 /**
  * An incident as a test of posline: the recording up to one event, which the engine is given again. At that event the test expects
@@ -46,7 +46,7 @@ export function testOf(recording: Recording, at: number): string {
     'import assert from "node:assert/strict";',
     'import { test } from "node:test";',
     'import { parseRecordings } from "../../src/capture/recording.ts";',
-    'import { replay } from "../../src/capture/replay.ts";',
+    'import { replay } from "../../src/lab/replay/replay.ts";',
     "",
     "/**",
     " * Tests src/line/engine.ts, by an incident: made by scripts/replay-test.ts, bytes are masked.",

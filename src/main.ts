@@ -1,6 +1,6 @@
-import { deletedFolderText, exitCodeOf, exitCodes } from "./cli/exit.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { messageOf } from "./core/error-code.ts";
+import { deletedFolderText, exitCodeOf, exitCodes } from "./core/exit.ts";
 import { printableLines } from "./core/shell-text.ts";
 
 /** `serve` goes straight in, the other commands and all help through `cli/commands.ts`. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { parseRecordings } from "../../src/capture/recording.ts";
-import { replay } from "../../src/capture/replay.ts";
+import { replay } from "../../src/lab/replay/replay.ts";
 import { beginnings, search } from "./exhaustive.ts";
 import { foundIn } from "./found.ts";
 import { shrunkFor } from "./line-batches.ts";

@@ -1,7 +1,8 @@
 import { Events } from "../../src/admin/events.ts";
 import { Status } from "../../src/admin/status.ts";
-import { RunningBridge } from "../../src/app/bridge.ts";
-import { Settling } from "../../src/app/settling.ts";
+import { RunningBridge } from "../../src/bridge/bridge.ts";
+import { Settling } from "../../src/bridge/ways.ts";
+import { loadLab } from "../../src/cli/lab.ts";
 import type { Config } from "../../src/config/config.ts";
 import { journalDefaults, logDefaults, serviceDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
@@ -66,7 +67,7 @@ export class FullBox {
         if (open === undefined) throw new Error(`no device for ${name}`);
         return { open };
       },
-      ...{ sockets: [], control: {}, isWatched: false },
+      ...{ sockets: [], control: {}, isWatched: false, lab: loadLab },
     });
   }
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { checkTarget, HttpTransport } from "../../src/client/http-transport.ts";
+import { RemoteService } from "../../src/client/remote-service.ts";
+import { resume, settle } from "../../src/client/settle.ts";
+import type { Settled, SettleEvent } from "../../src/client/settle-types.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { settlingRulesOf } from "../../src/contract/settling.ts";
 import { isGoodEnd, isOperationEnd } from "../../src/core/followed.ts";
-import { RemoteService } from "../../src/settle/remote-service.ts";
-import { resume, settle } from "../../src/settle/settle.ts";
-import type { Settled, SettleEvent } from "../../src/settle/types.ts";
 import type { FullTerminal } from "./full-terminal.ts";
 import { clientKey, isAllowed, isGood, operationOf, type Stand } from "./full-trade.ts";
 import { merchantId } from "./request-body.ts";

@@ -4,10 +4,10 @@ import { type Call, type ContractName, contractNames, type ServiceName } from ".
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { msPerByte, type OpenTransport } from "../../src/device/transport.ts";
-import { Emulator } from "../../src/emulator/emulator.ts";
-import type { FaultChance } from "../../src/emulator/faults/fault-plan.ts";
-import { faultyTransport } from "../../src/emulator/faults/faulty-transport.ts";
-import { lineEndpoint } from "../../src/emulator/line-endpoint.ts";
+import { Emulator } from "../../src/lab/emulator/emulator.ts";
+import type { FaultChance } from "../../src/lab/emulator/faults/fault-plan.ts";
+import { faultyTransport } from "../../src/lab/emulator/faults/faulty-transport.ts";
+import { lineEndpoint } from "../../src/lab/emulator/line-endpoint.ts";
 import { LineListener } from "../../src/line/listener.ts";
 import { bodyOf, merchantId } from "./request-body.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import type { ContractName, ServiceName } from "../../src/core/call.ts";
-import { magicAmounts } from "../../src/emulator/faults/magic-amounts.ts";
+import { magicAmounts } from "../../src/lab/emulator/faults/magic-amounts.ts";
 import { bodyOf } from "./request-body.ts";
 import { type Named, servicesOf } from "./settled-terminal.ts";
 

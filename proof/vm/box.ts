@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { signOf } from "../../src/envelope/sign.ts";
 import { Guest, type Job } from "./guest.ts";
 import { adapterById, Machine } from "./machine.ts";
+import { labPackage } from "./packages.ts";
 import { CabledTerminal, merchantId } from "./terminal.ts";
 
 /**
@@ -61,6 +62,12 @@ export class Box {
     this.machine = new Machine(image);
     this.guest = new Guest(this.machine);
     this.terminal = new CabledTerminal(this.machine.cable);
+  }
+
+  /** Installs the lab's commands; `dpkg -r posline-lab` takes them away. */
+  async installLab(): Promise<void> {
+    await this.guest.put(await labPackage(), "/root/posline-lab.deb");
+    await this.guest.sh("dpkg -i /root/posline-lab.deb </dev/null", 300_000);
   }
 
   /** Starts a call, with curl, and gives its end when it has come. */

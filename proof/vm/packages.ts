@@ -17,7 +17,10 @@ export const packageOf = (architecture: Architecture) => make("posline", [], arc
 export const standaloneOf = (architecture: Architecture) =>
   make("posline-standalone", ["--arch", architecture, "--standalone"], architecture);
 
-async function make(name: string, options: readonly string[], architecture: Architecture): Promise<string> {
+/** What the boxes have besides where they play a terminal. */
+export const labPackage = () => make("posline-lab", [], "all");
+
+async function make(name: string, options: readonly string[], architecture: Architecture | "all"): Promise<string> {
   const path = join(cacheDir, `${name}_${version}_${architecture}.deb`);
   const command = [process.execPath, "scripts/deb.mjs", ...options, "--out", cacheDir];
   const key = command.join(" ");

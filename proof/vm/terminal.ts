@@ -3,7 +3,7 @@ import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type Call, contractNames, type Reply } from "../../src/core/call.ts";
 import { msPerByte } from "../../src/device/transport.ts";
-import { Emulator } from "../../src/emulator/emulator.ts";
+import { Emulator } from "../../src/lab/emulator/emulator.ts";
 
 import { LineListener } from "../../src/line/listener.ts";
 import { cable } from "./cable.ts";

@@ -2,7 +2,8 @@
 
 /**
  * @typedef {{ maintainer: string, homepage: string | undefined }} Publisher
- * @typedef {{ version: string, date: Date, architecture: string, standalone: boolean, publisher: Publisher }} Release
+ * @typedef {"posline" | "posline-standalone" | "posline-lab"} PackageName
+ * @typedef {{ name: PackageName, version: string, date: Date, architecture: string, publisher: Publisher }} Release
  */
 
 /**
@@ -30,38 +31,53 @@ const described = `relay HTTP calls of tills to payment and fiscal terminals
  anything twice that could move money, print or change state, and never says
  "failed" where the truth is "unknown".`;
 
+const ofLab = `posline's terminal without hardware, and its judges
+ What nobody needs at a counter: posline emulate plays the terminal, posline
+ rehearse plays a shop in which things go wrong for a till, posline certify
+ judges a terminal, posline replay looks at a recording, and posline openapi
+ prints the services as OpenAPI documents.`;
+
 /** What the serial prebuilds need at least (symbols GLIBC_2.28, GLIBCXX_3.4.21), and the units and maintainer scripts. */
 const always = ["libc6 (>= 2.28)", "libgcc-s1 (>= 3.5)", "libstdc++6 (>= 5.2)", "systemd (>= 252)", "udev"];
-
-/** The name of a release's package. */
-export const packageName = ({ standalone }) => (standalone ? "posline-standalone" : "posline");
 
 /** A version as dpkg orders it: 1.0.0-rc.1 comes before 1.0.0. */
 export const debianVersion = (version) => version.replaceAll("-", "~");
 
-export function control(release, installedKiB) {
-  const { standalone, version, architecture, publisher } = release;
+export function control({ name, version, architecture, publisher }, installedKiB) {
+  const isLab = name === "posline-lab";
+  const standalone = name === "posline-standalone";
   const other = standalone ? "posline" : "posline-standalone";
+  const same = `posline (= ${debianVersion(version)})`;
+  const needs = [...(standalone ? [] : ["nodejs (>= 20.19)"]), ...always];
   const fields = [
-    ["Package", packageName(release)],
+    ["Package", name],
     ["Version", debianVersion(version)],
     ["Architecture", architecture],
     ["Maintainer", publisher.maintainer],
     ["Installed-Size", String(installedKiB)],
-    ["Depends", [...(standalone ? [] : ["nodejs (>= 20.19)"]), ...always].join(", ")],
+    // The lab is a part of one program, which shares its modules.
+    ["Depends", isLab ? same : needs.join(", ")],
     // Either gives the same command, units and files, so an installed one is exchanged for the other.
-    ["Conflicts", other],
-    ["Replaces", other],
-    ...(standalone ? [["Provides", `posline (= ${debianVersion(version)})`]] : []),
+    ...(isLab
+      ? []
+      : [
+          ["Conflicts", other],
+          ["Replaces", other],
+        ]),
+    ...(standalone ? [["Provides", same]] : []),
     ["Section", "net"],
     ["Priority", "optional"],
     ...(publisher.homepage === undefined ? [] : [["Homepage", publisher.homepage]]),
     [
       "Description",
-      standalone ? `${described}\n .\n This variant carries its own Node.js, for systems whose nodejs is too old.` : described,
+      isLab
+        ? ofLab
+        : standalone
+          ? `${described}\n .\n This variant carries its own Node.js, for systems whose nodejs is too old.`
+          : described,
     ],
   ];
-  return `${fields.map(([name, value]) => `${name}: ${value}`).join("\n")}\n`;
+  return `${fields.map(([field, value]) => `${field}: ${value}`).join("\n")}\n`;
 }
 
 /**
@@ -75,7 +91,7 @@ export function changelog(release, markdown) {
   const entries = section
     .split(/^### /m)
     .flatMap((part, n) => entriesOf(part).map((text) => wrapped(n === 0 ? text : `${part.split("\n", 1)[0]}: ${text}`)));
-  const head = `${packageName(release)} (${debianVersion(release.version)}) stable; urgency=medium`;
+  const head = `${release.name} (${debianVersion(release.version)}) stable; urgency=medium`;
   return `${head}\n\n${entries.join("\n")}\n\n -- ${release.publisher.maintainer}  ${rfcDate(release.date)}\n`;
 }
 
@@ -116,7 +132,9 @@ export function copyright(release, { licence, bundled }) {
     `Files: *\nCopyright: ${holder}\nLicense: Expat`,
     "Files: usr/lib/posline/*\nCopyright: the authors named in the texts below\nLicense: Expat and bundled\n" +
       `Comment: The program holds the packages listed below, each under the licence that follows its name.${
-        release.standalone ? `\n Its Node.js has the licences of /usr/share/doc/${packageName(release)}/node-licences.gz.` : ""
+        release.name === "posline-standalone"
+          ? `\n Its Node.js has the licences of /usr/share/doc/${release.name}/node-licences.gz.`
+          : ""
       }`,
     `License: Expat\n${indented(licence.replace(/^MIT License\n+Copyright.*\n+/, ""))}`,
     `License: bundled\n${indented(bundled.replaceAll(apacheText, apachePlace))}`,
@@ -125,8 +143,7 @@ export function copyright(release, { licence, bundled }) {
 }
 
 /** Why lintian's finding is none here; only the standalone variant needs that. */
-export function overrides(release) {
-  const name = packageName(release);
+export function overrides({ name }) {
   return [
     "# Node's own binary with posline inside: its libraries are part of it, as the Node project builds and tests them.",
     `${name}: embedded-library *`,

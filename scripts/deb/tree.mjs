@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzip, installedKiB, put } from "./archive.mjs";
 import { readCommands, readRoutes, readSchema } from "./commands.mjs";
 import { bashCompletion, zshCompletion } from "./completion.mjs";
-import { changelog, control, copyright, overrides, packageName } from "./control.mjs";
+import { changelog, control, copyright, overrides } from "./control.mjs";
 import { manPage } from "./man.mjs";
 import { configPage } from "./man-config.mjs";
 
@@ -34,9 +34,7 @@ async function putProgram(tree, root, { architecture, executable }) {
   for (const name of await readdir(join(root, "dist/page"))) {
     await put(tree, `usr/lib/posline/page/${name}`, await readFile(join(root, "dist/page", name)));
   }
-  for (const name of ["more.cjs", "examples.json"]) {
-    await put(tree, `usr/lib/posline/${name}`, await readFile(join(root, "dist", name)));
-  }
+  await put(tree, "usr/lib/posline/more.cjs", await readFile(join(root, "dist/more.cjs")));
   await mkdir(join(tree, "usr/bin"), { recursive: true });
   if (executable === undefined) {
     const text = await readFile(join(root, "dist/posline.cjs"), "utf8");
@@ -70,13 +68,19 @@ export function manualsOf(root, { version, date }) {
 /** Pages for those who change posline: no package has them, as package.json says for npm's. */
 export const forMaintainers = ["architecture.md", "decisions.md", "development.md", "proof.md"];
 
-async function putDocuments(tree, root, release, runtimeLicence) {
-  const doc = `usr/share/doc/${packageName(release)}`;
+/** What dpkg and Debian's policy want of each package. */
+async function putLegal(tree, root, release) {
+  const doc = `usr/share/doc/${release.name}`;
   const [licence, bundled, news] = await Promise.all(
     ["LICENSE", "dist/LICENSES.txt", "CHANGELOG.md"].map((name) => readFile(join(root, name), "utf8")),
   );
   await put(tree, `${doc}/copyright`, copyright(release, { licence, bundled }));
   await put(tree, `${doc}/changelog.gz`, gzip(changelog(release, news)));
+}
+
+async function putDocuments(tree, root, release, runtimeLicence) {
+  const doc = `usr/share/doc/${release.name}`;
+  await putLegal(tree, root, release);
   const found = (await readdir(join(root, "docs"), { recursive: true })).filter((name) => !forMaintainers.includes(name));
   const pages = ["README.md", ...found.filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)];
   // Not compressed each, since they link to each other, and the package as a whole is compressed better.
@@ -88,7 +92,7 @@ async function putDocuments(tree, root, release, runtimeLicence) {
     await put(tree, `usr/share/posline/examples/${name}`, text, mode);
   }
   if (runtimeLicence !== undefined) await put(tree, `${doc}/node-licences.gz`, gzip(runtimeLicence));
-  if (release.standalone) await put(tree, `usr/share/lintian/overrides/${packageName(release)}`, overrides(release));
+  if (runtimeLicence !== undefined) await put(tree, `usr/share/lintian/overrides/${release.name}`, overrides(release));
 }
 
 async function examples(root) {
@@ -129,4 +133,13 @@ export async function fill(tree, root, { release, manuals, runtime }) {
   for (const [path, contents] of manuals) await put(tree, path, contents);
   await putDocuments(tree, root, release, runtime?.licence);
   await putControl(tree, root, release);
+}
+
+/** Fills an empty folder with the lab's package, the same for every architecture: its file and the examples that its documents show. */
+export async function fillLab(tree, root, release) {
+  for (const name of ["lab.cjs", "examples.json"]) {
+    await put(tree, `usr/lib/posline/${name}`, await readFile(join(root, "dist", name)));
+  }
+  await putLegal(tree, root, release);
+  await put(tree, "DEBIAN/control", control(release, await installedKiB(tree)));
 }

@@ -2,7 +2,8 @@ import Counter from "@prometheus-io/client/lib/counter.js";
 import Gauge from "@prometheus-io/client/lib/gauge.js";
 import Registry from "@prometheus-io/client/lib/registry.js";
 import { type DurationHistogram, durationBoundsMs } from "./duration-histogram.ts";
-import { type HistogramMetric, type Labels, type MetricsView, metrics, type NumberMetric } from "./metrics.ts";
+import type { HistogramMetric, Labels, MetricsView, NumberMetric } from "./metric.ts";
+import { metrics } from "./metrics.ts";
 
 /**
  * Writes metrics in Prometheus' text format. The only importer of the client library, of which registry, counter and gauge are used: the

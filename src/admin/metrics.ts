@@ -1,10 +1,9 @@
 import { contracts } from "../contract/contracts.ts";
 import { type FaultReason, faultReasons, isFaultReason } from "../core/fault.ts";
-import type { DurationHistogram } from "./duration-histogram.ts";
-import type { LineMetrics, OutcomeTotals } from "./line-metrics.ts";
+import type { OutcomeTotals } from "./line-metrics.ts";
+import type { Metric, MetricsView, Sample } from "./metric.ts";
 import { processMetrics } from "./process-metrics.ts";
-import type { ServiceMetrics } from "./service-metrics.ts";
-import type { LineSource, ServiceSource, StatusLineState, StatusSources } from "./status-sources.ts";
+import type { StatusLineState } from "./status-sources.ts";
 
 /**
  * The metrics of /metrics, as one table: each with its type, its labels, its words and the place of its numbers. The documentation's table
@@ -13,45 +12,6 @@ import type { LineSource, ServiceSource, StatusLineState, StatusSources } from "
  * Labels are names of the configuration and words of closed lists, so that there are as many series as a box has lines, services and
  * routes. A series that may come begins at 0: Prometheus sees no growth in one that appears with its first event.
  */
-
-/** The measured values of one moment. */
-export interface MetricsView {
-  readonly version: string;
-  /** The moment, on `nowMs`'s scale. */
-  readonly now: number;
-  /** As in /readyz. */
-  readonly ready: boolean;
-  readonly lines: readonly { readonly source: LineSource; readonly metrics: LineMetrics }[];
-  readonly services: readonly { readonly source: ServiceSource; readonly metrics: ServiceMetrics }[];
-  readonly journal: StatusSources["journal"];
-  readonly log: StatusSources["log"];
-}
-
-export type Labels = Readonly<Record<string, string>>;
-
-/** A series and its present value. */
-export type Sample = readonly [labels: Labels, value: number];
-
-interface Named {
-  readonly name: string;
-  /** The metric's words, for Prometheus and for the documentation. */
-  readonly help: string;
-  readonly labels: readonly string[];
-}
-
-/** A metric of single numbers. */
-export interface NumberMetric extends Named {
-  readonly type: "counter" | "gauge";
-  readonly read: (view: MetricsView) => readonly Sample[];
-}
-
-/** A metric of durations. */
-export interface HistogramMetric extends Named {
-  readonly type: "histogram";
-  readonly read: (view: MetricsView) => readonly (readonly [labels: Labels, histogram: DurationHistogram])[];
-}
-
-export type Metric = NumberMetric | HistogramMetric;
 
 type ViewedLine = MetricsView["lines"][number];
 type ViewedService = MetricsView["services"][number];

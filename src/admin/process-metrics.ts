@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import type { NumberMetric, Sample } from "./metrics.ts";
+import type { NumberMetric, Sample } from "./metric.ts";
 
 /**
  * The metrics that every process has, by Prometheus' own names for them. They are read at each scrape, and nothing runs in between: no

@@ -5,7 +5,7 @@ import { logged, loggedSentence } from "../core/log-text.ts";
 import { printableJson } from "../core/shell-text.ts";
 import { readCapabilities } from "./capabilities.ts";
 import { LineMetrics, type LineObserver } from "./line-metrics.ts";
-import type { MetricsView } from "./metrics.ts";
+import type { MetricsView } from "./metric.ts";
 import { type NotReady, notesOf, notReady } from "./readiness.ts";
 import { ServiceMetrics } from "./service-metrics.ts";
 import type { JournalSource, LineSource, LiveService, ServiceSource, StatusSources } from "./status-sources.ts";

@@ -2,8 +2,8 @@ import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { ContractName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
+import { signedForm } from "../envelope/signed-form.ts";
 import { writeExactObject } from "../settle/exact-json.ts";
-import { signedForm } from "../settle/remote-service.ts";
 import { shellQuoted, type Target } from "./call-target.ts";
 
 /** `posline call --curl`: the request as a curl command. Nothing is sent. */

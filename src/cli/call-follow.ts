@@ -2,15 +2,16 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { WriteStream } from "node:tty";
 import spinner, { type Spinner } from "yocto-spinner";
 import type { Client } from "../client/client.ts";
+import type { Settled, SettleEvent, SettleEventType } from "../client/settle-types.ts";
+import { contractOfToken, type Token } from "../client/token.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { messageOf } from "../core/error-code.ts";
+import { exitCodes } from "../core/exit.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
 import { timerMsMax } from "../settle/clock.ts";
 import { parseExactObject, scalarText, showExactObject } from "../settle/exact-json.ts";
-import { contractOfToken, type Token } from "../settle/token.ts";
 import type { UnreachableReason } from "../settle/transport.ts";
-import type { Settled, SettleEvent, SettleEventType } from "../settle/types.ts";
 import { readableLines } from "./call-print.ts";
 import {
   type CalledService,
@@ -20,7 +21,6 @@ import {
   targetFlags,
   unreachableText,
 } from "./call-target.ts";
-import { exitCodes } from "./exit.ts";
 import { type TokenFile, TokenFileChanged } from "./token-file.ts";
 
 /**

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { createClient } from "../app/client.ts";
-import { createClient as createLineClient } from "../app/line-client.ts";
 import type { Client } from "../client/client.ts";
+import { createClient } from "../client/http-client.ts";
+import { createClient as createLineClient } from "../client/line-client.ts";
 import { check } from "../config/check.ts";
 import { type Config, ConfigError, type ServiceConfig } from "../config/config.ts";
 import { defaultFile, loadConfig } from "../config/load.ts";
@@ -11,12 +11,12 @@ import { readAtMost, reason } from "../config/secrets.ts";
 import { contracts } from "../contract/contracts.ts";
 import { reachableAddress } from "../core/address.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
+import { UsageError } from "../core/exit.ts";
 import { isObject } from "../core/json-object.ts";
 import { nearest } from "../core/nearest.ts";
+import { inQuotes } from "../core/shell-text.ts";
 import { urlHost } from "../core/url-host.ts";
 import type { UnreachableReason } from "../settle/transport.ts";
-import { inQuotes } from "./command.ts";
-import { UsageError } from "./exit.ts";
 
 /** The target of `posline call`: where the service is, its secrets, and the flags that name the same target again. */
 

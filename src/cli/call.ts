@@ -1,18 +1,20 @@
 import { resolve } from "node:path";
-import { offerText, testTerminal } from "../app/terminal-test.ts";
 import type { Client } from "../client/client.ts";
+import { CallError, NotSentError, RejectedError, UnknownError } from "../client/errors.ts";
+import { methodName } from "../client/remote-service.ts";
+import type { Settled } from "../client/settle-types.ts";
 import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ContractName, contractNames } from "../core/call.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable, type PositionalTable } from "../core/command.ts";
 import { messageOf } from "../core/error-code.ts";
+import { exitCodeOf, exitCodes, UsageError } from "../core/exit.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { nearest } from "../core/nearest.ts";
-import { printableJson, printableLines } from "../core/shell-text.ts";
-import { CallError, NotSentError, RejectedError, UnknownError } from "../settle/errors.ts";
+import { inQuotes, printableJson, printableLines } from "../core/shell-text.ts";
 import { parseExactObject, scalarText, showExactObject } from "../settle/exact-json.ts";
 import { goesOn, isQuestion } from "../settle/proof.ts";
-import { methodName } from "../settle/remote-service.ts";
-import type { Settled } from "../settle/types.ts";
+import { offerText, testTerminal } from "../trial/terminal-test.ts";
 import { apiKeyVariable, type CurlRequest, curlCommand } from "./call-curl.ts";
 import { CallFollower, declinedCode } from "./call-follow.ts";
 import { readableLines } from "./call-print.ts";
@@ -26,8 +28,6 @@ import {
   textFrom,
   unreachableText,
 } from "./call-target.ts";
-import { type ArgumentsOf, defineCommand, type FlagTable, inQuotes, type PositionalTable } from "./command.ts";
-import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
 import { TokenFile, targetOfHeld } from "./token-file.ts";
 
 /** `posline call`: one request to a service, or with `--wait` one operation followed to its end. */

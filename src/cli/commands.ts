@@ -1,35 +1,30 @@
 import type { Options } from "yargs";
+import type { Command, Flag } from "../core/command.ts";
 import { codeOf } from "../core/error-code.ts";
+import { exitCodes, UsageError } from "../core/exit.ts";
 import { nearest } from "../core/nearest.ts";
+import { inQuotes } from "../core/shell-text.ts";
 import { version } from "../core/version.ts";
+import { LabMissing, labCommandNames } from "../process/lab.ts";
 import { callCommand, callCompletions } from "./call.ts";
-import { certifyCommand } from "./certify.ts";
-import { type Command, type Flag, inQuotes } from "./command.ts";
 import { configCommand } from "./config.ts";
 import { doctorCommand } from "./doctor.ts";
-import { emulateCommand } from "./emulate.ts";
-import { exitCodes, UsageError } from "./exit.ts";
 import { gatewayCommand } from "./gateway.ts";
 import { journalCommand } from "./journal.ts";
+import { loadLab } from "./lab.ts";
 import { logsCommand } from "./logs.ts";
-import { openApiCommand } from "./openapi.ts";
 import { pageCommand } from "./page.ts";
 import { portsCommand } from "./ports.ts";
-import { rehearseCommand } from "./rehearse.ts";
-import { replayCommand } from "./replay.ts";
 import { serveCommand } from "./serve.ts";
 import { setupCommand } from "./setup.ts";
 import { supportCommand } from "./support.ts";
 import { tapCommand } from "./tap.ts";
 
-/** All commands, in the order of the help. */
-export const commands: readonly Command[] = [
+/** The bridge's commands, in the order of the help. */
+const bridgeCommands: readonly Command[] = [
   serveCommand,
   setupCommand,
   pageCommand,
-  emulateCommand,
-  rehearseCommand,
-  certifyCommand,
   gatewayCommand,
   callCommand,
   logsCommand,
@@ -37,13 +32,27 @@ export const commands: readonly Command[] = [
   portsCommand,
   doctorCommand,
   configCommand,
-  openApiCommand,
   tapCommand,
   supportCommand,
-  replayCommand,
 ];
 
-const commandNames: ReadonlySet<string> = new Set(commands.map(({ name }) => name));
+const commandNames: ReadonlySet<string> = new Set([...bridgeCommands.map(({ name }) => name), ...labCommandNames]);
+
+/** All commands that are installed, in the order of the help. */
+export async function allCommands(): Promise<readonly Command[]> {
+  try {
+    return [...bridgeCommands, ...(await loadLab("the lab")).labCommands];
+  } catch (error) {
+    if (error instanceof LabMissing) return bridgeCommands;
+    throw error;
+  }
+}
+
+/** @throws LabMissing for one of the lab's, where that isn't installed. */
+async function commandOf(word: string): Promise<Command | undefined> {
+  const isNamed = ({ name }: Command) => name === word;
+  return bridgeCommands.find(isNamed) ?? (await loadLab(`posline ${word}`)).labCommands.find(isNamed);
+}
 
 /** What yargs does by itself. */
 const yargsCommands = ["completion"];
@@ -73,7 +82,7 @@ export async function runCommands(args: readonly string[]): Promise<number | und
   // A flag may stand before the command.
   const at = args[0]?.startsWith("-") ? args.findIndex((each) => commandNames.has(each)) : 0;
   const word = args[at];
-  const command = commands.find(({ name }) => name === word);
+  const command = word !== undefined && commandNames.has(word) ? await commandOf(word) : undefined;
   process.stdout.on("error", (error) => outputFailed(error, command));
   if (args.includes(completionsFlag) || (word !== undefined && yargsCommands.includes(word))) return print(args);
   if (command !== undefined && !isHelp) {
@@ -122,7 +131,7 @@ async function print(args: readonly string[]): Promise<undefined> {
     .epilogue("Begin with posline serve --emulated, which needs no hardware. Each command has a --help of its own.")
     .version(version)
     .help();
-  for (const command of commands) {
+  for (const command of await allCommands()) {
     const { name, describe, flags, positionals, epilogue, examples = [] } = command;
     parser.command({
       command: [name, ...Object.keys(positionals).map((place) => `[${place}]`)].join(" "),

@@ -2,8 +2,8 @@ import { type Config, ConfigError, secretKeys } from "../config/config.ts";
 import { type Loaded, loadConfig } from "../config/load.ts";
 import { fileSchema } from "../config/schema.ts";
 import { serviceEnvironment } from "../config/service-environment.ts";
+import { type ArgumentsOf, type CommandIo, defineCommand, type FlagTable, processIo } from "../core/command.ts";
 import { printable, printableJson, printableLines } from "../core/shell-text.ts";
-import { type ArgumentsOf, type CommandIo, defineCommand, type FlagTable, processIo } from "./command.ts";
 
 /** `posline config`: what every setting is and where it came from, or the schema of the file. */
 

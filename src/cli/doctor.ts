@@ -1,10 +1,10 @@
 import { isTcpPath } from "../config/device-name.ts";
+import { type ArgumentsOf, type CommandIo, defineCommand, type FlagTable, processIo } from "../core/command.ts";
+import { exitCodes } from "../core/exit.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
 import type { DoctorOptions, DoctorReport, ReportedLine } from "../doctor/doctor.ts";
 import type { Finding, Level, RedactedBytes } from "../doctor/finding.ts";
-import { type ArgumentsOf, type CommandIo, defineCommand, type FlagTable, processIo } from "./command.ts";
 import { sourceFlags } from "./config.ts";
-import { exitCodes } from "./exit.ts";
 
 /** `posline doctor`: what is wrong between the tills and the terminal, and what fixes it. */
 

@@ -1,4 +1,4 @@
-import type { FlagTable } from "./command.ts";
+import type { FlagTable } from "../core/command.ts";
 
 /** The flags of the emulator, as `serve --emulated` and `emulate` share them. */
 export const emulatorFlags = {

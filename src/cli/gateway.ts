@@ -1,9 +1,10 @@
 import type { Flags } from "../config/load.ts";
 import { localUpstream } from "../config/upstreams.ts";
 import type { ContractName } from "../core/call.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable } from "../core/command.ts";
 import { version } from "../core/version.ts";
-import { type ArgumentsOf, defineCommand, type FlagTable } from "./command.ts";
 import { sourceFlags } from "./config.ts";
+import { loadLab } from "./lab.ts";
 import { logFlags, runUntilStopped } from "./run-service.ts";
 
 /** `posline gateway`: tills with a serial port alone, and services that are reached over HTTP. */
@@ -21,8 +22,8 @@ export function runGateway(args: GatewayArguments): Promise<number> {
     verb: "relay",
     identifier: "posline-gateway",
     start: async ({ config: loaded, warnings }, log) => {
-      const { startGateway } = await import("../app/gateway.ts");
-      const gateway = await startGateway({ config: loaded, log });
+      const { startGateway } = await import("../gateway/gateway.ts");
+      const gateway = await startGateway({ config: loaded, log, lab: loadLab });
       log.process("info", "posline relays", { version });
       for (const warning of warnings) log.process("warn", warning);
       for (const { service, line, upstream } of gateway.asking)

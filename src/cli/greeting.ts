@@ -1,11 +1,11 @@
-import type { Admin } from "../app/admin.ts";
-import type { Listening } from "../app/served.ts";
 import type { Config, ServiceConfig } from "../config/config.ts";
 import { emulatedMerchantId } from "../config/overrides.ts";
 import type { ContractName } from "../core/call.ts";
 import { printableLines } from "../core/shell-text.ts";
 import { urlHost } from "../core/url-host.ts";
 import { signOf } from "../envelope/sign.ts";
+import type { Admin } from "../process/admin.ts";
+import type { Listening } from "../process/served.ts";
 
 /** What a person is greeted with who starts an emulator: where it is reached, and commands that work when they are pasted. */
 export interface Greeting {

@@ -1,23 +1,22 @@
 import { type Config, ConfigError } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
 import { loadConfig } from "../config/load.ts";
-import { isObject, type JsonObject } from "../core/json-object.ts";
-import { localDay, localTime } from "../core/local-time.ts";
-import { printable, printableJson, printableLines } from "../core/shell-text.ts";
-import { JournalError } from "../journal/errors.ts";
-import { JournalFollower, type JournalSnapshot, readJournal } from "../journal/reader.ts";
-import { type JournalOperation, joinOperations, storedKey } from "../journal/record.ts";
 import {
   type ArgumentsOf,
   type CommandIo,
   defineCommand,
   type FlagTable,
-  inQuotes,
   type PositionalTable,
   processIo,
-} from "./command.ts";
+} from "../core/command.ts";
+import { exitCodes, UsageError } from "../core/exit.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
+import { localDay, localTime } from "../core/local-time.ts";
+import { inQuotes, printable, printableJson, printableLines } from "../core/shell-text.ts";
+import { JournalError } from "../journal/errors.ts";
+import { JournalFollower, type JournalSnapshot, readJournal } from "../journal/reader.ts";
+import { type JournalOperation, joinOperations, storedKey } from "../journal/record.ts";
 import { sourceFlags } from "./config.ts";
-import { exitCodes, UsageError } from "./exit.ts";
 import { type AskAdmin, askAboutJournal, askAdmin, type JournalSettleTarget, settleByOperator } from "./journal-settle.ts";
 
 /**

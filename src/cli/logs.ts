@@ -1,13 +1,14 @@
 import { fstatSync } from "node:fs";
+import { adminTarget } from "../config/admin-target.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable, type PositionalTable } from "../core/command.ts";
+import { exitCodes, UsageError } from "../core/exit.ts";
+import { inQuotes } from "../core/shell-text.ts";
 import { matchesAll } from "../logs/filter.ts";
+import { JournaldLog } from "../logs/journald-log.ts";
+import { LiveLog } from "../logs/live-log.ts";
+import { readLogFile, readStream } from "../logs/log-file.ts";
 import { readSince, sinceExamples } from "../logs/since.ts";
 import { LogView } from "../logs/view.ts";
-import { adminTarget } from "./admin-target.ts";
-import { type ArgumentsOf, defineCommand, type FlagTable, inQuotes, type PositionalTable } from "./command.ts";
-import { exitCodes, UsageError } from "./exit.ts";
-import { JournaldLog } from "./journald-log.ts";
-import { LiveLog } from "./live-log.ts";
-import { readLogFile, readStream } from "./log-file.ts";
 
 /** `posline logs`: the log as a technician reads it, from journald, a file, standard input or a running posline. */
 

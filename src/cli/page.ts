@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
+import { UnavailableError } from "../capture/tap-source.ts";
+import { adminTarget } from "../config/admin-target.ts";
+import { defineCommand } from "../core/command.ts";
 import { connectionFailure } from "../core/connection-error.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
+import { exitCodes } from "../core/exit.ts";
 import { parseObject } from "../envelope/json.ts";
 import { PageKey } from "../http/page-key.ts";
-import { adminTarget } from "./admin-target.ts";
-import { defineCommand } from "./command.ts";
 import { sourceFlags } from "./config.ts";
-import { exitCodes } from "./exit.ts";
-import { UnavailableError } from "./tap-source.ts";
 
 /** `posline page`: the address of the status page, with the code that lets it sell for a test and set up. */
 

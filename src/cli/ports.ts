@@ -1,8 +1,8 @@
+import { defineCommand } from "../core/command.ts";
+import { exitCodes } from "../core/exit.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
 import type { Device } from "../device/devices.ts";
 import { usbWords } from "../device/usb-words.ts";
-import { defineCommand } from "./command.ts";
-import { exitCodes } from "./exit.ts";
 
 /** `posline ports`: the serial devices of this box, which name to configure, and what stands in the way of using it. */
 

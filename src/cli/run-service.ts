@@ -1,18 +1,18 @@
 import { writeFileSync } from "node:fs";
 import { isatty } from "node:tty";
-import type { Admin } from "../app/admin.ts";
-import type { Listening } from "../app/served.ts";
-import { type Supervised, Supervision } from "../app/supervision.ts";
 import type { Config } from "../config/config.ts";
 import { type Flags, type Loaded, loadConfig } from "../config/load.ts";
+import type { FlagTable } from "../core/command.ts";
+import { deletedFolderText, exitCodeOf, exitCodes } from "../core/exit.ts";
 import { type Log, openLog } from "../core/log.ts";
 import { debuggingOf, printingVariable, switchOffDebugging } from "../core/node-debugging.ts";
 import { printableLines } from "../core/shell-text.ts";
 import { urlHost } from "../core/url-host.ts";
 import { version } from "../core/version.ts";
+import type { Admin } from "../process/admin.ts";
+import type { Listening } from "../process/served.ts";
+import { type Supervised, Supervision } from "../process/supervision.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
-import type { FlagTable } from "./command.ts";
-import { deletedFolderText, exitCodeOf, exitCodes } from "./exit.ts";
 
 /** How `serve`, `emulate` and `gateway` write their log. */
 export type LogFormat = "json" | "text";

@@ -1,14 +1,15 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import type { Bridge } from "../app/bridge.ts";
-import type { EmulationFlags } from "../app/emulation.ts";
+import type { Bridge } from "../bridge/bridge.ts";
 import type { Loaded } from "../config/load.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable } from "../core/command.ts";
 import { messageOf } from "../core/error-code.ts";
-import { type ArgumentsOf, defineCommand, type FlagTable } from "./command.ts";
+import { UsageError } from "../core/exit.ts";
+import type { EmulationFlags } from "../process/lab.ts";
 import { sourceFlags } from "./config.ts";
 import { emulatorFlags } from "./emulator-flags.ts";
-import { UsageError } from "./exit.ts";
+import { loadLab } from "./lab.ts";
 import { logFlags, logStart, runUntilStopped } from "./run-service.ts";
 
 /** `posline serve`: the bridge. */
@@ -33,12 +34,13 @@ export async function runServe(flags: ServeArguments): Promise<number> {
     logFormat: flags.logFormat,
     verb: "serve",
     start: async (loaded, log, sockets, tap) => {
-      const { startBridge } = await import("../app/bridge.ts");
+      const { startBridge } = await import("../bridge/bridge.ts");
       const emulated = loaded.emulated ? flags : undefined;
       const bridge = await startBridge({
         config: loaded.config,
         log,
         emulated,
+        lab: loadLab,
         sockets,
         tap,
         setupSocket: flags.setupSocket,

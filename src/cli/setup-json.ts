@@ -1,14 +1,15 @@
 import { randomInt } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
-import type { SetupEnd, SetupOptions, SetupPerson } from "../app/setup.ts";
-import { SetupError } from "../app/setup-file.ts";
-import type { AskedOf, SetupMessage } from "../app/setup-messages.ts";
 import { messageOf } from "../core/error-code.ts";
+import { exitCodes } from "../core/exit.ts";
 import { usbWords } from "../device/usb-words.ts";
 import { parseObject } from "../envelope/json.ts";
 import { LineSplitter } from "../logs/line-splitter.ts";
+import type { SetupEnd, SetupOptions } from "../setup/setup.ts";
+import { SetupError } from "../setup/setup-file.ts";
+import type { AskedOf, SetupMessage } from "../setup/setup-messages.ts";
+import type { SetupPerson } from "../setup/setup-wait.ts";
 import { findingRows } from "./doctor.ts";
-import { exitCodes } from "./exit.ts";
 
 /**
  * `posline setup --json`: the person is in another process, such as the status page of a running posline. Whoever answers tests the

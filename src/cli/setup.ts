@@ -1,13 +1,14 @@
-import type { SetupEnd, SetupOptions, SetupPerson } from "../app/setup.ts";
+import { type ArgumentsOf, type CommandIo, defineCommand, type FlagTable, processIo } from "../core/command.ts";
+import { exitCodes, UsageError } from "../core/exit.ts";
 import { printable, printableLines } from "../core/shell-text.ts";
 import type { Device } from "../device/devices.ts";
 import { usbWords } from "../device/usb-words.ts";
+import type { SetupEnd, SetupOptions } from "../setup/setup.ts";
+import type { SetupPerson } from "../setup/setup-wait.ts";
 import { type Ask, askAtTerminal } from "./ask.ts";
 import { secretFrom } from "./call-target.ts";
-import { type ArgumentsOf, type CommandIo, defineCommand, type FlagTable, processIo } from "./command.ts";
 import { sourceFlags } from "./config.ts";
 import { findingRows, type Look, lookOf } from "./doctor.ts";
-import { exitCodes, UsageError } from "./exit.ts";
 
 /** `posline setup`: finds the terminal, and writes the configuration that fits it. */
 
@@ -57,7 +58,7 @@ export async function runSetup(args: SetupArguments, { setUp, look, out, ask }: 
 async function given(answer: Promise<string | undefined>): Promise<string> {
   const text = await answer;
   if (text !== undefined) return text.trim();
-  const { SetupError } = await import("../app/setup-file.ts");
+  const { SetupError } = await import("../setup/setup-file.ts");
   throw new SetupError("it was stopped: nothing was written");
 }
 
@@ -110,7 +111,7 @@ export const setupCommand = defineCommand({
   ],
   run: async (args: SetupArguments) => {
     // Loaded when it is run, so that registering the command costs nothing.
-    const { setUp } = await import("../app/setup.ts");
+    const { setUp } = await import("../setup/setup.ts");
     const { config, line, merchantIdFile, yes } = args;
     if (args.json === true) {
       if (yes === true) throw new UsageError("Cannot set up: --json asks, and --yes answers: use one of them");

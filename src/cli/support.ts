@@ -1,17 +1,17 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
-import type { Support, SupportSources } from "../app/support.ts";
 import { type Config, ConfigError } from "../config/config.ts";
 import { type Loaded, loadConfig } from "../config/load.ts";
 import { serviceEnvironment } from "../config/service-environment.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable, type PositionalTable } from "../core/command.ts";
 import { codeOf } from "../core/error-code.ts";
+import { exitCodes } from "../core/exit.ts";
 import { printable } from "../core/shell-text.ts";
+import type { Support, SupportSources } from "../doctor/support.ts";
+import { JournaldLog } from "../logs/journald-log.ts";
+import { readLogFile } from "../logs/log-file.ts";
 import { LogView } from "../logs/view.ts";
-import { type ArgumentsOf, defineCommand, type FlagTable, type PositionalTable } from "./command.ts";
 import { renderSettingsJson, sourceFlags } from "./config.ts";
-import { exitCodes } from "./exit.ts";
-import { JournaldLog } from "./journald-log.ts";
-import { readLogFile } from "./log-file.ts";
 
 /** `posline support`: one archive with all that is needed to find out what happened on a box. */
 
@@ -35,8 +35,8 @@ export function renderManifest({ manifest: { files, missing, leftOut } }: Suppor
 }
 
 async function runSupport(args: SupportArguments): Promise<number> {
-  const { gatherSupport, recordingFile } = await import("../app/support.ts");
-  const { writeArchive } = await import("../app/support-archive.ts");
+  const { gatherSupport, recordingFile } = await import("../doctor/support.ts");
+  const { writeArchive } = await import("../doctor/support-archive.ts");
   const support = await gatherSupport(await sourcesOf(args));
   process.stdout.write(renderManifest(support));
   if (args.list === true) {

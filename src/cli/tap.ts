@@ -3,16 +3,16 @@ import type { Readable } from "node:stream";
 import { readCaptured } from "../capture/captured-frame.ts";
 import { frameText } from "../capture/frame-text.ts";
 import { PcapngWriter, upperPdu } from "../capture/pcapng.ts";
+import { endOfWriting, endSoon, listenRaw, onSignal } from "../capture/tap-raw.ts";
+import { maskedFrames, UnavailableError, unmaskedFrames, unmaskSocket } from "../capture/tap-source.ts";
 import { upperPduOf } from "../capture/upper-pdu.ts";
 import { loadConfig } from "../config/load.ts";
+import { type ArgumentsOf, defineCommand, type FlagTable } from "../core/command.ts";
+import { exitCodes, UsageError } from "../core/exit.ts";
 import { isTexts } from "../core/json-object.ts";
-import { printable } from "../core/shell-text.ts";
+import { inQuotes, printable } from "../core/shell-text.ts";
 import { version } from "../core/version.ts";
 import { parseExactObject } from "../settle/exact-json.ts";
-import { type ArgumentsOf, defineCommand, type FlagTable, inQuotes } from "./command.ts";
-import { exitCodes, UsageError } from "./exit.ts";
-import { endOfWriting, endSoon, listenRaw, onSignal } from "./tap-raw.ts";
-import { maskedFrames, UnavailableError, unmaskedFrames, unmaskSocket } from "./tap-source.ts";
 
 /**
  * `posline tap`: what goes over the lines of a running posline, as text or as a capture for Wireshark. With `--raw` it listens at a

@@ -1,16 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { closeSync, linkSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
+import type { Settled } from "../client/settle-types.ts";
+import type { Token } from "../client/token.ts";
 import { readAtMost, reason } from "../config/secrets.ts";
 import { blockFor } from "../core/clock.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
+import { UsageError } from "../core/exit.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { replaceFile } from "../core/replace-file.ts";
+import { inQuotes } from "../core/shell-text.ts";
 import { areFacts } from "../settle/fact.ts";
-import type { Token } from "../settle/token.ts";
-import type { Settled } from "../settle/types.ts";
 import type { CallTarget } from "./call-target.ts";
-import { inQuotes } from "./command.ts";
-import { UsageError } from "./exit.ts";
 
 /**
  * The file in which `posline call --token-file` keeps an operation: its token, where it is sent, and how it ended. What it held before is

@@ -2,13 +2,14 @@ import { contracts } from "../contract/contracts.ts";
 import { settlingRules } from "../contract/settling.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
 import { isObject } from "../core/json-object.ts";
-import { Followings } from "../settle/followings.ts";
-import { newKey } from "../settle/key.ts";
-import { type MerchantId, merchantIdProblem, methodName, methodsOf, RemoteService } from "../settle/remote-service.ts";
-import { resume, settle } from "../settle/settle.ts";
+import { merchantIdProblem } from "../envelope/signed-form.ts";
 import type { Transport } from "../settle/transport.ts";
-import type { Settled, SettleOptions } from "../settle/types.ts";
+import { Followings } from "./followings.ts";
 import { checkTarget, HttpTransport } from "./http-transport.ts";
+import { newKey } from "./key.ts";
+import { type MerchantId, methodName, methodsOf, RemoteService } from "./remote-service.ts";
+import { resume, settle } from "./settle.ts";
+import type { Settled, SettleOptions } from "./settle-types.ts";
 import type { DataOf, Methods, OperationBody, OperationOf, ResultOf } from "./types.ts";
 
 /**

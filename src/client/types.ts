@@ -3,7 +3,7 @@ import type { BankTransactionResult, bankSchemas } from "../contract/schema-bank
 import type { FiscalDocumentReply, fiscalSchemas } from "../contract/schema-fiscal.ts";
 import type { qrSchemas } from "../contract/schema-qr.ts";
 import type { ContractName } from "../core/call.ts";
-import type { CallOptions } from "../settle/remote-service.ts";
+import type { CallOptions } from "./remote-service.ts";
 
 /**
  * The client's types, made of the contracts' schemas: nothing here exists at run time, and no schema library reaches a page.

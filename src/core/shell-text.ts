@@ -39,3 +39,12 @@ function escaped(text: string): string {
 export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
+
+/** Characters that a message quotes: more than any flag or device path has. */
+const quotedLengthMax = 120;
+
+/** What was typed, as a terminal may show it, and bounded. */
+export function inQuotes(word: string): string {
+  const shown = word.length > quotedLengthMax ? `${word.slice(0, quotedLengthMax)}...` : word;
+  return `"${printable(shown)}"`;
+}

@@ -6,7 +6,7 @@ import { maskCardNumbers } from "../core/card-number.ts";
 import { isObject, isTexts, type JsonObject } from "../core/json-object.ts";
 import { cannotOpen, telnet, wordsOf } from "../device/open-errors.ts";
 import { OpenError } from "../device/transport.ts";
-import { bytePatternOf } from "../recovery/byte-patterns.ts";
+import { bytePatternOf } from "../trouble/byte-patterns.ts";
 import {
   echoes,
   likelyCause,
@@ -17,7 +17,7 @@ import {
   refused,
   silent,
   type TroubledLine,
-} from "../recovery/causes.ts";
+} from "../trouble/causes.ts";
 import { openErrorFinding } from "./device.ts";
 import { causeFinding, type Finding, type FindingDetails, finding } from "./finding.ts";
 import type { Host } from "./host.ts";

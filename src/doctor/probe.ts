@@ -10,7 +10,7 @@ import { readReply } from "../envelope/reply.ts";
 import { toLine } from "../envelope/request.ts";
 import { silenceMsMax } from "../line/limits.ts";
 import { ProbeLink, type ReceivedItem, type WaitResult } from "../line/probe-link.ts";
-import { isRequest } from "../recovery/byte-patterns.ts";
+import { isRequest } from "../trouble/byte-patterns.ts";
 import { type Crc16, otherReading } from "../wire/crc16.ts";
 import { frameOf } from "../wire/framing.ts";
 import type { RedactedBytes } from "./finding.ts";

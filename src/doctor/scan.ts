@@ -2,7 +2,7 @@ import type { LineConfig } from "../config/config.ts";
 import { isTcpPath } from "../config/device-name.ts";
 import { lineDefaults } from "../config/limits.ts";
 import { nowMs } from "../core/clock.ts";
-import { bytePatternOf } from "../recovery/byte-patterns.ts";
+import { bytePatternOf } from "../trouble/byte-patterns.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 import { answerFindings, type LineToProbe, namesOfCrc16, openFailedFinding, probesOf } from "./diagnosis.ts";
 import { type Finding, finding } from "./finding.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { parseRecordings, RecordingError } from "../../src/capture/recording.ts";
-import { replay } from "../../src/capture/replay.ts";
+import { replay } from "../../src/lab/replay/replay.ts";
 
 const text = readFileSync(new URL("../vectors/corpus/recording.jsonl", import.meta.url), "utf8");
 

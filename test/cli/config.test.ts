@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { type ConfigArguments, configCommand, runConfig } from "../../src/cli/config.ts";
-import { UsageError } from "../../src/cli/exit.ts";
 import type { Environment } from "../../src/config/load.ts";
+import { UsageError } from "../../src/core/exit.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 
 const stateFolder = "/var/lib/posline";

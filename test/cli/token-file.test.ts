@@ -5,8 +5,8 @@ import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { TokenFile, TokenFileChanged } from "../../src/cli/token-file.ts";
+import { newToken } from "../../src/client/token.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import { newToken } from "../../src/settle/token.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 
 const token = newToken(contracts.bank, "/sale", { amount: 1, currency_name: "EUR" });

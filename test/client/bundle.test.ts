@@ -30,7 +30,7 @@ test("page.ts bundles for a browser, with no Node module and no package but loss
 
 test("the package's entry brings in what a line needs only by a dynamic import", async () => {
   const { metafile } = await build({
-    entryPoints: [entry("app/client.ts")],
+    entryPoints: [entry("client/http-client.ts")],
     bundle: true,
     platform: "node",
     format: "esm",
@@ -41,7 +41,7 @@ test("the package's entry brings in what a line needs only by a dynamic import",
     packages: "external",
     logLevel: "silent",
   });
-  const main = Object.entries(metafile.outputs).find(([, { entryPoint }]) => entryPoint?.endsWith("app/client.ts"));
+  const main = Object.entries(metafile.outputs).find(([, { entryPoint }]) => entryPoint?.endsWith("client/http-client.ts"));
   const loaded = new Set<string>();
   const load = (output: string) => {
     const { inputs = {}, imports = [] } = metafile.outputs[output] ?? {};
@@ -49,7 +49,7 @@ test("the package's entry brings in what a line needs only by a dynamic import",
     for (const { path, kind } of imports) if (kind === "import-statement" && !loaded.has(path)) load(loaded.add(path) && path);
   };
   load(main?.[0] ?? "");
-  assert.ok([...loaded].some((path) => path.endsWith("settle/settle.ts")));
+  assert.ok([...loaded].some((path) => path.endsWith("client/settle.ts")));
   assert.deepEqual(
     [...loaded].filter((path) => /src\/(line|wire)\/|^node:|typebox|serialport/.test(path)),
     [],

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClientOver, createHttpClient, type HttpClientOptions } from "../../src/client/client.ts";
+import { NotSentError, RejectedError, UnknownError } from "../../src/client/errors.ts";
+import { methodName } from "../../src/client/remote-service.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { settlingRules, settlingRulesOf } from "../../src/contract/settling.ts";
 import { contractNames } from "../../src/core/call.ts";
-import { NotSentError, RejectedError, UnknownError } from "../../src/settle/errors.ts";
-import { methodName } from "../../src/settle/remote-service.ts";
-import { error, lost, ok, over, reply, Scripted } from "../settle/scripted.ts";
+import { error, lost, ok, over, reply, Scripted } from "./scripted.ts";
 
 test("a client has one method for each route of each contract, and settle", () => {
   const client = createClientOver(new Scripted([]));

@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from "node:http";
 import { createServer as createTcpServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { createHttpClient } from "../../src/client/client.ts";
-import { NotSentError, RejectedError, UnknownError } from "../../src/settle/errors.ts";
+import { NotSentError, RejectedError, UnknownError } from "../../src/client/errors.ts";
 
 /** Starts a server for one test and gives its address. */
 async function served(t: TestContext, listener: RequestListener): Promise<string> {

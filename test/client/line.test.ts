@@ -1,23 +1,23 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { createClient as createHttpClient, type ClientOptions as HttpOptions } from "../../src/app/client.ts";
-import { type LineClientOptions, openLine } from "../../src/app/client-line.ts";
-import { type ClientOptions, createClient } from "../../src/app/line-client.ts";
 import { createClientOver } from "../../src/client/client.ts";
+import { type LineClientOptions, openLine } from "../../src/client/client-line.ts";
+import { NotSentError, RejectedError, UnknownError } from "../../src/client/errors.ts";
+import { createClient as createHttpClient, type ClientOptions as HttpOptions } from "../../src/client/http-client.ts";
+import { type ClientOptions, createClient } from "../../src/client/line-client.ts";
+import type { Settled } from "../../src/client/settle-types.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type Call, contractNames, type Handler, type Reply } from "../../src/core/call.ts";
 import { memoryTransport } from "../../src/device/memory-transport.ts";
 import { OpenError } from "../../src/device/transport.ts";
-import { Emulator } from "../../src/emulator/emulator.ts";
+import { Emulator } from "../../src/lab/emulator/emulator.ts";
 import { LineListener } from "../../src/line/listener.ts";
-import { NotSentError, RejectedError, UnknownError } from "../../src/settle/errors.ts";
-import type { Settled } from "../../src/settle/types.ts";
-import { merchantId } from "../settle/scripted.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
+import { merchantId } from "./scripted.ts";
 
 /**
- * Tests src/app/client-line.ts, src/app/line-client.ts, src/app/client.ts.
+ * Tests src/client/client-line.ts, src/client/line-client.ts, src/client/http-client.ts.
  *
  * A terminal on a line in memory; `asked` answers, or doesn't.
  */

@@ -7,7 +7,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { runCommands } from "../../src/cli/commands.ts";
-import { exitCodeOf } from "../../src/cli/exit.ts";
+import { exitCodeOf } from "../../src/core/exit.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";

@@ -5,14 +5,14 @@ import { join, posix } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { metricTable } from "../../src/admin/metrics.ts";
-import { exitCodes } from "../../src/cli/exit.ts";
 import { journalDefaults } from "../../src/config/limits.ts";
+import { exitCodes } from "../../src/core/exit.ts";
 import { faultClasses } from "../../src/core/fault.ts";
-import { magicAmountsTable } from "../../src/emulator/faults/magic-amounts.ts";
+import { magicAmountsTable } from "../../src/lab/emulator/faults/magic-amounts.ts";
+import { scenarioTable } from "../../src/lab/rehearse/scenarios.ts";
 import { transitionTable } from "../../src/line/states.ts";
-import { scenarioTable } from "../../src/rehearse/scenarios.ts";
 import { faultTable } from "../envelope/fault-table.ts";
-import { reasonTable } from "../openapi/reason-table.ts";
+import { reasonTable } from "../lab/openapi/reason-table.ts";
 import { blocks, commands, documentation, page, pages, root, runs } from "./docs.ts";
 
 /** What README and docs/ say is what the code, the units and the package have. */
@@ -256,7 +256,6 @@ const units = readdirSync(new URL("systemd", root)).filter((name) => /\.(?:servi
 
 /** What scripts/deb says of packages. */
 interface Deb {
-  packageName(release: { readonly standalone: boolean }): string;
   readonly standaloneArchitectures: readonly string[];
   readonly architectures: Readonly<Record<string, string>>;
 }
@@ -268,16 +267,17 @@ async function debOf(): Promise<Deb> {
 }
 
 test("the packages that the documentation names are those that npm run deb makes", async () => {
-  const { packageName, standaloneArchitectures, architectures } = await debOf();
+  const { standaloneArchitectures, architectures } = await debOf();
   const made = Object.keys(architectures).flatMap((architecture) => {
-    const names = standaloneArchitectures.includes(architecture) ? [false, true] : [false];
-    return names.map((standalone) => `${packageName({ standalone })}_${version}_${architecture}.deb`);
+    const names = standaloneArchitectures.includes(architecture) ? ["posline", "posline-standalone"] : ["posline"];
+    return names.map((name) => `${name}_${version}_${architecture}.deb`);
   });
+  made.push(`posline-lab_${version}_all.deb`);
   const named = [...documentation.matchAll(/posline[\w.-]*_\w+\.deb/g)].map(([name]) => name);
   assert.ok(named.length > 2);
   for (const name of named) assert.ok(made.includes(name), `${name} is none of ${made.join(", ")}`);
   for (const [, name = ""] of documentation.matchAll(/apt (?:remove|purge) ([\w-]+)/g)) {
-    assert.equal(name, packageName({ standalone: false }));
+    assert.equal(name, "posline");
   }
 });
 

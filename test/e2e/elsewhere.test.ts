@@ -20,7 +20,8 @@ after(() => folder.remove());
 // No prebuilds beside it, and no node_modules above it.
 const file = join(folder.path, "posline.cjs");
 copyFileSync(bundle, file);
-for (const name of ["main.cjs", "more.cjs", "examples.json"]) copyFileSync(join(bundle, "..", name), join(folder.path, name));
+for (const name of ["main.cjs", "more.cjs", "lab.cjs", "examples.json"])
+  copyFileSync(join(bundle, "..", name), join(folder.path, name));
 cpSync(fileURLToPath(new URL("../../dist/client", import.meta.url)), join(folder.path, "client"), { recursive: true });
 rmSync(join(folder.path, "client/types"), { recursive: true, force: true });
 const shim = fileURLToPath(new URL("../support/elsewhere.cjs", import.meta.url));

@@ -9,7 +9,7 @@ import { answering, type Behaviour, Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
 /**
- * Tests src/app/journal-settling.ts, src/cli/journal-settle.ts.
+ * Tests src/bridge/ways.ts, src/cli/journal-settle.ts.
  *
  * The journal settles, by the real bundle: by what the terminal answers after a crash, and by the person who looked at it.
  */

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
-import { exitCodes } from "../../src/cli/exit.ts";
+import { exitCodes } from "../../src/core/exit.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";

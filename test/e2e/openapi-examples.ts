@@ -10,5 +10,5 @@ const stories = await Promise.all(
     return [service, told.map(({ now }) => now)] as const;
   }),
 );
-const file = new URL("../../src/openapi/examples.json", import.meta.url);
+const file = new URL("../../src/lab/openapi/examples.json", import.meta.url);
 writeFileSync(file, `${JSON.stringify(Object.fromEntries(stories), undefined, 2)}\n`);

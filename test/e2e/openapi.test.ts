@@ -5,16 +5,16 @@ import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { contractNames } from "../../src/core/call.ts";
 import type { JsonObject } from "../../src/core/json-object.ts";
-import { isAt } from "../../src/openapi/admin.ts";
-import { adminPaths } from "../../src/openapi/admin-paths.ts";
-import { Documented, operationsOf, validDocument } from "../openapi/documented.ts";
+import { isAt } from "../../src/lab/openapi/admin.ts";
+import { adminPaths } from "../../src/lab/openapi/admin-paths.ts";
+import { Documented, operationsOf, validDocument } from "../lab/openapi/documented.ts";
 import { ask, type BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
 import { tellStory, withBridges, withoutTimes } from "./stories.ts";
 
 /**
- * Tests src/openapi/service.ts, src/openapi/examples.ts and src/app/openapi.ts.
+ * Tests src/lab/openapi/service.ts, src/lab/openapi/examples.ts and src/process/openapi.ts.
  *
  * * The documents as the real bundle prints and serves them, and what it answers held against them.
  */
@@ -39,7 +39,7 @@ for (const service of contractNames) {
     await withBridges(service, async (emulated, absent) => {
       for (const { example, now, answer } of await tellStory(service, emulated, absent)) {
         const { method, route, name, request } = example;
-        assert.equal(withoutTimes(now), withoutTimes(example), `${route} ${name}: see src/openapi/examples.ts`);
+        assert.equal(withoutTimes(now), withoutTimes(example), `${route} ${name}: see src/lab/openapi/examples.ts`);
         assert.deepEqual(documented.answerProblems(method, route, answer), [], `${route} ${name}`);
         // What the terminal refuses, or nobody sent, may be as wrong as it likes.
         if (request === undefined || example.answer["status"] === "error") continue;
@@ -70,7 +70,7 @@ test("the admin port's own document has each path that the port answers, and wha
     assert.ok(routes.length >= 6, text);
     for (const route of routes) {
       const name = Object.keys(adminPaths).find((each) => isAt(each, route));
-      assert.ok(name !== undefined, `${route} is not in src/openapi/admin-paths.ts`);
+      assert.ok(name !== undefined, `${route} is not in src/lab/openapi/admin-paths.ts`);
       const [method = "", path = ""] = name.split(" ");
       if (path === "/events" || path === "/tap") continue;
       const body = method === "POST" ? (posted[path] ?? "") : "";

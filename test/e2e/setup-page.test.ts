@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { merchantId, networkTerminal } from "../app/setup-box.ts";
+import { merchantId, networkTerminal } from "../setup/setup-box.ts";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import pty from "@lydell/node-pty";
-import { merchantId, networkTerminal } from "../app/setup-box.ts";
+import { merchantId, networkTerminal } from "../setup/setup-box.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { bundle } from "../support/posline-process.ts";
 

@@ -2,7 +2,7 @@ import { contracts } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
 import { signOf } from "../../src/envelope/sign.ts";
-import { type Example, exampleMerchantId, examplesOf } from "../../src/openapi/examples.ts";
+import { type Example, exampleMerchantId, examplesOf } from "../../src/lab/openapi/examples.ts";
 import { ask, BridgeProcess, type HttpAnswer } from "../support/bridge-process.ts";
 import { until } from "../support/until.ts";
 

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { type ArchivedFile, readArchive } from "../../src/app/support-archive.ts";
+import { type ArchivedFile, readArchive } from "../../src/doctor/support-archive.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { ask, scratchFolder, startedBridge } from "../support/bridge-process.ts";
 import { bundle, type PoslineOptions, PoslineProcess } from "../support/posline-process.ts";
@@ -11,7 +11,7 @@ import { secretsIn, seededSecrets } from "../support/secrets.ts";
 import { probeReply, Terminal } from "../support/terminal.ts";
 import { endAll } from "./emulating.ts";
 
-/** Tests src/app/support.ts, src/app/support-archive.ts, src/cli/support.ts, src/cli/replay.ts. */
+/** Tests src/doctor/support.ts, src/doctor/support-archive.ts, src/cli/support.ts, src/lab/cli/replay.ts. */
 
 const { card, key: payId, merchantId } = seededSecrets;
 const apiKey = "API-KEY-seeded-4711";

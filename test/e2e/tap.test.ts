@@ -16,7 +16,7 @@ import { patienceMs, until } from "../support/until.ts";
 import { capinfos, fieldsOf, noTshark, tshark } from "../support/wireshark.ts";
 
 /**
- * Tests src/cli/tap.ts, src/cli/tap-raw.ts, src/app/taps.ts, src/capture/pcapng.ts, src/capture/upper-pdu.ts, src/capture/frame-text.ts.
+ * Tests src/cli/tap.ts, src/capture/tap-raw.ts, src/bridge/taps.ts, src/capture/pcapng.ts, src/capture/upper-pdu.ts, src/capture/frame-text.ts.
  *
  * * Taps of the real bundle while every route of every service is called, with secrets in every field that can carry them, towards the
  * terminal and back.

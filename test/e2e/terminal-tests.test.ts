@@ -12,7 +12,7 @@ import { endAll, posline, resultOf } from "./emulating.ts";
 /**
  * `POST /test` of the admin port: a terminal is asked, and a test sale is made and given back, by a running posline.
  *
- * Tests src/app/terminal-test.ts, src/app/terminal-tests.ts, src/app/sale-test.ts.
+ * Tests src/trial/terminal-test.ts, src/trial/terminal-tests.ts, src/trial/sale-test.ts.
  */
 
 after(endAll);

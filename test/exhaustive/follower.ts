@@ -1,3 +1,5 @@
+import { factOfStart } from "../../src/client/settle.ts";
+import type { Action } from "../../src/client/settle-types.ts";
 import type { Call } from "../../src/core/call.ts";
 import { isOperationEnd, type OperationEnd } from "../../src/core/followed.ts";
 import { Presence } from "../../src/core/presence.ts";
@@ -7,12 +9,10 @@ import type { CallResult } from "../../src/settle/call-result.ts";
 import type { Fact, Said } from "../../src/settle/fact.ts";
 import { after, type JudgedOperation, judge, type Known, unknownYet } from "../../src/settle/judge.ts";
 import { mayBeForgotten, saidToQuestion } from "../../src/settle/said.ts";
-import { factOfStart } from "../../src/settle/settle.ts";
-import type { Action } from "../../src/settle/types.ts";
 import { type Kind, key } from "./terminal.ts";
 
 /**
- * Who follows an operation: the client, as src/settle/settle.ts does, and the bridge, which sends once and prints nothing, as
+ * Who follows an operation: the client, as src/client/settle.ts does, and the bridge, which sends once and prints nothing, as
  * src/operations does. What either knows is what the judge makes of its facts so far, as plain data, so that any two moments can be compared.
  */
 
@@ -47,7 +47,7 @@ export function followerOf(kind: Kind, by: Follower["by"]): Follower {
 
 /** What it does next; undefined if nothing. */
 export function actionIn({ followed: { asks } }: Kind, { by, isOver, known: { next, end } }: Follower): Action | undefined {
-  // That nothing was done is asked about once more (src/settle/settle.ts, `endedBefore`)
+  // That nothing was done is asked about once more (src/client/settle.ts, `endedBefore`)
   if (!isOver && end === "failed") return "ask";
   // What a till asks is heard of what has ended as well
   if (!isOver && by === "bridge" && end !== undefined && asks) return "ask";

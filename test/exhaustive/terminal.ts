@@ -1,8 +1,8 @@
+import type { Action } from "../../src/client/settle-types.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { type CallResult, emptySummary } from "../../src/settle/call-result.ts";
 import type { JudgedOperation } from "../../src/settle/judge.ts";
 import { refusesStart } from "../../src/settle/proof.ts";
-import type { Action } from "../../src/settle/types.ts";
 import { bad, good, unsentCall } from "../settle/judged.ts";
 
 /**

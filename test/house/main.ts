@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { startBridge } from "../../src/app/bridge.ts";
+import { startBridge } from "../../src/bridge/bridge.ts";
+import { loadLab } from "../../src/cli/lab.ts";
 import { journalDefaults, lineDefaults } from "../../src/config/limits.ts";
 import type { Log } from "../../src/core/log.ts";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
@@ -79,6 +80,7 @@ const bridge = await startBridge({
   },
   log: silent,
   emulated: undefined,
+  lab: loadLab,
   sockets: [],
 });
 const port = bridge.listening[0]?.port ?? 0;

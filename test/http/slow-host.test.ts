@@ -4,13 +4,13 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { mock, type TestContext, test } from "node:test";
 import { Worker } from "node:worker_threads";
-import { createClient } from "../../src/app/client.ts";
+import { createClient } from "../../src/client/http-client.ts";
 import { callerOf, callOf, textOf } from "./calling.ts";
 
 /**
  * A name with two addresses: the first answers only after a second, as over a slow link, and nothing listens at the second.
  *
- * Tests src/http/caller.ts, src/app/client.ts.
+ * Tests src/http/caller.ts, src/client/http-client.ts.
  */
 
 /** Takes no connection until it is told to: what comes meanwhile is dropped by the kernel, and comes again a second later. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Settling } from "../../src/app/settling.ts";
+import { Settling } from "../../src/bridge/ways.ts";
 import type { Call, ContractName, Handler, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import type { JsonObject } from "../../src/core/json-object.ts";

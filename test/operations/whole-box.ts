@@ -1,4 +1,4 @@
-import { Settling } from "../../src/app/settling.ts";
+import { Settling } from "../../src/bridge/ways.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, Handler, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
@@ -35,7 +35,7 @@ export interface Told {
 
 /**
  * A box with one bank terminal in virtual time: the real journal over a disk in memory, the real line over a device in memory, and
- * how operations settle, wired as `src/app/bridge.ts` does.
+ * how operations settle, wired as `src/bridge/bridge.ts` does.
  */
 export class WholeBox {
   /** Milliseconds that the terminal takes for an answer. */

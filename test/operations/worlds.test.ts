@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import fc from "fast-check";
-import { Settling } from "../../src/app/settling.ts";
+import { Settling } from "../../src/bridge/ways.ts";
 import type { Call, Handler, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { type OperationResult, operationResults } from "../../src/core/followed.ts";

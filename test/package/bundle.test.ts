@@ -27,7 +27,7 @@ test("the bundle holds each module of ours once, and so each class", () => {
   // A line may end within a name, behind a backslash.
   const modules = [...text.replaceAll("\\\n", "").matchAll(/"(src\/[^"]+\.ts)"\(\)\{/g)].map(([, name = ""]) => name);
   assert.deepEqual([...new Set(modules)].sort(), modules.sort());
-  for (const name of ["src/core/fault.ts", "src/operations/operations.ts", "src/emulator/emulator.ts"])
+  for (const name of ["src/core/fault.ts", "src/operations/operations.ts", "src/lab/emulator/emulator.ts"])
     assert.ok(modules.includes(name), name);
   for (const name of modules) assert.ok(sources.has(name), `${name} is no source`);
   for (const name of ["Fault", "OpenError", "ConfigError"]) {

@@ -3,9 +3,9 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
-import { exitCodes } from "../../src/cli/exit.ts";
 import { variableNames } from "../../src/config/overrides.ts";
 import { contracts } from "../../src/contract/contracts.ts";
+import { exitCodes } from "../../src/core/exit.ts";
 import {
   commandLine,
   folder,
@@ -41,7 +41,7 @@ test("npm run deb makes the same bytes twice, in another time zone and language"
 
 test("npm run deb -- --arch all makes one package for each architecture", { skip: noDpkg }, () => {
   const names = ["amd64", "arm64", "armhf"].map((arch) => `posline_${version}_${arch}.deb`);
-  assert.deepEqual(readdirSync(out).sort(), names);
+  assert.deepEqual(readdirSync(out).sort(), [`posline-lab_${version}_all.deb`, ...names]);
   for (const arch of ["amd64", "arm64", "armhf"]) {
     const field = (name: string) =>
       execFileSync("dpkg-deb", ["--field", packageIn(out, arch), name], { encoding: "utf8" }).trim();
@@ -60,7 +60,6 @@ test("a package holds what belongs to it, and nothing else", { skip: noDpkg }, (
   assert.deepEqual(files.map(({ path }) => path).sort(), [
     "/etc/posline/posline.json",
     "/usr/bin/posline",
-    "/usr/lib/posline/examples.json",
     "/usr/lib/posline/main.cjs",
     "/usr/lib/posline/more.cjs",
     ...["de.json", "en.json", "icon.svg", "index.html", "page.css", "page.js"].map((name) => `/usr/lib/posline/page/${name}`),
@@ -96,6 +95,28 @@ test("a package holds what belongs to it, and nothing else", { skip: noDpkg }, (
     "/usr/share/posline/posline.schema.json",
     "/usr/share/zsh/vendor-completions/_posline",
   ]);
+});
+
+test("posline-lab holds the lab alone, and needs posline of its own version", { skip: noDpkg }, () => {
+  const file = join(out, `posline-lab_${version}_all.deb`);
+  const files = listOf(file).filter(({ mode }) => !mode.startsWith("d"));
+  assert.deepEqual(files.map(({ path }) => path).sort(), [
+    "/usr/lib/posline/examples.json",
+    "/usr/lib/posline/lab.cjs",
+    "/usr/share/doc/posline-lab/changelog.gz",
+    "/usr/share/doc/posline-lab/copyright",
+  ]);
+  assert.equal(execFileSync("dpkg-deb", ["--field", file, "Depends"], { encoding: "utf8" }).trim(), `posline (= ${version})`);
+});
+
+test("without posline-lab its commands name it, and the others are there", { skip: noDpkg }, () => {
+  const program = join(tree, "usr/lib/posline/posline.cjs");
+  for (const words of [["emulate"], ["rehearse", "--list"], ["serve", "--emulated"]]) {
+    const { status, stderr } = spawnSync(process.execPath, [program, ...words], { encoding: "utf8" });
+    assert.equal(status, exitCodes.unavailable, words.join(" "));
+    assert.match(stderr, /it is in the package posline-lab: sudo apt-get install posline-lab/);
+  }
+  assert.match(execFileSync(process.execPath, [program, "--help"], { encoding: "utf8" }), /posline serve/);
 });
 
 test("a package holds the prebuilds of its own architecture alone", { skip: noDpkg }, () => {

@@ -71,6 +71,7 @@ before(() => {
 test("npm pack builds first: the package has the command and the client, and not what its dependency brings", () => {
   const needed = [
     "dist/posline.cjs",
+    "dist/lab.cjs",
     "dist/main.cjs",
     "dist/more.cjs",
     "dist/examples.json",

@@ -3,10 +3,10 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { exitCodes } from "../../src/cli/exit.ts";
 import { adminDefaults } from "../../src/config/limits.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { contracts } from "../../src/contract/contracts.ts";
+import { exitCodes } from "../../src/core/exit.ts";
 import { debuggingOf } from "../../src/core/node-debugging.ts";
 import { folder, missing, root } from "./packages.ts";
 

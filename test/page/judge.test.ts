@@ -4,15 +4,15 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import type { Page } from "playwright-core";
-import type { Judged, Judgement } from "../../src/judge/judgement.ts";
-import { junitOf } from "../../src/judge/junit.ts";
-import { reportOf } from "../../src/judge/report.ts";
+import type { Judged, Judgement } from "../../src/lab/report/judgement.ts";
+import { junitOf } from "../../src/lab/report/junit.ts";
+import { reportOf } from "../../src/lab/report/report.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
 import { closeBrowser, findingsOf, noChromium, open, textOf, untilText } from "./browser.ts";
 
 /**
- * Tests src/judge/report.ts, src/judge/junit.ts, src/rehearse/port.ts, src/rehearse/screen-page.ts.
+ * Tests src/lab/report/report.ts, src/lab/report/junit.ts, src/lab/rehearse/port.ts, src/lab/rehearse/screen-page.ts.
  *
  * The report of a judgement, and the page of a rehearsal for a till with a screen, in Chromium.
  */

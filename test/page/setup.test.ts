@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { merchantId, SetupBox } from "../app/setup-box.ts";
+import { merchantId, SetupBox } from "../setup/setup-box.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
@@ -14,7 +14,7 @@ import { closeBrowser, findingsOf, noChromium, open, textOf, untilText } from ".
  * The setup in the status page, in a real browser before a real posline: its helper's box is a folder, its terminal is on a pty, and this
  * test does what systemd does.
  *
- * Tests src/page/setup.ts, src/app/setup-relay.ts, src/cli/setup-json.ts.
+ * Tests src/page/setup.ts, src/setup/setup-relay.ts, src/cli/setup-json.ts.
  */
 
 after(closeBrowser);

@@ -180,6 +180,18 @@ test("Recovery takes an answer that stays out for no contradiction, and ends a r
   }
 });
 
+test("Recovery begins a row anew that a frame breaks in the silence behind it", () => {
+  const proof = new Proof(["bank"]);
+  proof.answers(1);
+  proof.next();
+  while (proof.asked.length < 1 + 1 + rowMin + 2) proof.answers(1);
+  assert.ok(!proof.recovery.isClean);
+  proof.hears("bank", probeOf.bank);
+  const before = proof.asked.length;
+  proof.untilClean();
+  assert.ok(proof.asked.length >= before + rowMin, `${proof.asked.length - before} questions more`);
+});
+
 test("Recovery asks by the probe alone again where more answers of a row stay out than may", () => {
   const proof = new Proof(["bank"]);
   proof.answers(10);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isObject, type JsonObject } from "../../../src/core/json-object.ts";
-import examplesJson from "../../../src/openapi/examples.json" with { type: "json" };
+import examplesJson from "../../../src/lab/openapi/examples.json" with { type: "json" };
 import framesJson from "../../../test/vectors/frames.json" with { type: "json" };
 
 /** What inputs are made from: golden frames, the contracts' examples, and the files of `test/vectors/corpus`. */

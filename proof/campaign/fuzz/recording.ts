@@ -3,7 +3,7 @@ import { suspectOf, testOf } from "../../../scripts/replay-test.ts";
 import { decisionText } from "../../../src/capture/decision.ts";
 import { maskPayload, maskUnframed } from "../../../src/capture/mask.ts";
 import { parseRecordings, type Recording, RecordingError, timeOf } from "../../../src/capture/recording.ts";
-import { replay } from "../../../src/capture/replay.ts";
+import { replay } from "../../../src/lab/replay/replay.ts";
 import { corpusLines, examples } from "./corpus.ts";
 import { mutated, mutatedJson, randomObject } from "./mutate.ts";
 import type { Random } from "./random.ts";

@@ -22,6 +22,7 @@ export const gateway: BoxProof = {
   shows: "posline-gateway.service under its hardening: what a till asks through ttyUSB0 is answered by services over HTTP",
   async run({ box, figure }) {
     const { guest, terminal, machine } = box;
+    await box.installLab();
     await guest.sh("systemctl stop posline.service");
     await terminal.unplug();
     const env = Object.entries(ports).map(([service, port]) => `-E POSLINE_${service.toUpperCase()}_PORT=${port}`);
@@ -41,7 +42,9 @@ export const gateway: BoxProof = {
       figure(`a sale over the line: ${answer}; ${security}: ${status}`);
     } finally {
       till.hangUp();
-      await guest.run("systemctl stop posline-gateway.service emulator.service; rm -f /etc/posline/gateway.json");
+      await guest.run(
+        "systemctl stop posline-gateway.service emulator.service; rm -f /etc/posline/gateway.json; dpkg -r posline-lab",
+      );
     }
   },
 };

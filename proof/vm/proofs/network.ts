@@ -177,11 +177,12 @@ async function withFarBox(box: Box, act: () => Promise<void>): Promise<void> {
   const near = `ip address add ${own}/24 dev near0 && ip link set near0 up`;
   const addresses = [far.host, other].map((address) => `ip -n far address add ${address}/24 dev far0`).join(" && ");
   try {
+    await box.installLab();
     await guest.sh(`${cable} && ${near} && ${addresses} && ip -n far link set far0 up && ip -n far link set lo up`);
     await act();
   } finally {
     await guest.run(
-      `systemctl stop ${unit}; ip netns delete far; rm -f ${state} ${ser2netConf} ${dropIn}; systemctl daemon-reload`,
+      `systemctl stop ${unit}; ip netns delete far; rm -f ${state} ${ser2netConf} ${dropIn}; systemctl daemon-reload; dpkg -r posline-lab`,
     );
   }
 }

@@ -3,13 +3,15 @@ import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { type Command, readArguments } from "../../../src/cli/command.ts";
-import { commands, runCommands } from "../../../src/cli/commands.ts";
-import { UsageError } from "../../../src/cli/exit.ts";
+import { allCommands, runCommands } from "../../../src/cli/commands.ts";
+import { type Command, readArguments } from "../../../src/core/command.ts";
+import { UsageError } from "../../../src/core/exit.ts";
 import { scratchFolder } from "../../support/bridge-process.ts";
 import { bundle } from "../../support/posline-process.ts";
 
-/** What is wrong on a command line, made of the commands' own tables: `src/cli/command.ts` and `src/cli/commands.ts`. */
+const commands = await allCommands();
+
+/** What is wrong on a command line, made of the commands' own tables: `src/core/command.ts` and `src/cli/commands.ts`. */
 
 interface Wrong {
   readonly words: readonly string[];
@@ -217,7 +219,7 @@ test("posline exits with 64 for a value of a flag that can't be used, for each f
     Object.entries(flags).flatMap(([flag, { type }]) => {
       if (type !== "string")
         assert.ok(type === "boolean" || flag in unusable, `${name} --${flag} has values that can't be used`);
-      // There it may be a line's name, of which the configuration decides: test/doctor/doctor.test.ts and test/app/setup.test.ts have that.
+      // There it may be a line's name, of which the configuration decides: test/doctor/doctor.test.ts and test/setup/setup.test.ts have that.
       const value = ["doctor", "replay", "setup"].includes(name) && flag === "line" ? undefined : unusable[flag];
       return value === undefined ? [] : [{ flag, words: [name, ...(besides[name]?.(flag) ?? []), `--${flag}=${value}`] }];
     }),

@@ -1,0 +1,336 @@
+import { isUtf8 } from "node:buffer";
+import type { Contract } from "../../contract/contract.ts";
+import { routeOf } from "../../contract/contracts.ts";
+import { maskCardNumbers } from "../../core/card-number.ts";
+import { nowMs } from "../../core/clock.ts";
+import { isObject, type JsonObject, looseInteger } from "../../core/json-object.ts";
+import { printable } from "../../core/shell-text.ts";
+import { parseObject, wholeOf } from "../../envelope/json.ts";
+import { questionToLine, toLine } from "../../envelope/request.ts";
+import { signOf } from "../../envelope/sign.ts";
+import { type Crc16, otherReading } from "../../wire/crc16.ts";
+import { frameOf } from "../../wire/framing.ts";
+import { broken, type Finding, type Moment, unseen } from "../report/judgement.ts";
+import type { HeardBytes, Wire } from "./wire.ts";
+
+/** An answer that came in a whole frame. */
+export interface Answer {
+  readonly payload: Buffer;
+  /** Empty if it is no JSON object. */
+  readonly json: JsonObject;
+  readonly status: unknown;
+  readonly code: number | undefined;
+  /** Milliseconds from the question. */
+  readonly ms: number;
+}
+
+/** A question, and all that came of it. */
+export interface Exchange extends HeardBytes {
+  readonly asked: string;
+  /** True if more than one answer may come. */
+  readonly isSeveral: boolean;
+  readonly answers: readonly Answer[];
+}
+
+/** Waits of a certification, in milliseconds: as long as the contracts have an answer take. */
+export const usualPace = {
+  /** For each of the first questions to a service: what nobody answers by then isn't there. */
+  presenceMs: 3_000,
+  /** For which an answer is waited at most, if the contract allows more. */
+  answerMsMax: Number.POSITIVE_INFINITY,
+  /** Between two questions about an operation, and until which it is followed. */
+  pollMs: 1_000,
+  followMs: 180_000,
+  /** After which a frame cut short is given up by its reader. */
+  cutMs: 6_000,
+  /** For which nothing is asked. */
+  idleMs: 10_000,
+};
+
+export type Pace = Readonly<typeof usualPace>;
+
+/** Milliseconds after which nothing is taken for no answer, at least; an answer that took long makes it longer. */
+const silentMsMin = 1_000;
+
+/** Characters of an answer that a time line shows. */
+const shownMax = 240;
+
+/** Ends a check before its own judgement: without an answer there is nothing to judge. */
+export class CheckEnd extends Error {
+  readonly finding: Finding;
+
+  constructor(finding: Finding) {
+    super(finding.why);
+    this.finding = finding;
+  }
+}
+
+/** What to pay with, in checks that sell. */
+export interface Sale {
+  /** Minor units. */
+  readonly amount: number;
+  /** As the terminal names it: `EUR`. */
+  readonly currency: string;
+}
+
+/** A service that is asked. */
+export interface AskedService {
+  readonly contract: Contract;
+  /** Signs what fiscal is asked. */
+  readonly merchantId?: string | undefined;
+}
+
+export interface AskerOptions extends AskedService {
+  readonly wire: Wire;
+  readonly sale: Sale | undefined;
+  readonly pace: Pace;
+  /** Begins every key of this run. */
+  readonly keys: string;
+}
+
+/** What is sent, in words, and how long an answer is waited for. */
+interface Saying {
+  readonly asked: string;
+  readonly waitMs: number;
+  readonly isSeveral?: boolean;
+  /** True of the question whether the service is there. */
+  readonly isFirst?: boolean;
+}
+
+/** Whether a service is there; if it isn't, what is to be said of its checks. */
+type Presence = { readonly answer: Answer } | { readonly absent: Finding; readonly garbled?: "frame" | "checksum" };
+
+/** A service of the terminal, as it is asked: frames out, answers in. */
+export class Asker {
+  readonly contract: Contract;
+  readonly wire: Wire;
+  readonly merchantId: string | undefined;
+  readonly sale: Sale | undefined;
+  readonly pace: Pace;
+  /** All that was asked of this service in this run. */
+  readonly exchanges: Exchange[] = [];
+  /** The time line of the check that is made. */
+  moments: Moment[] = [];
+  readonly #keys: string;
+  readonly #once = new Map<string, Promise<unknown>>();
+  #presence: Presence | undefined;
+  #slowestMs = 0;
+  #began = nowMs();
+
+  constructor({ wire, contract, merchantId, sale, pace, keys }: AskerOptions) {
+    this.wire = wire;
+    this.contract = contract;
+    this.sale = sale;
+    this.pace = pace;
+    this.merchantId = merchantId;
+    this.#keys = keys;
+  }
+
+  /** Begins a check: its time line is empty. */
+  begin(): void {
+    this.#began = nowMs();
+    this.moments = [];
+  }
+
+  note(who: Moment["who"], text: string): void {
+    this.moments.push({ atMs: nowMs() - this.#began, who, text });
+  }
+
+  /** A key that nothing has had before. */
+  key(name: string): string {
+    return `${this.#keys}-${name}`;
+  }
+
+  /**
+   * What several checks judge is done at most once in a run.
+   * @throws CheckEnd if it failed: what it broke is said of the check that did it alone.
+   */
+  async once<T>(name: string, act: () => Promise<T>): Promise<T> {
+    const before = this.#once.get(name);
+    const acted = before ?? act();
+    this.#once.set(name, acted);
+    try {
+      // The same name is the same act, with the same result.
+      return (await acted) as T;
+    } catch (error) {
+      if (before === undefined || !(error instanceof CheckEnd)) throw error;
+      throw new CheckEnd(unseen(`There is nothing to judge: ${error.finding.why}`));
+    }
+  }
+
+  /** Whether the service is there: looked for once, in both readings of CRC16. */
+  async presence(): Promise<Presence> {
+    this.#presence ??= await this.#look();
+    return this.#presence;
+  }
+
+  /** @throws CheckEnd if nothing was answered yet, or nothing more. */
+  async mustBeThere(): Promise<void> {
+    const presence = await this.presence();
+    if ("absent" in presence) throw new CheckEnd(presence.absent);
+  }
+
+  async #look(): Promise<Presence> {
+    const { contract, wire, pace } = this;
+    const { service, probe } = contract;
+    if (contract.envelope === "form" && this.merchantId === undefined) {
+      return { absent: unseen("fiscal takes signed requests alone: name the merchant's id with --merchant-id-file") };
+    }
+    const { crc16 } = wire;
+    const isKnown = contract.framing === "stx" || wire.isProven;
+    // Asked once more, since what is asked right after an opening may be taken for older than it, and be dropped.
+    const readings = isKnown ? [crc16, crc16] : [crc16, otherReading(crc16), crc16];
+    const asked = (reading: Crc16) =>
+      `${probe.route}, to see if ${service} is there${isKnown ? "" : ` (CRC-16/${reading.toUpperCase()})`}`;
+    const heard = await this.askUntilAnswered(readings, pace.presenceMs, asked, true);
+    const answer = heard.at(-1)?.answers[0];
+    if (answer === undefined) return absentOf(heard, pace.presenceMs * readings.length);
+    if (answer.status !== "error") return { answer };
+    const error = `It answers ${probe.route} with an error (code ${answer.code})`;
+    return { absent: unseen(`${error}: ${service} isn't there, or can't work`) };
+  }
+
+  /**
+   * Asks in one reading of CRC16 after the other until there is an answer.
+   * @returns what came of each question.
+   */
+  async askUntilAnswered(
+    readings: readonly Crc16[],
+    waitMs: number,
+    asked: (reading: Crc16) => string,
+    isFirst = false,
+  ): Promise<readonly Exchange[]> {
+    const heard: Exchange[] = [];
+    for (const reading of readings) {
+      const saying = { asked: asked(reading), waitMs, isSeveral: true, isFirst };
+      const exchange = await this.send(this.probe(reading), saying);
+      heard.push(exchange);
+      if (exchange.answers.length === 0) continue;
+      // The answers to earlier ones may come late.
+      if (heard.length > 1) await this.wire.listen(this.contract.framing, this.silentMs);
+      break;
+    }
+    return heard;
+  }
+
+  /** A request's payload. A fiscal one is signed. */
+  payload(route: string, json?: string, form: FormChange = {}): readonly Buffer[] {
+    const { contract } = this;
+    if (contract.envelope === "text") return questionToLine(contract, route, undefined, json);
+    const data = form.data ?? Buffer.from(json ?? "{}").toString("base64");
+    const sign = form.sign ?? signOf(data, this.merchantId ?? "");
+    return toLine(contract, route, [Buffer.from(`data=${data}${sign === "" ? "" : `&sign=${sign}`}`)], undefined);
+  }
+
+  /** The question that only reads, as a frame. */
+  probe(crc16?: Crc16): Buffer {
+    return this.frame(this.payload(this.contract.probe.route), crc16);
+  }
+
+  frame(payload: readonly Buffer[], crc16: Crc16 = this.wire.crc16): Buffer {
+    return Buffer.concat(frameOf(this.contract.framing, payload, crc16));
+  }
+
+  /** Milliseconds that an answer of a route may take. */
+  answerMs(route: string): number {
+    const { contract, pace } = this;
+    const own = routeOf(contract, route) ?? routeOf(contract, contract.probe.route);
+    return Math.min(pace.answerMsMax, own?.replyTimeoutMs ?? pace.answerMsMax);
+  }
+
+  /** Milliseconds of silence that are no answer. */
+  get silentMs(): number {
+    return Math.min(this.pace.answerMsMax, Math.max(silentMsMin, 3 * this.#slowestMs));
+  }
+
+  /**
+   * Asks, and returns the answer.
+   * @throws CheckEnd without an answer: broken if the service answers other questions all the same.
+   */
+  async ask(route: string, json?: JsonObject | string, form?: FormChange): Promise<Answer> {
+    const text = json === undefined || typeof json === "string" ? json : JSON.stringify(json);
+    const asked = text === undefined ? route : `${route} ${text}`;
+    return this.askRaw(this.frame(this.payload(route, text, form)), { asked, waitMs: this.answerMs(route) });
+  }
+
+  /** Asks with a frame of its own. */
+  async askRaw(frame: Buffer, saying: Saying): Promise<Answer> {
+    await this.mustBeThere();
+    const exchange = await this.send(frame, saying);
+    const [answer] = exchange.answers;
+    if (answer !== undefined) return answer;
+    throw new CheckEnd(await this.#unanswered(exchange, saying.waitMs));
+  }
+
+  /** Sends anything, and returns what came of it. */
+  async send(bytes: Buffer, { asked, waitMs, isSeveral = false, isFirst = false }: Saying): Promise<Exchange> {
+    if (!isFirst) await this.mustBeThere();
+    const { contract, wire } = this;
+    const sentMs = nowMs();
+    this.note("bridge", `asks ${this.#shown(asked)}`);
+    const heard = await wire.send(bytes, contract.framing, waitMs);
+    if (wire.lost !== undefined) throw new CheckEnd(unseen(`The line was lost: ${wire.lost}`));
+    if (heard.isStuck) throw new CheckEnd(unseen("The line takes no bytes: look at the flow control and the cable"));
+    const answers = heard.frames.map(({ payload, atMs }) => answerOf(wholeOf(payload), atMs - sentMs));
+    for (const { payload, ms } of answers) {
+      this.note("terminal", `answers in ${Math.round(ms)} ms: ${this.#shown(payload.toString("utf8"))}`);
+      this.#slowestMs = Math.max(this.#slowestMs, ms);
+    }
+    const { strayBytes, strayHead } = heard;
+    if (strayBytes > 0) this.note("terminal", `sends ${strayBytes} bytes that are no frame: ${strayHead}`);
+    else if (answers.length === 0) this.note("terminal", `says nothing for ${Math.round(nowMs() - sentMs)} ms`);
+    const exchange = { ...heard, asked, answers, isSeveral };
+    this.exchanges.push(exchange);
+    return exchange;
+  }
+
+  /** Judges a silence: only a service that answers other questions has refused this one by it. */
+  async #unanswered({ asked, strayBytes, strayHead, isChecksumWrong }: Exchange, waitMs: number): Promise<Finding> {
+    const silence = strayBytes === 0 ? `said nothing within ${waitMs / 1_000} s` : undefined;
+    const stray = silence ?? `answered ${strayBytes} bytes that are no whole frame (${strayHead})`;
+    const what = `Asked ${this.#shown(asked)}, the terminal ${isChecksumWrong ? "answered with a wrong checksum" : stray}`;
+    const { route } = this.contract.probe;
+    const saying = { asked: `${route}, to see if it is still there`, waitMs: this.answerMs(route) };
+    const { answers } = await this.send(this.probe(), saying);
+    if (answers.length > 0) return broken(what);
+    const absent = unseen(`${what}, and answers nothing any more`);
+    this.#presence = { absent };
+    return absent;
+  }
+
+  #shown(text: string): string {
+    return maskCardNumbers(printable(text.length > shownMax ? `${text.slice(0, shownMax)}...` : text));
+  }
+}
+
+/** What a fiscal form has in place of its own data and sign; an empty sign is left out. */
+interface FormChange {
+  readonly data?: string;
+  readonly sign?: string;
+}
+
+function answerOf(payload: Buffer, ms: number): Answer {
+  const json = (isUtf8(payload) ? parseObject(payload.toString("utf8")) : undefined) ?? {};
+  return { payload, json, status: json["status"], code: looseInteger(json["code"]), ms };
+}
+
+/** Without a whole frame there is a terminal only if its words can be read: at a wrong speed there are bytes, too. */
+function absentOf(heard: readonly Exchange[], waitMs: number): Presence {
+  const spoken = heard.find(({ isReadable }) => isReadable);
+  if (spoken?.isChecksumWrong === true)
+    return { absent: unseen("Its answers have a wrong checksum, by either reading"), garbled: "checksum" };
+  if (spoken !== undefined)
+    return { absent: unseen(`Its answers are no whole frames: they begin with ${spoken.strayHead}`), garbled: "frame" };
+  if (heard.some(({ isEcho }) => isEcho)) {
+    return { absent: unseen("What is sent comes back, and nothing else: the line echoes, and no terminal answers") };
+  }
+  const bytes = heard.reduce((sum, { strayBytes }) => sum + strayBytes, 0);
+  const noise = `${bytes} bytes came that are no frame: the speed may be another one`;
+  const came = bytes === 0 ? `Nothing was answered within ${waitMs / 1_000} s` : noise;
+  return { absent: unseen(`${came}: posline doctor looks for the cause`) };
+}
+
+/** A field of an answer's data. */
+export function dataOf({ json }: Answer): JsonObject {
+  return isObject(json["data"]) ? json["data"] : {};
+}

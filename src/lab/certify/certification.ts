@@ -1,0 +1,86 @@
+import type { LineConfig } from "../../config/config.ts";
+import type { ContractName } from "../../core/call.ts";
+import { nowMs } from "../../core/clock.ts";
+import { messageOf } from "../../core/error-code.ts";
+import type { OpenTransport } from "../../device/transport.ts";
+import { type Finding, type Judged, unseen } from "../report/judgement.ts";
+import { answerChecks } from "./answers.ts";
+import { type AskedService, Asker, CheckEnd, type Pace, type Sale, usualPace } from "./asker.ts";
+import type { Check } from "./check.ts";
+import { saleChecks } from "./sales.ts";
+import { firstChecks, lastChecks } from "./transport.ts";
+import { Wire } from "./wire.ts";
+
+/** A certification: the checks of one line, one after the other, since one request is in flight. */
+
+/** The services in the order in which they are asked. */
+const services: readonly ContractName[] = ["bank", "qr", "fiscal"];
+
+/** All checks in order: a service's frames first, then its answers, its sales, and at last all that it said. */
+export const checks: readonly Check[] = services.flatMap((service) => [
+  ...firstChecks(service),
+  ...answerChecks.filter((each) => each.service === service),
+  ...saleChecks.filter((each) => each.service === service),
+  ...lastChecks(service),
+]);
+
+export interface CertificationOptions {
+  readonly config: LineConfig;
+  readonly open: OpenTransport;
+  readonly services: readonly AskedService[];
+  /** Those of other services are left out. */
+  readonly checks: readonly Check[];
+  readonly sale?: Sale | undefined;
+  readonly pace?: Pace;
+  /** Begins every key of this run, and nothing that the terminal knows; by default made of the time. */
+  readonly keys?: string;
+  readonly judged: (judged: Judged) => void;
+  /** Told which check begins. */
+  readonly begins?: (check: Check, index: number) => void;
+}
+
+/**
+ * Certifies.
+ * @returns what came of each check, in their order.
+ * @throws OpenError saying why the line can't be opened.
+ */
+export async function certify(options: CertificationOptions): Promise<readonly Judged[]> {
+  const { config, open, sale, judged, begins = () => {}, pace = usualPace } = options;
+  const { keys = `certify-${Date.now().toString(36)}` } = options;
+  const framings = new Set(options.services.map(({ contract }) => contract.framing));
+  const wire = new Wire(config, framings, open);
+  const askers = new Map(
+    options.services.map((each) => [each.contract.service, new Asker({ ...each, wire, sale, pace, keys })]),
+  );
+  await wire.open();
+  try {
+    const results: Judged[] = [];
+    for (const [index, check] of options.checks.entries()) {
+      const asker = askers.get(check.service);
+      if (asker === undefined) continue;
+      begins(check, index);
+      const result = await tried(check, asker);
+      results.push(result);
+      judged(result);
+    }
+    return results;
+  } finally {
+    await wire.close();
+  }
+}
+
+async function tried({ name, title, rule, run }: Check, asker: Asker): Promise<Judged> {
+  const beganMs = nowMs();
+  asker.begin();
+  const finding = await findingOf(run, asker);
+  return { name, title, rule, ...finding, tookMs: nowMs() - beganMs, moments: asker.moments };
+}
+
+async function findingOf(run: Check["run"], asker: Asker): Promise<Finding> {
+  if (asker.wire.lost !== undefined) return unseen(`The line was lost: ${asker.wire.lost}`);
+  try {
+    return await run(asker);
+  } catch (error) {
+    return error instanceof CheckEnd ? error.finding : unseen(`The check itself failed: ${messageOf(error)}`);
+  }
+}

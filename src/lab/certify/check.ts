@@ -1,0 +1,25 @@
+import type { ContractName } from "../../core/call.ts";
+import type { Case, Finding } from "../report/judgement.ts";
+import type { Asker } from "./asker.ts";
+
+/**
+ * A certification asks a terminal what a contract says that it answers, and judges the answers. This room owns what is asked and the
+ * verdicts; it sends nothing that moves money, prints or changes state, unless it was told an amount. A check is data, and a function.
+ */
+
+export interface Check extends Case {
+  readonly service: ContractName;
+  /** True if it moves money, prints or changes state. */
+  readonly sells?: true;
+  readonly run: (asker: Asker) => Promise<Finding>;
+}
+
+/** A sentence of a contract, word for word, behind the place where it stands. */
+export type Sentence = `${string}: ${string}`;
+
+/** A check by its service, its name behind that, and its title. */
+export function checkOf(service: ContractName, name: string, title: string, sentence: Sentence, run: Check["run"]): Check {
+  const at = sentence.indexOf(": ");
+  const rule = { from: `${service}.md, ${sentence.slice(0, at)}`, says: sentence.slice(at + 2) };
+  return { name: `${service}-${name}`, title: `${service}: ${title}`, rule, service, run };
+}

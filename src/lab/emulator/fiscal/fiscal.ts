@@ -1,0 +1,265 @@
+import { fiscal } from "../../../contract/fiscal.ts";
+import type { JsonObject } from "../../../core/json-object.ts";
+import { errorAnswer, type ServiceAnswer } from "../answer.ts";
+import type { LedgerEntry } from "../ledger.ts";
+import { answerOrRefusal, RequestReader } from "../request-reader.ts";
+import type { EmulatedService, ServiceContext } from "../service-context.ts";
+import { StateReader } from "../state-reader.ts";
+import { builtInWorld } from "../world.ts";
+import { copyFields, documentFields, type FiscalDocument, fiscalIdOf } from "./document.ts";
+import { cashOrder, DocumentIssue, type DocumentOrder, type FiscalMemory, RolledBackRequests, receiptOrder } from "./issue.ts";
+import { DocumentRegister } from "./register.ts";
+import { type DocumentKeys, documentKeysOf, FiscalFields, fiscalCodes } from "./request.ts";
+import { addToTotals, FiscalShift, noTotals, totalsFields } from "./shift.ts";
+import type { FiscalWorld } from "./shop.ts";
+import { dateOf, optionalDay, optionalDocTime, timestamp } from "./time.ts";
+
+/**
+ * The emulated fiscal service: documents, the shift they count in, and the drawer (fiscal contract, States and transitions). Its reports
+ * always are the sums of its documents. If the contract leaves a choice open, it is made at the rule, and the comment there says so.
+ *
+ * Printers and cards are none of its business: the outcome that its context names, when a document begins, says what they do.
+ */
+export function emulatedFiscal(context: ServiceContext, world = builtInWorld.fiscal): EmulatedService {
+  return new EmulatedFiscal(context, world);
+}
+
+class EmulatedFiscal implements EmulatedService {
+  readonly #context: ServiceContext;
+  readonly #world: FiscalWorld;
+  #memory: FiscalMemory;
+
+  constructor(context: ServiceContext, world: FiscalWorld) {
+    this.#context = context;
+    this.#world = world;
+    this.#memory = this.#fresh();
+  }
+
+  answer(route: string, body: JsonObject): ServiceAnswer {
+    return answerOrRefusal(() =>
+      this.#answer(route, new FiscalFields(new RequestReader(route, body, fiscalCodes.missingParams), body), body),
+    );
+  }
+
+  ledger(): readonly LedgerEntry[] {
+    return [...this.#memory.register.all()].map(({ id, kind, extId: key, sum: amount, closed, lines }) => {
+      const end = closed === undefined ? "in progress" : closed.printTime === undefined ? "unprinted" : "closed";
+      return {
+        id: String(id),
+        route: `/${kind}`,
+        key,
+        amount,
+        end,
+        ...(lines !== undefined && { articles: lines.map(articleOf) }),
+      };
+    });
+  }
+
+  saved(): JsonObject {
+    const { register, shift, rolledBack } = this.#memory;
+    return { shift: shift.saved(), ...register.saved(), rolledBack: rolledBack.saved() };
+  }
+
+  restore(saved: JsonObject): void {
+    const state = new StateReader(saved, "fiscal");
+    const shift = FiscalShift.restored(state.at("shift"));
+    const register = DocumentRegister.restored(state, shift.id);
+    const rolledBack = RolledBackRequests.restored(state.at("rolledBack"));
+    this.#memory = { currency: this.#world.currency, shift, register, rolledBack };
+  }
+
+  reset(): void {
+    this.#memory = this.#fresh();
+    this.#context.changed();
+  }
+
+  #fresh(): FiscalMemory {
+    const { currency, drawer } = this.#world;
+    const shift = FiscalShift.first(this.#time());
+    return { currency, shift, register: new DocumentRegister(drawer), rolledBack: new RolledBackRequests() };
+  }
+
+  #time(): string {
+    return timestamp(this.#context.now());
+  }
+
+  #answer(route: string, fields: FiscalFields, body: JsonObject): ServiceAnswer {
+    switch (route) {
+      case "/supported_operations":
+        return success({ operations: this.#world.operations });
+      case "/get_info":
+        return success({ fiscalData: { emulated: true, fiscalID: fiscalIdOf(0n), currency_name: this.#world.currency } });
+      case "/sale":
+        return this.#issue(route, receiptOrder("sale", fields, this.#world), fields);
+      case "/refund":
+        return this.#issue(route, receiptOrder("refund", fields, this.#world), fields);
+      case "/deposit":
+        return this.#issue(route, cashOrder("deposit", fields, this.#world), fields);
+      case "/withdraw":
+        return this.#issue(route, cashOrder("withdraw", fields, this.#world), fields);
+      case "/check_status":
+        return this.#checkStatus(fields);
+      case "/check_copy":
+        return this.#checkCopy(fields);
+      case "/abort":
+        return this.#abort(fields);
+      case "/open_shift":
+        fields.checkTexts(["employeeName"]);
+        return this.#openShift();
+      case "/close_shift":
+        fields.checkTexts(["employeeName"]);
+        return this.#closeShift(fields, body["openOrdersOperation"]);
+      case "/check_shift":
+        return this.#checkShift();
+      case "/x_report":
+        // Nothing is printed here, so skipReceipt has nothing to skip (Endpoints, rule 1).
+        fields.checkTexts(["employeeName"]);
+        fields.checkFlag("skipReceipt");
+        fields.checkFlag("skipReceiptPrint");
+        this.#mustBeOpen(fields);
+        return success(this.#metrics());
+      case "/dates_report":
+        return this.#datesReport(fields);
+      default:
+        return errorAnswer(
+          fiscal.faultCodes.route,
+          `Cannot answer ${route}: the fiscal service has no such route: look at its contract`,
+        );
+    }
+  }
+
+  #issue(route: string, order: DocumentOrder, fields: FiscalFields): ServiceAnswer {
+    return new DocumentIssue(this.#context, this.#memory, order, fields).answer(route);
+  }
+
+  /**
+   * Answers a question, each of which brings a processing document nearer to its end. A document can't close, and waits, while no shift is
+   * open.
+   */
+  #checkStatus(fields: FiscalFields): ServiceAnswer {
+    const document = this.#found(documentKeysOf(fields), "documentID or documentExtID", fields);
+    if (document.closed === undefined) {
+      const { register, shift } = this.#memory;
+      if (document.checks > 0) {
+        document.checks -= 1;
+        this.#context.changed();
+      } else if (shift.open) {
+        register.close(document, shift.id, this.#time());
+        this.#context.changed();
+      }
+    }
+    return success(documentFields(document, this.#world.currency));
+  }
+
+  /** Prints a document that wasn't printed (Errors, code 15). */
+  #checkCopy(fields: FiscalFields): ServiceAnswer {
+    const document = this.#found({ extId: undefined, id: documentKeysOf(fields).id }, "documentID", fields);
+    const { closed } = document;
+    if (closed !== undefined && closed.printTime === undefined) {
+      closed.printTime = this.#time();
+      this.#context.changed();
+    }
+    return success(copyFields(document, this.#world.currency));
+  }
+
+  /**
+   * Removes a processing document. The contract has no code for aborting a closed one, which can only be refunded: 5, since the till's
+   * request is right in itself and "not implemented" is what a fiscal core says of it.
+   */
+  #abort(fields: FiscalFields): ServiceAnswer {
+    fields.amount("amount");
+    fields.checkTexts(["docNumber"]);
+    optionalDocTime(fields);
+    const document = this.#found({ extId: documentKeysOf(fields).extId, id: undefined }, "documentExtID", fields);
+    if (document.closed !== undefined) {
+      return fields.refuse(fiscalCodes.internalError, "the document is closed already", "refund it instead");
+    }
+    this.#memory.register.remove(document);
+    this.#context.changed();
+    return success({});
+  }
+
+  #found(keys: DocumentKeys, names: string, fields: FiscalFields): FiscalDocument {
+    if (keys.extId === undefined && keys.id === undefined) {
+      return fields.refuse(fiscalCodes.missingParams, `${names} is missing`, "send it");
+    }
+    const found = this.#memory.register.find(keys);
+    return (
+      found ??
+      fields.refuse(fiscalCodes.documentNotFound, `no document has this ${names}`, "send it as it was sent or answered")
+    );
+  }
+
+  #openShift(): ServiceAnswer {
+    const { shift } = this.#memory;
+    if (!shift.open) {
+      shift.begin(this.#time());
+      this.#context.changed();
+    }
+    return success({ ...shift.fields, fiscalID: shift.fiscalId });
+  }
+
+  /**
+   * @param operation Anything but delete or renew means check (Endpoints). The code of its refusal isn't shown (Errors, rule 3): 5, which has
+   * no rule on this route, while 44 would have a till poll for a document that it didn't send.
+   */
+  #closeShift(fields: FiscalFields, operation: unknown): ServiceAnswer {
+    const { register, shift } = this.#memory;
+    this.#mustBeOpen(fields);
+    const unclosed = register.processing();
+    if (operation === "delete") {
+      for (const document of unclosed) register.remove(document);
+    } else if (unclosed.length > 0 && operation !== "renew") {
+      const state = `${unclosed.length} documents are not closed`;
+      return fields.refuse(fiscalCodes.internalError, state, "close them, or send openOrdersOperation delete or renew");
+    }
+    shift.end();
+    this.#context.changed();
+    return success({ ...this.#metrics(), fiscalShiftID: shift.fiscalId, fiscalShiftNum: String(shift.id) });
+  }
+
+  #checkShift(): ServiceAnswer {
+    const { register, shift } = this.#memory;
+    // isShiftOpen is documented as a string (Shift).
+    return success({
+      ...shift.fields,
+      isShiftOpen: String(shift.open),
+      shiftStatus: shift.open ? 1 : 2,
+      cash: register.drawer,
+    });
+  }
+
+  #mustBeOpen(fields: FiscalFields): void {
+    if (!this.#memory.shift.open) fields.refuse(fiscalCodes.shiftNotOpen, "the shift is not open", "open it with /open_shift");
+  }
+
+  #metrics(): JsonObject {
+    const { register, shift } = this.#memory;
+    return { ...shift.fields, cash: register.drawer, ...totalsFields(register.totalsOf(shift.id), this.#world.currency) };
+  }
+
+  /** The contract doesn't show this report's payload: here it has the sums of a shift report, over the documents that are remembered. */
+  #datesReport(fields: FiscalFields): ServiceAnswer {
+    fields.checkTexts(["employeeName"]);
+    const dateFrom = optionalDay(fields, "dateFrom");
+    const dateFor = optionalDay(fields, "dateFor");
+    if (dateFrom !== undefined && dateFor !== undefined && dateFrom > dateFor) {
+      return fields.refuse(fiscalCodes.invalidDateFormat, "dateFrom is after dateFor", "send the first day as dateFrom");
+    }
+    const documents = [...this.#memory.register.all()].filter(({ closed, docTime }) => {
+      const day = dateOf(docTime);
+      return closed !== undefined && day >= (dateFrom ?? day) && day <= (dateFor ?? day);
+    });
+    const range = { ...(dateFrom !== undefined && { dateFrom }), ...(dateFor !== undefined && { dateFor }) };
+    return success({ ...range, ...totalsFields(addToTotals(noTotals, documents), this.#world.currency) });
+  }
+}
+
+function articleOf({ itemName, itemQty }: JsonObject) {
+  const name = typeof itemName === "string" ? itemName : undefined;
+  return { name, quantity: typeof itemQty === "bigint" ? itemQty : undefined };
+}
+
+function success(fields: JsonObject): ServiceAnswer {
+  return { ...fields, status: "success", code: 0 };
+}

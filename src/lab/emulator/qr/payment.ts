@@ -1,0 +1,67 @@
+import type { JsonObject } from "../../../core/json-object.ts";
+import type { EmulatedEnd, EmulatedOperation } from "../operations.ts";
+import type { StateReader } from "../state-reader.ts";
+
+/** The payment systems of the emulated qr service, and its memory of a payment. */
+
+export interface QrWorld {
+  readonly systems: readonly PaymentSystem[];
+}
+
+export interface PaymentSystem {
+  /** The pay_system value, case-sensitive (Payment system selector). */
+  readonly name: string;
+  /** The routes it serves, without slash (System entry). */
+  readonly operations: readonly string[];
+  /** Whether /showqrcode returns a trans of its own making, or the till chooses it. */
+  readonly makesTrans: boolean;
+}
+
+export interface QrPayment extends EmulatedOperation {
+  readonly payId: string;
+  readonly system: string;
+  /** Minor units. */
+  readonly amount: bigint;
+  readonly currency: string;
+  readonly rrn: string;
+  /** If the system makes no trans, the first that the till names: /check asks for one, and mostly gets the pay_id. */
+  trans: string | undefined;
+  /** The sum given back by /cancel and /refund together; at most the amount. */
+  givenBack: bigint;
+  /** Nothing more is given back after a cancel, even if it gave back only part. */
+  cancelled: boolean;
+}
+
+/** How much of a paid payment can still be given back, in minor units. */
+export const refundableAmount = ({ amount, givenBack, cancelled }: QrPayment) => (cancelled ? 0n : amount - givenBack);
+
+/** The error texts of a payment, or of giving it back, that failed. */
+export const paymentFailures: Readonly<Record<Exclude<EmulatedEnd, "approved">, readonly [state: string, cure: string]>> = {
+  declined: ["the payment system declined it", "choose another way to pay"],
+  cancelled: ["the customer cancelled it", "start again if it is still wanted"],
+  "card-timeout": ["nobody paid in time", "start again if it is still wanted"],
+  reversed: ["it was paid and then reversed", "start again if it is still wanted"],
+  exhausted: ["less than this is left of the payment", "look at what was given back"],
+};
+
+export function savedQrPayment(payment: QrPayment): JsonObject {
+  const { payId, system, amount, currency, rrn, trans, givenBack, cancelled } = payment;
+  return { payId, system, amount, currency, rrn, givenBack, cancelled, ...(trans !== undefined && { trans }) };
+}
+
+export function restoredQrPayment({ systems }: QrWorld, operation: EmulatedOperation, saved: StateReader): QrPayment {
+  const name = saved.at("system").oneOf(systems.map((system) => system.name));
+  const transIsKnown = saved.at("trans").present || systems.some((system) => system.name === name && system.makesTrans);
+  const amount = saved.at("amount").integer(1n);
+  return {
+    ...operation,
+    payId: saved.at("payId").text(),
+    system: name,
+    amount,
+    currency: saved.at("currency").text(),
+    rrn: saved.at("rrn").text(),
+    trans: transIsKnown ? saved.at("trans").text() : undefined,
+    givenBack: saved.at("givenBack").integer(0n, amount),
+    cancelled: saved.at("cancelled").flag(),
+  };
+}

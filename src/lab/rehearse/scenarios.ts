@@ -1,0 +1,286 @@
+import type { Rule } from "../report/judgement.ts";
+import type { Ask, Scenario, Trouble } from "./scenario.ts";
+
+/** The scenarios, in the order in which they are played: what is plain first. */
+
+const bank = (place: string, says: string): Rule => ({ from: `bank.md, ${place}`, says });
+const fiscal = (place: string, says: string): Rule => ({ from: `fiscal.md, ${place}`, says });
+const qr = (place: string, says: string): Rule => ({ from: `qr.md, ${place}`, says });
+
+const key = bank("What the service does", "pay_id is the idempotency key and the state-recovery key.");
+const untilFinal = bank(
+  "Endpoints, rule 3",
+  "On timeout or unknown result, query /check with the same pay_id until a final status is obtained; do not assume failure.",
+);
+const onlyFinal = bank(
+  "Endpoints, rule 1",
+  "Stop polling only on a final transaction result in data: status success with data.status APPROVED, or status error with data.status ERROR or REVERSED.",
+);
+const noBlindResend = bank("Endpoints, rule 4", "For /sale and /refund prefer /check-based recovery before retrying.");
+const sameExtId = fiscal(
+  "Errors, recovery",
+  "Timeout, disconnect or CRC failure on /sale or /refund: treat state as unknown, wait 1-2 s, resend with the same documentExtID. Never generate a new documentExtID for a retry of the same operation.",
+);
+const unprinted = fiscal(
+  "Errors, recovery",
+  "Code 15: save documentExtID and response; call /check_status; if docStatus is 1 the operation is complete and only printing is recovered via /check_copy.",
+);
+const saveTrans = qr(
+  "Endpoints, responses",
+  "data.trans carries it, and it must be saved and used in later /check, /cancel, /refund and /final_confirm requests.",
+);
+
+const sale = (trouble: Trouble | undefined, ...ends: readonly ("approved" | "declined" | "reversed" | "failed")[]): Ask => ({
+  deed: "sale",
+  key: "a",
+  ...(trouble === undefined ? {} : { trouble }),
+  ends,
+});
+
+const unpaid = ["declined", "reversed", "failed"] as const;
+
+/** Milliseconds for which an answer is late: longer than posline waits in a rehearsal. */
+const lateMs = 7_000;
+
+const dayMs = 86_400_000;
+
+export const scenarios: readonly Scenario[] = [
+  {
+    name: "approved",
+    title: "Approved",
+    rule: onlyFinal,
+    listed: "sale, approved",
+    steps: [sale(undefined, "approved")],
+  },
+  {
+    name: "declined",
+    title: "Declined",
+    rule: onlyFinal,
+    listed: "sale, declined by the issuer",
+    steps: [sale({ kind: "outcome", outcome: "declined" }, ...unpaid)],
+  },
+  {
+    name: "reversed",
+    title: "Reversed",
+    rule: onlyFinal,
+    listed: "reversal",
+    steps: [sale({ kind: "outcome", outcome: "reversed" }, ...unpaid)],
+  },
+  {
+    name: "cancelled-by-customer",
+    title: "Cancelled by the customer",
+    rule: onlyFinal,
+    listed: "sale, cancelled at the PIN pad",
+    steps: [sale({ kind: "outcome", outcome: "cancelled" }, ...unpaid)],
+  },
+  {
+    name: "no-answer-carried-out",
+    title: "No answer, carried out",
+    rule: untilFinal,
+    listed: "communication failure after authorisation",
+    steps: [sale({ kind: "fault", fault: "no-answer" }, "approved")],
+  },
+  {
+    name: "no-answer-not-carried-out",
+    title: "No answer, not carried out",
+    rule: untilFinal,
+    listed: "communication failure before authorisation",
+    steps: [sale({ kind: "lost" }, ...unpaid, "approved")],
+  },
+  {
+    name: "late-answer",
+    title: "An answer later than the wait",
+    rule: untilFinal,
+    listed: "time-out of the response",
+    steps: [sale({ kind: "fault", fault: `late:${lateMs}` }, "approved")],
+  },
+  {
+    name: "corrupt-answer",
+    title: "A corrupt answer",
+    rule: bank("Endpoints, Serial transport", "a received response frame with a bad CRC counts as not received."),
+    steps: [sale({ kind: "fault", fault: "corrupt" }, "approved")],
+  },
+  {
+    name: "cable-pulled",
+    title: "The cable is pulled and put back",
+    rule: untilFinal,
+    listed: "loss of the connection to the terminal",
+    steps: [sale({ kind: "fault", fault: "unplug:2000" }, "approved")],
+  },
+  {
+    name: "line-recovering",
+    title: "The line is recovering (503)",
+    rule: noBlindResend,
+    steps: [sale({ kind: "silence", ms: 6_000 }, "approved")],
+  },
+  {
+    name: "cable-out",
+    title: "The cable is out when the sale comes (503)",
+    rule: noBlindResend,
+    steps: [sale({ kind: "cable", ms: 4_000 }, "approved")],
+  },
+  {
+    name: "connection-cut",
+    title: "The connection to posline is cut with the sale out",
+    rule: untilFinal,
+    listed: "loss of the network",
+    steps: [sale({ kind: "connection-cut" }, "approved")],
+  },
+  {
+    name: "posline-killed",
+    title: "posline is killed with the sale out",
+    rule: untilFinal,
+    steps: [sale({ kind: "bridge-killed" }, "approved")],
+  },
+  {
+    name: "till-killed",
+    title: "The till is killed with the sale out, and run again",
+    rule: key,
+    listed: "power failure at the till",
+    steps: [sale({ kind: "till-killed" }, "approved")],
+  },
+  {
+    name: "twice-at-once",
+    title: "The same call twice at once",
+    rule: key,
+    listed: "duplicate transaction",
+    steps: [{ ...sale(undefined, "approved"), twice: true }],
+  },
+  {
+    name: "key-reused",
+    title: "The same key for another amount",
+    rule: key,
+    steps: [sale(undefined, "approved"), { deed: "sale", key: "a", amount: "second" }],
+  },
+  {
+    name: "new-day",
+    title: "A new day, and the same amount",
+    rule: key,
+    listed: "first sale after the day's end",
+    steps: [sale(undefined, "approved"), dayMs, { deed: "sale", key: "b", ends: ["approved"] }],
+  },
+  {
+    name: "slow",
+    title: "The customer takes his time",
+    rule: onlyFinal,
+    steps: [sale({ kind: "outcome", outcome: "slow:4" }, "approved")],
+  },
+  {
+    name: "error-in-doubt",
+    title: "An error at the start, and carried out all the same",
+    rule: untilFinal,
+    steps: [sale({ kind: "outcome", outcome: "in-doubt" }, "approved")],
+  },
+  {
+    name: "abort-too-late",
+    title: "An abort that comes too late",
+    rule: bank(
+      "States and transitions",
+      "/abort, operation already approved: APPROVED; response may carry final transaction data.",
+    ),
+    steps: [{ ...sale({ kind: "outcome", outcome: "abort-too-late" }, "approved"), seenBy: "/abort" }],
+  },
+  {
+    name: "fault-status-200",
+    title: "No answer, under faultStatus 200",
+    rule: untilFinal,
+    faultStatus: 200,
+    steps: [sale({ kind: "fault", fault: "no-answer" }, "approved")],
+  },
+  {
+    name: "huge-amount",
+    title: "An amount beyond 2^53",
+    rule: bank("Resources", "All money fields are integers in minor units (no decimal separators, no floats)."),
+    steps: [{ ...sale(undefined, "approved"), amount: "huge" }],
+  },
+  {
+    name: "given-back",
+    title: "Sold, and given back",
+    rule: bank("Endpoints, rule 4", "Do not blindly resend /confirm and /cancel after a timeout."),
+    listed: "refund",
+    steps: [sale(undefined, "approved"), { deed: "refund", key: "b", of: "a", trouble: { kind: "fault", fault: "no-answer" } }],
+  },
+  {
+    name: "receipt-processing",
+    title: "Code 44, then docStatus 0, then closed",
+    rule: fiscal("Errors, recovery", "Code 44, or docStatus 0: do not resend; poll /check_status until docStatus 1."),
+    steps: [{ deed: "receipt", key: "a", trouble: { kind: "outcome", outcome: "slow:2" }, ends: ["closed"] }],
+  },
+  {
+    name: "receipt-unprinted",
+    title: "Code 15: closed, but not printed",
+    rule: unprinted,
+    listed: "printer out of paper",
+    steps: [{ deed: "receipt", key: "a", trouble: { kind: "outcome", outcome: "not-printed" }, ends: ["unprinted", "closed"] }],
+  },
+  {
+    name: "receipt-lost-start",
+    title: "A receipt whose start is lost (code 9)",
+    rule: sameExtId,
+    steps: [{ deed: "receipt", key: "a", trouble: { kind: "lost" }, ends: ["closed", "failed"] }],
+  },
+  {
+    name: "receipt-no-answer",
+    title: "A receipt whose answer is lost",
+    rule: sameExtId,
+    steps: [{ deed: "receipt", key: "a", trouble: { kind: "fault", fault: "no-answer" }, ends: ["closed"] }],
+  },
+  {
+    name: "receipt-exact",
+    title: "A receipt beyond 2^53, for 0.001 of an article with four-byte letters",
+    rule: fiscal("Authentication", "sign = Base64 of ... the string (data parameter exactly as sent, followed by merchantId)."),
+    steps: [{ deed: "receipt", key: "a", amount: "huge", article: { name: "𝕋𝕖𝕒 茶 🍵 Чай", quantity: 1n }, ends: ["closed"] }],
+  },
+  {
+    name: "receipt-fails-after-payment",
+    title: "Paid, then the receipt fails",
+    rule: fiscal("Errors, recovery", "Code 5 on /sale or /refund: resend with the same documentExtID."),
+    steps: [
+      sale(undefined, "approved"),
+      { deed: "receipt", key: "b", of: "a", trouble: { kind: "outcome", outcome: "internal-error" } },
+      { deed: "receipt", key: "b", of: "a", ends: ["closed"] },
+    ],
+  },
+  {
+    name: "return",
+    title: "A receipt, and its return",
+    rule: sameExtId,
+    steps: [
+      { deed: "receipt", key: "a", ends: ["closed"] },
+      { deed: "return", key: "b", of: "a", trouble: { kind: "fault", fault: "no-answer" }, ends: ["closed"] },
+    ],
+  },
+  {
+    name: "cash-in-doubt",
+    title: "Cash in doubt",
+    rule: fiscal(
+      "Errors, recovery",
+      "Timeout on /deposit or /withdraw: call /check_status first; only on code 9 resend with the same documentExtID, amount and operation type.",
+    ),
+    steps: [{ deed: "cash-in", key: "a", trouble: { kind: "fault", fault: "no-answer" }, ends: ["closed"] }],
+  },
+  {
+    name: "qr-given-back",
+    title: "Paid by QR, then given back",
+    rule: saveTrans,
+    steps: [
+      { deed: "qr", key: "a", ends: ["approved"] },
+      { deed: "qr-refund", key: "b", of: "a", ends: ["approved"] },
+    ],
+  },
+  {
+    name: "qr-no-answer",
+    title: "Paid by QR, and an answer to /check is lost",
+    rule: qr(
+      "Endpoints, flow rule 3",
+      "On timeout or unknown result, query /check with the same pay_id and trans until final.",
+    ),
+    steps: [{ deed: "qr", key: "a", trouble: { kind: "fault", fault: "no-answer" }, at: "/check", ends: ["approved"] }],
+  },
+];
+
+/** The scenarios as Markdown, for docs/rehearse.md. */
+export function scenarioTable(): string {
+  const rows = scenarios.map(({ name, title, listed = "" }) => `| \`${name}\` | ${title} | ${listed} |`);
+  return ["| name | what happens | on acquirers' lists |", "| --- | --- | --- |", ...rows].join("\n");
+}

@@ -1,0 +1,28 @@
+import { printable } from "../../core/shell-text.ts";
+import { type Case, type Judged, secondsText, type Verdict } from "./judgement.ts";
+
+/** A judgement as a table for a terminal, a row when its case is over. */
+
+const marks: Readonly<Record<Verdict, string>> = { held: "held    ", broken: "BROKEN  ", "not seen": "not seen" };
+
+export class Table {
+  readonly #nameWidth: number;
+
+  constructor(cases: readonly Case[]) {
+    this.#nameWidth = Math.max(...cases.map(({ name }) => name.length));
+  }
+
+  /** A case's row; of a broken one with its sentence and its time line below. */
+  row({ name, verdict, why, rule, tookMs, moments }: Judged): string {
+    const head = `${marks[verdict]}  ${name.padEnd(this.#nameWidth)}  ${secondsText(tookMs).padStart(7)}`;
+    if (verdict === "held") return `${head}\n`;
+    const lines = [`${head}  ${printable(why)}`];
+    if (verdict === "broken") {
+      lines.push(`          ${rule.from}: ${rule.says}`);
+      for (const each of moments) {
+        lines.push(`          ${secondsText(each.atMs).padStart(7)}  ${each.who.padEnd(9)}  ${printable(each.text)}`);
+      }
+    }
+    return `${lines.join("\n")}\n`;
+  }
+}

@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Ask, Word } from "../../../src/lab/rehearse/scenario.ts";
+import { type AskResult, amountText, type Began, judge } from "../../../src/lab/rehearse/verdict.ts";
+
+/** Tests src/lab/rehearse/verdict.ts. */
+
+const sale: Ask = { deed: "sale", key: "a", ends: ["approved"] };
+const anyEnd: Ask = { deed: "sale", key: "a" };
+const receipt: Ask = { deed: "receipt", key: "a", ends: ["closed", "unprinted"] };
+
+const begun = (more: Partial<Began> = {}): Began => ({
+  ...{ id: "1", service: "bank", route: "/sale", key: "K", amount: 1531n, end: "approved", atMs: 9_800 },
+  ...more,
+});
+
+interface Shown extends Partial<AskResult> {
+  readonly words?: readonly (Word | undefined)[];
+}
+
+function result({ ask = sale, words = ["approved"], ...more }: Shown): AskResult {
+  const said = words.map((word) => ({ atMs: 12_400, word, text: word ?? "nothing (exit code 2)", hasEnded: true }));
+  return { ask, amount: 1531n, said, began: [begun()], unseen: undefined, ...more };
+}
+
+const cases: readonly (readonly [name: string, verdict: string, why: RegExp, results: readonly Shown[]])[] = [
+  ["a true word", "held", /^Of the sale the till said approved; the terminal has \/sale of 15\.31, approved/, [{}]],
+  [
+    "a false word",
+    "broken",
+    /^The till said declined at 12\.4 s; the terminal has \/sale of 15\.31, approved, begun at 9\.8 s$/,
+    [{ words: ["declined"] }],
+  ],
+  ["paid, and nothing at the terminal", "broken", /asked was 15\.31, and the terminal has nothing of it/, [{ began: [] }]],
+  ["paid, and declined at the terminal", "broken", /has \/sale of 15\.31, declined/, [{ began: [begun({ end: "declined" })] }]],
+  [
+    "another amount",
+    "broken",
+    /asked was 15\.31, and the terminal has \/sale of 15\.30/,
+    [{ began: [begun({ amount: 1530n })] }],
+  ],
+  ["twice", "broken", /the till began 2: /, [{ began: [begun(), begun({ id: "2" })] }]],
+  [
+    "twice, though both were declined",
+    "broken",
+    /the till began 2: /,
+    [{ ask: anyEnd, words: ["declined"], began: [begun({ end: "declined" }), begun({ id: "2", end: "declined" })] }],
+  ],
+  [
+    "what nobody asked for",
+    "broken",
+    /began what nobody asked for: .*\/cancel/,
+    [{ words: ["approved"], began: [begun(), begun({ id: "2", route: "/cancel" })] }],
+  ],
+  [
+    "no word, and the end could be known",
+    "broken",
+    /said nothing \(exit code 2\) .* whose end could be known/,
+    [{ words: [undefined] }],
+  ],
+  ["unknown, and the end could be known", "broken", /said unknown/, [{ words: ["unknown"] }]],
+  ["unknown, and nothing is asked of the end", "held", /said unknown/, [{ ask: anyEnd, words: ["unknown"], began: [] }]],
+  [
+    "no end",
+    "broken",
+    /had not ended the sale after 12\.4 s/,
+    [{ said: [{ atMs: 12_400, word: undefined, text: "nothing", hasEnded: false }] }],
+  ],
+  [
+    "two runs that contradict each other",
+    "broken",
+    /said approved and declined of the same deed|said declined/,
+    [{ ask: { ...sale, twice: true }, words: ["approved", "declined"] }],
+  ],
+  [
+    "closed without paper",
+    "broken",
+    /printed no paper/,
+    [{ ask: receipt, words: ["closed"], began: [begun({ end: "unprinted" })] }],
+  ],
+  [
+    "unprinted, and a copy printed since",
+    "held",
+    /./,
+    [{ ask: receipt, words: ["unprinted"], began: [begun({ end: "closed" })] }],
+  ],
+  ["unsupported", "not seen", /can't do sale/, [{ words: ["unsupported"], began: [] }]],
+  ["unsupported, and done", "broken", /began 2/, [{ words: ["unsupported"], began: [begun(), begun({ id: "2" })] }]],
+  ["trouble that never came", "not seen", /No \/sale came/, [{ unseen: "No /sale came to the terminal" }]],
+  ["trouble that never came, and a false word", "broken", /said declined/, [{ words: ["declined"], unseen: "No /sale came" }]],
+  ["the second deed is what breaks", "broken", /said approved/, [{}, { began: [] }]],
+  [
+    "the article, to the thousandth",
+    "held",
+    /./,
+    [
+      {
+        ask: { ...receipt, article: { name: "茶", quantity: 1n } },
+        words: ["closed"],
+        began: [begun({ end: "closed", articles: [{ name: "茶", quantity: 1n }] })],
+      },
+    ],
+  ],
+  [
+    "the article, in another quantity",
+    "broken",
+    /Asked for 1 thousandths of the article, the till sold 1000/,
+    [
+      {
+        ask: { ...receipt, article: { name: "茶", quantity: 1n } },
+        words: ["closed"],
+        began: [begun({ end: "closed", articles: [{ name: "茶", quantity: 1_000n }] })],
+      },
+    ],
+  ],
+  [
+    "an article of its own",
+    "not seen",
+    /another article/,
+    [
+      {
+        ask: { ...receipt, article: { name: "茶", quantity: 1n } },
+        words: ["closed"],
+        began: [begun({ end: "closed", articles: [{ name: "Coffee", quantity: 1_000n }] })],
+      },
+    ],
+  ],
+];
+
+for (const [name, verdict, why, results] of cases) {
+  test(`judge: ${name} is ${verdict}`, () => {
+    const judged = judge(results.map(result));
+    assert.equal(judged.verdict, verdict, judged.why);
+    assert.match(judged.why, why);
+  });
+}
+
+test("amountText writes minor units with two decimals, beyond 2^53 too", () => {
+  assert.deepEqual([1n, 10n, 1531n, 9_007_199_254_740_993n].map(amountText), ["0.01", "0.10", "15.31", "90071992547409.93"]);
+});

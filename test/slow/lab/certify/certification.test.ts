@@ -1,0 +1,364 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ContractName, Reply } from "../../../../src/core/call.ts";
+import { isObject, type JsonObject } from "../../../../src/core/json-object.ts";
+import { checks } from "../../../../src/lab/certify/certification.ts";
+import { type Crc16, crc16 } from "../../../../src/wire/crc16.ts";
+import { crc32 } from "../../../../src/wire/crc32.ts";
+import { frameOf } from "../../../../src/wire/framing.ts";
+import { certified, type Deviation, emulatedTerminal, notHeld } from "../../../lab/certify/emulated-terminal.ts";
+
+const sale = { amount: 100, currency: "EUR" };
+
+test("certify() calls nothing of the conforming emulator broken or not seen, at 9600 and at 115200 baud", async () => {
+  const certifyAt = async (baudRate: number) => {
+    const terminal = emulatedTerminal({ baudRate });
+    try {
+      const judged = await certified(terminal.open, { sale, baudRate });
+      assert.deepEqual(notHeld(judged), [], `${baudRate} baud`);
+      assert.equal(judged.length, checks.length);
+    } finally {
+      await terminal.stop();
+    }
+  };
+  await Promise.all([9_600, 115_200].map(certifyAt));
+});
+
+/** Changes an answer's JSON. */
+const changed = (change: (json: JsonObject, route: string) => unknown): Deviation => ({
+  answers: async (call, answer) => {
+    const reply = await answer(call);
+    return withText(reply, JSON.stringify(change(jsonOf(reply), call.route)));
+  },
+});
+
+const jsonOf = ({ payload }: Reply): JsonObject => {
+  const json: unknown = JSON.parse(Buffer.concat(payload).toString());
+  assert.ok(isObject(json));
+  return json;
+};
+
+const withText = (reply: Reply, text: string): Reply => ({ ...reply, payload: [Buffer.from(text)] });
+
+/** Answers a route by itself when the request fits. */
+const instead = (route: string, fits: (body: string) => boolean, text: string): Deviation => ({
+  answers: async (call, answer) => {
+    const reply = await answer(call);
+    return call.route === route && fits(bodyOf(call.body)) ? withText(reply, text) : reply;
+  },
+});
+
+/** The JSON of a request. */
+function bodyOf(body: readonly Buffer[]): string {
+  const text = Buffer.concat(body).toString();
+  const data = /^data=([^&]*)/.exec(text)?.[1];
+  return data === undefined ? text : Buffer.from(data, "base64").toString();
+}
+
+/** Carries a request out under a key of its own each time. */
+const freshKey = (route: string, field: string): Deviation => {
+  let count = 0;
+  const latest = new Map<string, string>();
+  return {
+    answers: async (call, answer) => {
+      const text = bodyOf(call.body);
+      const [, key] = new RegExp(`"${field}":"([^"]*)"`).exec(text) ?? [];
+      if (key === undefined) return answer(call);
+      if (call.route === route) latest.set(key, `${key}-${++count}`);
+      const renamed = text.replace(key, latest.get(key) ?? key);
+      if (call.contract !== "fiscal") return answer({ ...call, body: [Buffer.from(renamed)] });
+      const { signOf } = await import("../../../../src/envelope/sign.ts");
+      const data = Buffer.from(renamed).toString("base64");
+      return answer({ ...call, body: [Buffer.from(`data=${data}&sign=${signOf(data, "MERCHANT-1")}`)] });
+    },
+  };
+};
+
+const isLength = (frame: Buffer) => frame[0] === 0;
+
+const inReading = (frame: Buffer, reading: Crc16): Buffer => Buffer.concat(frameOf("length", [frame.subarray(4, -2)], reading));
+
+/** A length frame with a right checksum, whatever it came with. */
+const repaired = (bytes: Buffer): Buffer => (isLength(bytes) ? inReading(bytes, "arc") : bytes);
+
+/** Hears no request after so long a silence; longer ones are those behind a request that was cut short. */
+function sleeps(from: number, to: number): Deviation {
+  let lastMs = Date.now();
+  return {
+    hears: (bytes) => {
+      const idleMs = Date.now() - lastMs;
+      lastMs = Date.now();
+      return idleMs > from && idleMs < to ? Buffer.alloc(0) : bytes;
+    },
+  };
+}
+
+interface Seeded {
+  readonly what: string;
+  readonly service: ContractName;
+  readonly deviation: Deviation;
+  /** The check that names it. */
+  readonly check: string;
+  /** Others that it breaks, too. */
+  readonly also?: readonly string[];
+}
+
+const seeded: readonly Seeded[] = [
+  {
+    what: "takes any checksum",
+    service: "bank",
+    deviation: { hears: repaired },
+    check: "bank-wrong-checksum",
+    also: ["bank-checksum"],
+  },
+  {
+    what: "takes both readings of CRC16",
+    service: "bank",
+    deviation: {
+      hears: (bytes) => (isLength(bytes) && inReading(bytes, "umts").equals(bytes) ? inReading(bytes, "arc") : bytes),
+    },
+    check: "bank-checksum",
+  },
+  {
+    what: "writes the checksum's low byte first",
+    service: "bank",
+    deviation: {
+      writes: (frame) => [{ bytes: Buffer.concat([frame.subarray(0, -2), Buffer.from(frame.subarray(-2)).reverse()]) }],
+    },
+    check: "bank-checksum",
+  },
+  {
+    what: "writes the length's low byte first",
+    service: "qr",
+    deviation: {
+      writes: (frame) => {
+        const bytes = Buffer.concat([Buffer.from(frame.subarray(0, 4)).reverse(), frame.subarray(4)]);
+        bytes.writeUInt16BE(crc16("arc", bytes, 0, bytes.length - 2), bytes.length - 2);
+        return [{ bytes }];
+      },
+    },
+    check: "qr-frame",
+  },
+  {
+    what: "acknowledges each request by a byte 06",
+    service: "bank",
+    deviation: { writes: (frame) => [{ bytes: Buffer.concat([Buffer.from([6]), frame]) }] },
+    check: "bank-nothing-around",
+  },
+  {
+    what: "ends its answers by a line break",
+    service: "qr",
+    deviation: { writes: (frame) => [{ bytes: Buffer.concat([frame, Buffer.from("\r\n")]) }] },
+    check: "qr-nothing-around",
+  },
+  {
+    what: "answers twice",
+    service: "fiscal",
+    deviation: { writes: (frame) => [{ bytes: frame }, { bytes: frame }] },
+    check: "fiscal-one-answer",
+    also: ["fiscal-two-at-once"],
+  },
+  {
+    what: "writes Latin-1",
+    service: "bank",
+    deviation: {
+      answers: async (call, answer) => {
+        const reply = await answer(call);
+        return { ...reply, payload: [Buffer.from(Buffer.concat(reply.payload).toString(), "latin1")] };
+      },
+    },
+    check: "bank-json",
+    also: ["bank-terminals"],
+  },
+  {
+    what: "falls asleep after three seconds",
+    service: "bank",
+    deviation: sleeps(3_200, 5_200),
+    check: "bank-idle",
+  },
+  {
+    what: "answers the second of two requests first",
+    service: "bank",
+    deviation: {
+      hears: (bytes) => {
+        const first = isLength(bytes) ? bytes.readUInt32BE() + 6 : bytes.length;
+        return first < bytes.length ? Buffer.concat([bytes.subarray(first), bytes.subarray(0, first)]) : bytes;
+      },
+    },
+    check: "bank-two-at-once",
+  },
+  {
+    what: "lists its operations with a slash",
+    service: "bank",
+    deviation: changed((json, route) =>
+      route === "/supported_operations" ? { status: "success", data: { operations: ["/sale", "/check"] } } : json,
+    ),
+    check: "bank-supported-operations",
+  },
+  {
+    what: "lists terminals as an object",
+    service: "bank",
+    deviation: changed((json, route) => (route === "/terminals" ? { status: "success", data: { terminals: {} } } : json)),
+    check: "bank-terminals",
+  },
+  {
+    what: "takes any route",
+    service: "bank",
+    deviation: instead("/posline_certify", () => true, '{"status":"success"}'),
+    check: "bank-unknown-route",
+  },
+  {
+    what: "takes JSON that is cut off",
+    service: "qr",
+    deviation: instead("/check", (body) => body.endsWith(":"), '{"status":"success"}'),
+    check: "qr-broken-json",
+  },
+  {
+    what: "calls an unknown pay_id in progress",
+    service: "bank",
+    deviation: instead("/check", (body) => body.includes("-none"), '{"status":"success"}'),
+    check: "bank-unknown-key",
+  },
+  {
+    what: "says IN_PROGRESS",
+    service: "bank",
+    deviation: changed((json, route) =>
+      (route === "/check" || route === "/sale") && json["status"] === "success" && json["data"] === undefined
+        ? { ...json, data: { status: "IN_PROGRESS" } }
+        : json,
+    ),
+    check: "bank-in-progress",
+  },
+  { what: "sells twice under one pay_id", service: "bank", deviation: freshKey("/sale", "pay_id"), check: "bank-same-key" },
+  {
+    what: "ignores no_print_data",
+    service: "bank",
+    deviation: {
+      answers: (call, answer) =>
+        answer({ ...call, body: [Buffer.from(bodyOf(call.body).replace(',"no_print_data":true', ""))] }),
+    },
+    check: "bank-no-print-data",
+  },
+  {
+    what: "takes tips and cashback",
+    service: "bank",
+    deviation: instead("/sale", (body) => body.includes("tips"), '{"status":"success"}'),
+    check: "bank-tips-and-cashback",
+  },
+  {
+    what: "takes any currency",
+    service: "bank",
+    deviation: instead("/sale", (body) => body.includes("POSLINE"), '{"status":"success"}'),
+    check: "bank-unknown-currency",
+  },
+  {
+    what: "reverses an approved sale on /abort",
+    service: "bank",
+    deviation: (() => {
+      const aborted = new Set<string>();
+      return {
+        answers: async (call, answer) => {
+          const reply = await answer(call);
+          const [, key = ""] = /"pay_id":"([^"]*)"/.exec(bodyOf(call.body)) ?? [];
+          if (call.route === "/abort") aborted.add(key);
+          if (call.route !== "/check" || !aborted.has(key)) return reply;
+          return withText(reply, '{"status":"error","code":-21,"data":{"status":"REVERSED"}}');
+        },
+      };
+    })(),
+    check: "bank-abort-after-end",
+  },
+  {
+    what: "is asked without its port",
+    service: "qr",
+    deviation: {
+      hears: (bytes) => {
+        const text = bytes.subarray(4, -2);
+        return text.toString() === "/check_connection"
+          ? Buffer.concat(frameOf("length", [Buffer.from(`:8887${text}`)], "arc"))
+          : bytes;
+      },
+    },
+    check: "qr-prefix",
+  },
+  {
+    what: "knows no trans of its own",
+    service: "qr",
+    deviation: (() => {
+      let ends = 0;
+      return changed((json, route) => {
+        const rrn = isObject(json["data"]) ? json["data"]["rrn"] : undefined;
+        return route === "/check" && rrn !== undefined && ++ends > 1 ? { status: "error", code: 1 } : json;
+      });
+    })(),
+    check: "qr-trans",
+  },
+  {
+    what: "takes any sign",
+    service: "fiscal",
+    deviation: instead("/check_shift", () => true, '{"status":"success","code":0,"isShiftOpen":"true"}'),
+    check: "fiscal-wrong-sign",
+    also: ["fiscal-no-sign"],
+  },
+  {
+    what: "leaves code out of a success",
+    service: "fiscal",
+    deviation: changed(({ code, ...json }) => (json["status"] === "success" ? json : { code, ...json })),
+    check: "fiscal-json",
+  },
+  {
+    what: "refuses a missing field with code 5",
+    service: "fiscal",
+    deviation: changed((json) => (json["code"] === 3 ? { ...json, code: 5 } : json)),
+    check: "fiscal-missing-field",
+  },
+  {
+    what: "knows no replaced byte of a checksum",
+    service: "fiscal",
+    deviation: {
+      hears: (bytes) => {
+        const sum = Buffer.alloc(4);
+        sum.writeUInt32BE(crc32(bytes, 1, bytes.length - 5));
+        return bytes[0] === 2 && sum.includes(3) ? Buffer.alloc(0) : bytes;
+      },
+    },
+    check: "fiscal-reserved-checksum",
+  },
+  {
+    what: "prints twice under one documentExtID",
+    service: "fiscal",
+    deviation: freshKey("/sale", "documentExtID"),
+    check: "fiscal-same-key",
+  },
+  {
+    what: "counts a deposit twice",
+    service: "fiscal",
+    deviation: freshKey("/deposit", "documentExtID"),
+    check: "fiscal-deposit-twice",
+  },
+];
+
+test("certify() names each of the seeded nonconformities by its check, and breaks no other", async () => {
+  const named = await Promise.all(
+    seeded.map(async ({ what, service, deviation }) => {
+      const terminal = emulatedTerminal(deviation);
+      try {
+        const judged = await certified(terminal.open, { services: [service], sale });
+        return {
+          what,
+          broken: judged
+            .filter(({ verdict }) => verdict === "broken")
+            .map(({ name }) => name)
+            .sort(),
+        };
+      } finally {
+        await terminal.stop();
+      }
+    }),
+  );
+  assert.deepEqual(
+    named,
+    seeded.map(({ what, check, also = [] }) => ({ what, broken: [check, ...also].sort() })),
+  );
+  assert.ok(named.length >= 15);
+});
