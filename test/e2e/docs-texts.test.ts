@@ -111,13 +111,6 @@ test("client.md's table of reasons has every HTTP status of each outcome", () =>
   }
 });
 
-test("architecture.md has a row for every room of src", () => {
-  const rooms = rows(section("docs/architecture.md", "The rooms")).map(([name]) => name);
-  for (const { name } of readdirSync(new URL("src", root), { withFileTypes: true }).filter((each) => each.isDirectory())) {
-    assert.ok(rooms.includes(`\`${name}\``), `there is no row for ${name}`);
-  }
-});
-
 test("configuration.md's keys and variables are those that the configuration has", async () => {
   const text = page("docs/configuration.md");
   const { fileSchema } = await import("../../src/config/schema.ts");
