@@ -5,12 +5,11 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { folder, root } from "./packages.ts";
 
-/** What ships can be read: dist/main.cjs and dist/more.cjs as a person, a debugger or a scanner finds it. */
+/** What ships can be read: dist/main.cjs, more.cjs and lab.cjs as a person, a debugger or a scanner finds it. */
 
 const bundle = join(root, "dist/main.cjs");
-const main = readFileSync(bundle, "utf8");
-const more = readFileSync(join(root, "dist/more.cjs"), "utf8");
-const text = `${main}${more}`;
+const files = new Map(["main", "more", "lab"].map((name) => [name, readFileSync(join(root, `dist/${name}.cjs`), "utf8")]));
+const text = [...files.values()].join("");
 
 const sourceFiles = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).filter((name) =>
   name.endsWith(".ts"),
@@ -52,11 +51,11 @@ function framesOf(...args: readonly string[]): readonly { readonly name: string;
     env: { PATH: "", POSLINE_FISCAL_PORT: "0", POSLINE_BANK_PORT: "0", POSLINE_QR_PORT: "0", POSLINE_ADMIN_PORT: "0" },
     timeout: 20_000,
   });
-  const frames = [...stderr.matchAll(/^ {4}at (?:async |new )*([\w$.#<>]+) \(.*(main|more)\.cjs:(\d+):\d+\)$/gm)];
+  const frames = [...stderr.matchAll(/^ {4}at (?:async |new )*([\w$.#<>]+) \(.*(main|more|lab)\.cjs:(\d+):\d+\)$/gm)];
   assert.ok(frames.length > 0, stderr);
-  return frames.map(([, name = "", file, line = ""]) => ({
+  return frames.map(([, name = "", file = "", line = ""]) => ({
     name: name.replace(/^.*[.#]/, ""),
-    text: (file === "main" ? main : more).split("\n")[Number(line) - 1] ?? "",
+    text: files.get(file)?.split("\n")[Number(line) - 1] ?? "",
   }));
 }
 

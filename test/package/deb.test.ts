@@ -260,9 +260,9 @@ test("changelog() takes the release's own entries with their kind, and refuses a
     readonly changelog: (release: object, markdown: string) => string;
   };
   const release = {
+    name: "posline",
     version: "0.2.0",
     date: new Date(0),
-    standalone: false,
     publisher: { maintainer: "Till <till@till.example>" },
   };
   const markdown =
