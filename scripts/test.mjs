@@ -91,6 +91,8 @@ class Tally {
   #ended = 0;
   #broken = 0;
   #count;
+  /** Milliseconds that each process took. */
+  #took = [];
   #beganMs = performance.now();
 
   constructor(programs) {
@@ -112,6 +114,7 @@ class Tally {
       this.#wrote.set(file, (this.#wrote.get(file) ?? "") + data.message);
     } else if (type === "test:complete" && this.#programs.get(name) === name) {
       this.#ended++;
+      this.#took.push({ files: this.#files.get(name), ms: details.duration_ms });
       if (!details.passed) this.#broken++;
     } else if (type === "test:pass" || type === "test:fail") {
       if (nesting === 0) this.#waiting.delete(name);
@@ -162,7 +165,9 @@ class Tally {
     const wrote = [...new Set(this.failed.map(({ program }) => program))].flatMap((program) => this.#wrote.get(program) ?? []);
     const skipped = this.skipped.map((each) => `﹣ skipped: ${each}`);
     const sum = `${this.passed} passed, ${this.failed.length} failed, ${this.skipped.length} skipped in ${this.#seconds} s`;
-    return [...failures, ...wrote, ...skipped, sum].join("\n");
+    const longest = this.#took.toSorted((one, other) => other.ms - one.ms).slice(0, 8);
+    const took = longest.map(({ files, ms }) => `${Math.round(ms / 1_000)} s ${files[0]}${files.length > 1 ? " ..." : ""}`);
+    return [...failures, ...wrote, ...skipped, `longest: ${took.join(", ")}`, sum].join("\n");
   }
 }
 
