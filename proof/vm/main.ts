@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { Box } from "./box.ts";
 import { need, packages, Skipped } from "./host.ts";
-import { imageOf } from "./image.ts";
+import { foreignNode, imageOf } from "./image.ts";
 import { packageOf } from "./packages.ts";
 import { type Proof, seconds } from "./proof.ts";
 import { arm } from "./proofs/arm.ts";
@@ -31,11 +31,16 @@ const proofs: readonly Proof[] = [
   ...[absent, power, remove, bookworm, arm],
 ];
 
-const usage = `npm run test:vm -- [--short] [--only NAME ...]
+const usage = `npm run test:vm -- [--short] [--prepare] [--only NAME ...]
 ${proofs.map(({ name, shows, isShort }) => `  ${name.padEnd(10)} ${isShort === true ? "short" : "     "}  ${shows}`).join("\n")}`;
 
 const { values } = parseArgs({
-  options: { short: { type: "boolean" }, only: { type: "string", multiple: true }, help: { type: "boolean" } },
+  options: {
+    short: { type: "boolean" },
+    prepare: { type: "boolean" },
+    only: { type: "string", multiple: true },
+    help: { type: "boolean" },
+  },
 });
 const isShort = values.short === true;
 const { only } = values;
@@ -45,10 +50,18 @@ if (values.help === true || wanted.length < (only?.length ?? 1)) {
   console.log(usage);
   process.exit(values.help === true ? 0 : 64);
 }
-process.exit(await run());
+process.exit(values.prepare === true ? await prepare() : await run());
 
 /** How a proof ended; one is skipped where this machine, or Debian's mirror, hasn't got what it needs. */
 type End = "shown" | "failed" | "skipped";
+
+/** Makes what the short proofs are shown on, and keeps it: while something else is tested, it costs little time. */
+async function prepare(): Promise<number> {
+  need({ ...packages.machine, ...packages.arm });
+  await imageOf("trixie");
+  for (const architecture of ["arm64", "armhf"] as const) await foreignNode(architecture);
+  return 0;
+}
 
 /** @returns the exit code: 1 when a proof failed. */
 async function run(): Promise<number> {
