@@ -1,5 +1,8 @@
-import type { Verdict } from "../contract/settling.ts";
+import type { Contract } from "../contract/contract.ts";
+import { routeOf } from "../contract/contracts.ts";
+import { settlingRulesOf, type Verdict } from "../contract/settling.ts";
 import { type Ids, isGoodEnd, isNothing } from "../core/followed.ts";
+import { scalarText } from "./exact-json.ts";
 import type { Fact, Said } from "./fact.ts";
 import { type FollowedOperation, hasCode, isSameId } from "./proof.ts";
 
@@ -19,6 +22,32 @@ export interface JudgedOperation extends FollowedOperation {
   readonly ownName: string | undefined;
   /** Milliseconds between two questions by which "there is none" counts twice. */
   readonly intervalMs: number;
+}
+
+/** Who follows operations, with its rules: the client asks before each start, the bridge sends once, and has asked before. */
+const followers = {
+  client: { isSentOnce: false, asksFirst: true },
+  bridge: { isSentOnce: true, asksFirst: false },
+} as const;
+
+/**
+ * An operation under its contract's rules; undefined if the contract has no end of it to follow.
+ * @param fieldOf A field of its body.
+ */
+export function judgedOperation(
+  contract: Contract,
+  path: string,
+  by: keyof typeof followers,
+  fieldOf: (name: string) => unknown,
+): JudgedOperation | undefined {
+  const { key: keyField, polling } = routeOf(contract, path) ?? {};
+  const rules = settlingRulesOf(contract.service, path);
+  if (keyField === undefined || rules === undefined) return undefined;
+  const key = fieldOf(keyField);
+  const ownName = rules.learns && (scalarText(fieldOf(rules.learns)) ?? scalarText(key));
+  // The client's own questions are an interval apart; the bridge hears those of tills as well.
+  const intervalMs = by === "bridge" ? (polling?.intervalMs.min ?? 0) : 0;
+  return { contract, rules, keyField, key, asks: polling !== undefined, ownName, intervalMs, ...followers[by] };
 }
 
 /** What is known after a list of facts. */
