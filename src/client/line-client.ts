@@ -1,5 +1,5 @@
 import { isObject } from "../core/json-object.ts";
-import { type Client, createClientOver, createHttpClient, refuseUnknown, type ServicesOptions } from "./client.ts";
+import { type Client, createClientOver, createHttpClient, refuseUnknownOption, type ServicesOptions } from "./client.ts";
 import { type LineClientOptions, LineTransport } from "./client-line.ts";
 
 /** The package's entry `posline/line`: a client straight over a line of its own, where no bridge runs. */
@@ -20,7 +20,7 @@ export function createClient(options: ClientOptions): Client {
   if (!isLine(line)) {
     throw new TypeError('Cannot make a client: line has no path: use { path: "/dev/ttyUSB0" }');
   }
-  refuseUnknown("line", line, Object.keys(lineOptions));
+  refuseUnknownOption("line", line, Object.keys(lineOptions));
   return createClientOver(new LineTransport(line, services), services);
 }
 

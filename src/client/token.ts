@@ -97,7 +97,7 @@ const setBackMsMax = 60 * 60 * 1_000;
  * Whether the terminal may have forgotten a token's operation, so that "there is none" proves nothing of it and it isn't sent again; also where
  * the clock can't be believed.
  */
-export function isOld({ madeMs }: Token, nowMs = Date.now()): boolean {
+export function isTokenOld({ madeMs }: Token, nowMs = Date.now()): boolean {
   return nowMs - madeMs >= rememberedMs || madeMs - nowMs >= setBackMsMax;
 }
 

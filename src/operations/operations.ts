@@ -12,7 +12,7 @@ import { type FoundRecords, type JournalReport, Recorder } from "../journal/reco
 import type { Fact } from "../settle/fact.ts";
 import { type Copies, resent } from "./copies.ts";
 import { Entry, type EntryBook } from "./entry.ts";
-import { recall, rememberedMax, rememberedOf, tooMany, tooSmall } from "./recall.ts";
+import { recall, rememberedOf, sendingsMax, tooMany, tooSmall } from "./recall.ts";
 import { addFact, endOfOne, isOld, knownOf, noteOn, type Sending, type Together, unfailed } from "./sending.ts";
 import { UnderKey } from "./under-key.ts";
 
@@ -294,7 +294,7 @@ export class Operations implements OperationLog {
   }
 
   /** Reports, once, that less than the last day is known. */
-  #noteForgotten(notice = this.#memory.max < rememberedMax ? tooSmall : tooMany): void {
+  #noteForgotten(notice = this.#memory.max < sendingsMax ? tooSmall : tooMany): void {
     if (this.#isTooMuch || this.#memory.isAll) return;
     this.#isTooMuch = true;
     this.#options?.report.noticed(notice);

@@ -16,11 +16,11 @@ import type { UnderKey } from "./under-key.ts";
 const recordsOfOne = 2;
 
 /** How many sendings are remembered at most, however large the journal is: one every 5 s all day, 21 MB. */
-export const rememberedMax = 16_384;
+export const sendingsMax = 16_384;
 
 /** How many sendings are remembered of a journal of so many bytes: no more than its ring has operations. */
 export const rememberedOf = (bytes = Number.POSITIVE_INFINITY) =>
-  Math.min(Math.floor(bytes / slotBytes / recordsOfOne), rememberedMax);
+  Math.min(Math.floor(bytes / slotBytes / recordsOfOne), sendingsMax);
 
 export interface Recalled {
   readonly copies: Copies;
@@ -91,7 +91,7 @@ const forgetting = (than: string, advice: string) =>
 export const tooSmall = forgetting("the journal holds", "Give the journal more room (journal.bytes, 67108864 at most)");
 
 export const tooMany = forgetting(
-  `the ${rememberedMax} that posline remembers`,
+  `the ${sendingsMax} that posline remembers`,
   "No setting raises that: give some of the terminals to another box",
 );
 

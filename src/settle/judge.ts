@@ -1,7 +1,7 @@
 import type { Contract } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
-import { settlingRulesOf, type Verdict } from "../contract/settling.ts";
-import { type Ids, isGoodEnd, isNothing } from "../core/followed.ts";
+import { settlingRulesOf } from "../contract/settling.ts";
+import { type Ids, isGoodEnd, isNothing, type OperationEnd } from "../core/followed.ts";
 import { scalarText } from "./exact-json.ts";
 import type { Fact, Said } from "./fact.ts";
 import { type FollowedOperation, hasCode, isSameId } from "./proof.ts";
@@ -53,7 +53,7 @@ export function judgedOperation(
 /** What is known after a list of facts. */
 export interface Known {
   /** `not-sent`: nothing was ever sent, and won't be. undefined: nothing is proven. */
-  readonly end: Verdict | "not-sent" | undefined;
+  readonly end: OperationEnd | "not-sent" | undefined;
   /** An error's code and words that say why it came to nothing. */
   readonly why: Pick<Said, "code" | "message"> | undefined;
   readonly next: "start" | "ask" | "print" | "wait" | "none";
@@ -152,7 +152,7 @@ function isSameKnown({ pause: _, ...one }: Known, other: Known): boolean {
 }
 
 /** How it is proven to have ended, once it was sent. */
-export const provenEnd = ({ end }: Known): Verdict | undefined => (end === "not-sent" ? undefined : end);
+export const provenEnd = ({ end }: Known): OperationEnd | undefined => (end === "not-sent" ? undefined : end);
 
 /** Nothing of it can have begun: not sent any more, it has ended in nothing. */
 export function nothingBegun({ end, doubt, refusals, isAccepted, isOut }: Known): boolean {
@@ -220,7 +220,7 @@ function afterEnd(known: Known, fact: Fact): Known {
   }
 }
 
-function ended(known: Known, end: Verdict, { code, message, ids }: Partial<Said> = {}): Known {
+function ended(known: Known, end: OperationEnd, { code, message, ids }: Partial<Said> = {}): Known {
   const why = code === undefined && message === undefined ? undefined : { code, message };
   return { ...known, end, why, ids: ids ?? known.ids, next: "none" };
 }
@@ -380,7 +380,7 @@ function afterTold(operation: JudgedOperation, known: Known, { said, atMs, name 
   }
 }
 
-function afterFound({ rules, isSentOnce }: JudgedOperation, known: Known, end: Verdict, said: Said): Known {
+function afterFound({ rules, isSentOnce }: JudgedOperation, known: Known, end: OperationEnd, said: Said): Known {
   const found = ended(known, end, said);
   const lacksPrint = rules.print !== undefined && (known.isUnprinted || said.unprinted === true);
   if (!lacksPrint) return found;
