@@ -3,7 +3,7 @@ import { lineDefaults, serviceDefaults } from "../config/limits.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ContractName, contractNames, type Handler } from "../core/call.ts";
 import { within } from "../core/clock.ts";
-import { Fault } from "../core/fault.ts";
+import { Fault, nothingSent } from "../core/fault.ts";
 import { Presence } from "../core/presence.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import { faultBody } from "../envelope/fault.ts";
@@ -31,14 +31,20 @@ const openWaitMs = 5_000;
 /** Milliseconds that the exchange in flight may take to end when the client is closed. */
 const closeGraceMs = 5_000;
 
-/** Opens a line and gives the transport over it. */
-export async function openLine(
+/** A line that is open, and the handlers of its services. */
+interface OpenLine {
+  readonly line: Line;
+  readonly handlers: ReadonlyMap<ContractName, Handler>;
+}
+
+async function openLine(
   { services = contractNames, open, ...settings }: LineClientOptions,
   options: ServicesOptions,
-): Promise<Transport> {
-  const merchantId = options.fiscal?.merchantId;
+): Promise<OpenLine> {
+  const given = options.fiscal?.merchantId;
   const config: LineConfig = { ...lineDefaults, ...settings };
-  const id = typeof merchantId === "function" ? await merchantId() : merchantId;
+  const id = typeof given === "function" ? await given() : given;
+  const merchantIdOf = (service: ContractName) => (service === "fiscal" ? id : undefined);
   const rules = { crc16: config.crc16, quiet: config.recovery === "quiet" };
   let report = () => {};
   const changed = new Promise<void>((resolve) => {
@@ -49,7 +55,7 @@ export async function openLine(
     config,
     services: services.map((service) => {
       const { replyBytesMax = serviceDefaults.replyBytesMax } = options[service] ?? {};
-      return lineService(contracts[service], { ...rules, merchantId: idFor(service, id), replyBytesMax });
+      return lineService(contracts[service], { ...rules, merchantId: merchantIdOf(service), replyBytesMax });
     }),
     open: open ?? (await import("../device/opener.ts")).openerOf(config),
     report: {
@@ -63,52 +69,67 @@ export async function openLine(
   });
   line.start();
   await within(openWaitMs, changed);
-  return new LineTransport(line, services, id);
+  const callerOf = (service: ContractName) =>
+    lineCaller({ contract: contracts[service], line, replyTimeoutMs: {}, merchantId: merchantIdOf(service) });
+  return { line, handlers: new Map(services.map((service) => [service, callerOf(service)])) };
 }
 
-function idFor(service: ContractName, merchantId: string | undefined): string | undefined {
-  return service === "fiscal" ? merchantId : undefined;
-}
-
-class LineTransport implements Transport {
-  readonly #line: Line;
-  readonly #handlers: ReadonlyMap<ContractName, Handler>;
+/** A line as a transport: opened by its first request, once, and held until it is closed. */
+export class LineTransport implements Transport {
+  readonly #open: () => Promise<OpenLine>;
+  #opened: Promise<OpenLine> | undefined;
+  #isClosed = false;
   #count = 0;
 
-  constructor(line: Line, services: readonly ContractName[], merchantId: string | undefined) {
-    this.#line = line;
-    this.#handlers = new Map(
-      services.map((service) => [
-        service,
-        lineCaller({ contract: contracts[service], line, replyTimeoutMs: {}, merchantId: idFor(service, merchantId) }),
-      ]),
-    );
+  constructor(line: LineClientOptions, options: ServicesOptions) {
+    this.#open = () => openLine(line, options);
   }
 
   async send({ contract: service, route, body, withdrawn }: TransportRequest, signal: AbortSignal): Promise<Answer> {
-    const handler = this.#handlers.get(service);
-    if (handler === undefined) return failedAnswer("not-sent", `Cannot call ${service}: it is not among the line's services`);
-    const left = [signal, ...(withdrawn === undefined ? [] : [withdrawn])];
-    if (left.some(({ aborted }) => aborted)) return failedAnswer("not-sent", "cancelled before it was sent");
     const caller = new Presence();
     // A waiting call whose caller left is never sent; one in flight runs to its end
     const leave = () => caller.leave();
-    for (const each of left) each.addEventListener("abort", leave);
-    const pieces = body === undefined ? [] : [Buffer.from(body)];
-    const requestId = `client-${(++this.#count).toString(36)}`;
+    const signals = withdrawn === undefined ? [signal] : [signal, withdrawn];
+    for (const each of signals) {
+      if (each.aborted) leave();
+      each.addEventListener("abort", leave);
+    }
     try {
+      const opened = await this.#openFor(caller);
+      if (typeof opened === "string") return failedAnswer("not-sent", opened);
+      const handler = opened.handlers.get(service);
+      if (handler === undefined) return failedAnswer("not-sent", `Cannot call ${service}: it is not among the line's services`);
+      const pieces = body === undefined ? [] : [Buffer.from(body)];
+      const requestId = `client-${(++this.#count).toString(36)}`;
       const reply = await handler({ service, contract: service, route, body: pieces, requestId, key: undefined, caller });
       return { ...answered, text: textOf(reply.payload) };
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       return faultAnswer(service, route, error);
     } finally {
-      for (const each of left) each.removeEventListener("abort", leave);
+      for (const each of signals) each.removeEventListener("abort", leave);
     }
   }
 
-  close(): Promise<void> {
-    return this.#line.stop(closeGraceMs, "the client was closed");
+  /** The open line, or why it isn't: a caller that leaves waits no longer for it. */
+  async #openFor(caller: Presence): Promise<OpenLine | string> {
+    const left = "cancelled before it was sent";
+    if (caller.gone) return left;
+    if (this.#isClosed && this.#opened === undefined) return `Cannot open the line: the client was closed. ${nothingSent}`;
+    this.#opened ??= this.#open();
+    const leaving = new Promise<string>((resolve) => caller.onLeave(() => resolve(left)));
+    try {
+      return await Promise.race([this.#opened, leaving]);
+    } catch (error) {
+      // The next request tries again
+      this.#opened = undefined;
+      return `Cannot open the line: ${String(error)}`;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await (await this.#opened)?.line.stop(closeGraceMs, "the client was closed");
   }
 }
 

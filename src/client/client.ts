@@ -166,7 +166,7 @@ function servicesIn(options: ServicesOptions): readonly NamedService[] {
     if (target !== undefined && target !== null && !isObject(target)) {
       throw new TypeError(`Cannot make a client: ${name} is not an object: use { url: "http://..." }`);
     }
-    refuseUnknown(name, given[name] ?? {}, [...commonOptions, ...secretOptions[contract]]);
+    refuseUnknownOption(name, given[name] ?? {}, [...commonOptions, ...secretOptions[contract]]);
     const { merchantId } = given[name] ?? {};
     const isFixed = merchantId !== undefined && merchantId !== null && typeof merchantId !== "function";
     const problem = contract === "fiscal" && isFixed ? merchantIdProblem(merchantId) : undefined;
@@ -189,7 +189,7 @@ const secretOptions: Readonly<Record<ContractName, readonly string[]>> = {
  * Refuses an option that is misspelt, or another service's: it would be left out, and what is meant by it would not hold.
  * @throws TypeError
  */
-export function refuseUnknown(name: string, given: object, known: readonly string[]): void {
+export function refuseUnknownOption(name: string, given: object, known: readonly string[]): void {
   const unknown = Object.entries(given).find(
     ([option, value]) => (value ?? undefined) !== undefined && !known.includes(option),
   );

@@ -1,5 +1,5 @@
-import type { Verdict } from "../contract/settling.ts";
 import type { Outcome } from "../core/fault.ts";
+import type { OperationEnd } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { Clock } from "../settle/clock.ts";
 import type { UnreachableReason } from "../settle/transport.ts";
@@ -78,7 +78,7 @@ export interface SettleStep {
   readonly byBridge?: true;
 }
 
-export interface Settled<Result extends string = Verdict | "unknown" | "not-sent", Data = JsonObject> {
+export interface Settled<Result extends string = OperationEnd | "unknown" | "not-sent", Data = JsonObject> {
   /**
    * How it ended, as far as that is proven. `unknown` says that nothing is, and is never a failure: of qr's cancel, refund and
    * final_confirm, which can't be asked about, an error that was answered is unknown as well (see `code` and `message`).

@@ -21,7 +21,7 @@ import type { FollowedAnswer } from "../settle/transport.ts";
 import { Followings } from "./followings.ts";
 import type { RemoteService } from "./remote-service.ts";
 import type { Action, Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./settle-types.ts";
-import { contractOfToken, isOld, newToken, readToken, type Token, tokenWith } from "./token.ts";
+import { contractOfToken, isTokenOld, newToken, readToken, type Token, tokenWith } from "./token.ts";
 
 /**
  * Follows an operation to its end over any number of requests, or says "unknown" and gives the token by which it can be followed on: asks
@@ -264,7 +264,7 @@ class SettleRun {
     else if (outcome === "answered") {
       const { name } = this.#known;
       const said = saidToQuestion(this.#operation, result, name);
-      const isForgotten = mayBeForgotten(said) && this.#known.starts > 0 && isOld(this.#token);
+      const isForgotten = mayBeForgotten(said) && this.#known.starts > 0 && isTokenOld(this.#token);
       if (!isForgotten) this.#take({ is: "told", said, name }, askedMs);
     } else return { pause: "interval" };
     return { pause: this.#known.pause, retryAfterMs };

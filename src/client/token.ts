@@ -5,7 +5,7 @@ import { type ContractName, contractNames, type ServiceName } from "../core/call
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
 import { areFacts, type Fact } from "../settle/fact.ts";
-import { type JudgedOperation, judge, type Known } from "../settle/judge.ts";
+import { type JudgedOperation, judge, judgedOperation, type Known } from "../settle/judge.ts";
 import { newKey } from "./key.ts";
 
 /**
@@ -97,7 +97,7 @@ const setBackMsMax = 60 * 60 * 1_000;
  * Whether the terminal may have forgotten a token's operation, so that "there is none" proves nothing of it and it isn't sent again; also where
  * the clock can't be believed.
  */
-export function isOld({ madeMs }: Token, nowMs = Date.now()): boolean {
+export function isTokenOld({ madeMs }: Token, nowMs = Date.now()): boolean {
   return nowMs - madeMs >= rememberedMs || madeMs - nowMs >= setBackMsMax;
 }
 
@@ -130,20 +130,15 @@ export function readToken(value: unknown): ParsedToken {
   if (typeof text !== "string" || body === undefined) throw tokenError("its body is not the text of a JSON object");
   if (typeof madeMs !== "number") throw tokenError("its madeMs is not a number");
   const named = spoken === undefined ? {} : { contract };
-  const sentBy = value["byBridge"] === true ? ({ byBridge: true } as const) : {};
+  const sentBy: Pick<Token, "byBridge"> = value["byBridge"] === true ? { byBridge: true } : {};
   if (!areFacts(facts)) throw tokenError("its facts are not those that a client writes");
   const token = { v, service, ...named, route: route.path, body: text, madeMs, ...sentBy, facts } as const;
-  const operation = operationOf(contracts[contract], route, rules, body, token);
+  const asked = judgedOperation(contracts[contract], route.path, "client", (name) => body[name]);
+  if (asked === undefined) throw tokenError(`${service} has no operation ${route.path} to be followed`);
+  // What a bridge knows under its key, the bridge asks.
+  const operation = { ...asked, asksFirst: sentBy.byBridge !== true };
   const known = judge(operation, facts);
   return { token: tokenWith(token, facts, known), route, rules, body, operation, known };
-}
-
-function operationOf(contract: Contract, route: Route, rules: SettlingRules, body: JsonObject, { byBridge }: Token) {
-  const keyField = keyFieldOf(route);
-  const followed = { contract, rules, keyField, key: body[keyField], asks: route.polling !== undefined };
-  const ownName = rules.learns && (scalarText(body[rules.learns]) ?? scalarText(body[keyField]));
-  // Its own questions are an interval apart
-  return { ...followed, ownName, isSentOnce: false, asksFirst: byBridge !== true, intervalMs: 0 };
 }
 
 function tokenError(what: string): TypeError {

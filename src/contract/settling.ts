@@ -1,5 +1,6 @@
 import type { ContractName } from "../core/call.ts";
 import { checkByEye } from "../core/fault.ts";
+import type { OperationEnd } from "../core/followed.ts";
 import { replyTimeoutMs as bankReplyTimeoutMs } from "./bank.ts";
 import type { Route } from "./contract.ts";
 
@@ -12,16 +13,13 @@ import type { Route } from "./contract.ts";
  * anything else.
  */
 
-/** How an operation may be proven to have ended. Bank and qr: approved, declined, reversed. Fiscal: closed, failed, unprinted. */
-export type Verdict = "approved" | "declined" | "reversed" | "closed" | "failed" | "unprinted";
-
 export interface SettlingRules {
   readonly route: string;
   /**
    * The meaning of status "success" at the start: the operation is `followed` by questions, unless the answer holds a final state already;
    * or it has ended so, unless the answer says that it is open still.
    */
-  readonly success: "followed" | Verdict;
+  readonly success: "followed" | OperationEnd;
   /** True if a success that has ended the operation has the contract's `finals.field`, so that one without that field proves nothing. */
   readonly successShowsEnd: boolean;
   /** True if the key names this operation, so that one is made if it is missing; false if it names an earlier one. */
@@ -31,9 +29,9 @@ export interface SettlingRules {
   /** True if a success at the start may hold a final state; otherwise only the question's answer is believed to. */
   readonly startMayEnd: boolean;
   /** The name of an end in which nothing was done. */
-  readonly refused: Verdict;
+  readonly refused: OperationEnd;
   /** Ends by the value of the contract's `finals.field`; "" if the field's presence is the end. */
-  readonly ends: Readonly<Record<string, Verdict>>;
+  readonly ends: Readonly<Record<string, OperationEnd>>;
   /** Codes at the start which prove that nothing was begun, as long as no earlier sending of it is in doubt. */
   readonly refusals: readonly number[];
   /** Codes at the start after which the request is sent once more, with a sign that was built anew. */

@@ -32,14 +32,14 @@ export interface GatewayOptions {
 }
 
 /** A service and its upstream. */
-export interface Asking {
+export interface UpstreamService {
   readonly service: ServiceName;
   readonly line: string;
   readonly upstream: string;
 }
 
 export interface Gateway extends Supervised {
-  readonly asking: readonly Asking[];
+  readonly asking: readonly UpstreamService[];
   /** Health and status, where they are configured. */
   readonly admin: Admin | undefined;
   /**
@@ -83,7 +83,7 @@ class RunningGateway implements Gateway {
   readonly #lines: LineSet<GatewayLine>;
   readonly #traffic = new LineTraffic();
   admin: Admin | undefined;
-  asking: readonly Asking[] = [];
+  asking: readonly UpstreamService[] = [];
   #config: Config | undefined;
   #changed = () => {};
 

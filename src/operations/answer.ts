@@ -1,15 +1,13 @@
-import type { Contract } from "../contract/contract.ts";
 import type { Reply } from "../core/call.ts";
 import { askAgain, checkFirst, Fault } from "../core/fault.ts";
 import { type Followed, isGoodEnd, type OperationResult } from "../core/followed.ts";
 import { textOf } from "../envelope/json.ts";
-import { parseExactObject } from "../settle/exact-json.ts";
 import type { Known } from "../settle/judge.ts";
-import { statesEnd, verdictIn } from "../settle/proof.ts";
+import { hasCode, statesEnd, verdictIn } from "../settle/proof.ts";
 import type { AskedCall } from "./asked-call.ts";
 import type { EndedQuestion } from "./asking.ts";
-import type { Together } from "./known.ts";
 import { answeredOf, errorText } from "./question.ts";
+import type { Together } from "./sending.ts";
 
 /**
  * The answer to a caller that waited for an operation's end: the word, and the terminal's bytes that prove it, or else why there are none.
@@ -32,14 +30,27 @@ export interface Told {
   readonly isGuarded: boolean;
 }
 
+/** An answer that may be shown, as a till reads it that knows nothing else. */
+interface Shown {
+  readonly reply: Reply;
+  /** The route that was answered. */
+  readonly route: string;
+  /** The end that it states; undefined if it states none. */
+  readonly says: OperationResult | undefined;
+  /** True if it would be taken for an end. */
+  readonly isEnd: boolean;
+  /** True if it says that there is none. */
+  readonly isAbsent: boolean;
+}
+
 /** @throws Fault if its sending, or every question, failed. */
 export function toldOf(told: Told): Reply {
   const { asked, together, known, start, last, polls, whyNot, cannotAsk, isGuarded } = told;
   const { end, isAccepted } = together;
   const isOpen = end === undefined;
-  const reply = last === undefined || last.ending instanceof Fault ? undefined : last.ending;
+  const answer = last === undefined || last.ending instanceof Fault ? undefined : shownOf(asked, last.route, last.ending);
   // What the terminal denies, or says of something else, doesn't go on.
-  const goesOn = reply === undefined || !(isAbsent(asked.contract, reply) || statesSome(asked, last?.route ?? "", reply));
+  const goesOn = answer === undefined || !(answer.isAbsent || answer.isEnd);
   const result: OperationResult =
     end ?? (isAccepted && goesOn && whyNot === undefined && cannotAsk === undefined ? "pending" : "unknown");
   // Until a question has found the payment under its name, another sending may have shown another code.
@@ -47,16 +58,22 @@ export function toldOf(told: Told): Reply {
   const isLasting = result === "unknown" && asked.route.polling === undefined ? true : undefined;
   const followed: Followed = { result, answerOf: undefined, polls, isGuarded, isLasting, trans };
   if (isLasting && (start === undefined || start instanceof Fault)) throw neverKnown(told, followed);
-  const says = reply === undefined ? undefined : endIn(asked, reply);
-  const isProof =
-    reply !== undefined &&
-    whyNot === undefined &&
-    (isOpen ? !statesSome(asked, last?.route ?? "", reply) : proves(asked.contract, result, says, reply));
+  const isProof = answer !== undefined && whyNot === undefined && (isOpen ? !answer.isEnd : proves(answer, result));
   if (isOpen && start !== undefined) return shown(start, followed);
-  if (isProof && reply !== undefined && !(says === undefined && saysWhy(told)))
-    return { ...reply, followed: { ...followed, answerOf: last?.route === asked.route.path ? undefined : last?.route } };
+  if (isProof && !(answer.says === undefined && saysWhy(told)))
+    return {
+      ...answer.reply,
+      followed: { ...followed, answerOf: answer.route === asked.route.path ? undefined : answer.route },
+    };
   if (start !== undefined && !isDenied(result, start)) return shown(start, followed);
-  throw nothingToShow(told, followed, reply);
+  throw nothingToShow(told, followed, answer !== undefined);
+}
+
+function shownOf({ contract, rules }: AskedCall, route: string, reply: Reply): Shown {
+  const isAbsent = reply.status === "error" && hasCode(contract.finals.absentCodes, reply.code);
+  const answered = answeredOf(textOf(reply.payload));
+  const says = answered && verdictIn({ contract, rules }, answered.reply, answered.success);
+  return { reply, route, says, isEnd: answered !== undefined && statesEnd({ contract, rules }, route, answered), isAbsent };
 }
 
 /** True if the operation's own answer says why nothing was done: "there is none", which proves that, doesn't. */
@@ -77,25 +94,11 @@ function shown(start: Reply | Fault, followed: Followed): Reply {
 const isDenied = (result: OperationResult, start: Reply | Fault) =>
   isGoodEnd(result) && !(start instanceof Fault) && start.status !== "success";
 
-/** True if an answer to a question says that an operation ended so. */
-function proves(contract: Contract, result: OperationResult, says: OperationResult | undefined, reply: Reply): boolean {
+/** True if an answer to a question says that the operation ended so. */
+function proves({ reply, says, isAbsent }: Shown, result: OperationResult): boolean {
   if (isGoodEnd(result)) return isGoodEnd(says);
   if (says !== undefined) return says === result;
-  return reply.status === "error" && (result === "failed" || !isAbsent(contract, reply));
-}
-
-const isAbsent = ({ finals }: Contract, { status, code }: Reply) =>
-  status === "error" && code !== undefined && finals.absentCodes.includes(code);
-
-function endIn({ contract, rules }: AskedCall, reply: Reply): OperationResult | undefined {
-  const json = parseExactObject(textOf(reply.payload));
-  return json === undefined ? undefined : verdictIn({ contract, rules }, json, reply.status === "success");
-}
-
-/** True if a till that reads this answer alone would take it for an end. */
-function statesSome(asked: AskedCall, route: string, reply: Reply): boolean {
-  const answered = answeredOf(textOf(reply.payload));
-  return answered !== undefined && statesEnd(asked, route, answered);
+  return reply.status === "error" && (result === "failed" || !isAbsent);
 }
 
 /** The fault of an operation that nobody can be asked about: it stays unknown until a person has looked. */
@@ -115,7 +118,7 @@ function neverKnown({ asked: { contract, route }, start, known: { refusal: error
  * The ending without a terminal's answer to show. A question's fault speaks of itself alone: that it wasn't sent, or changed nothing, would
  * be taken for the operation's.
  */
-function nothingToShow({ asked, last, whyNot, cannotAsk }: Told, followed: Followed, reply: Reply | undefined): Fault {
+function nothingToShow({ asked, last, whyNot, cannotAsk }: Told, followed: Followed, isAnswered: boolean): Fault {
   const { result } = followed;
   const isOpen = result === "unknown" || result === "pending";
   const fault = last?.ending instanceof Fault ? last.ending : undefined;
@@ -125,7 +128,7 @@ function nothingToShow({ asked, last, whyNot, cannotAsk }: Told, followed: Follo
   }
   const what = isOpen ? "how it ended is not known" : `it ended as ${result}`;
   const unsaid = isOpen ? "the last answer about it doesn't prove it" : "no answer about it says so any more";
-  const why = whyNot ?? (reply === undefined ? (cannotAsk ?? "no question about it was answered") : unsaid);
+  const why = whyNot ?? (isAnswered ? unsaid : (cannotAsk ?? "no question about it was answered"));
   return new Fault("broken", `Cannot show an answer to ${asked.route.path}: it was sent before, ${what}, and ${why}`, {
     reason: "no-reply",
     followed,

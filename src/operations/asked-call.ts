@@ -10,6 +10,7 @@ import { bodyBytes } from "../envelope/body-text.ts";
 import { amountIn, amountOf } from "../journal/body-fields.ts";
 import { storedKey } from "../journal/record.ts";
 import { isInexact, parseExactObject } from "../settle/exact-json.ts";
+import { type JudgedOperation, judgedOperation } from "../settle/judge.ts";
 import type { AskedService } from "./hearing.ts";
 import type { Sending } from "./sending.ts";
 
@@ -26,6 +27,7 @@ export interface AskedCall {
   readonly amount: number | undefined;
   /** The fields of the body that name the operation in a question, to the digit. */
   readonly names: JsonObject;
+  readonly operation: JudgedOperation;
 }
 
 /**
@@ -69,7 +71,9 @@ export function askedCall(call: Call, { contract, merchantId }: AskedService): A
       "the body has no amount that is a number, and several of one payment are told apart by it: add amount",
     );
   const names = Object.fromEntries(Object.entries(json).filter(([name]) => fields.includes(name)));
-  return { call, contract, route, rules, key: storedKey(key), digest: bodyDigest(call.body), amount, names };
+  const operation = judgedOperation(contract, route.path, "bridge", (name) => names[name]);
+  if (operation === undefined) return undefined;
+  return { call, contract, route, rules, key: storedKey(key), digest: bodyDigest(call.body), amount, names, operation };
 }
 
 /** True if the sending has the same route, and the same amount if that names the operation. */

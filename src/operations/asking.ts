@@ -8,7 +8,6 @@ import type { AskedService, Hearing } from "./hearing.ts";
 import type { Operations } from "./operations.ts";
 import { questionText, type Subject, subjectOf } from "./question.ts";
 import type { Sending } from "./sending.ts";
-import { Turns } from "./turns.ts";
 
 /**
  * Asks about operations without an end, one question at a time on a line, after every call: at the contract's pace while a caller waits,
@@ -80,7 +79,11 @@ export class Asking {
   readonly #hearing: Hearing;
   readonly #asksAll: boolean;
   #services: ReadonlyMap<ServiceName, AskingService> = new Map();
-  readonly #turns = new Map<string, Turns>();
+  /**
+   * The last question on each line: one waits at a time. Questions wait for every caller; if two were in the queue, a caller that comes between
+   * them would wait for both.
+   */
+  readonly #lastOn = new Map<string, Promise<unknown>>();
   readonly #watches = new Map<Sending, Watch>();
   readonly #plans = new WeakMap<Sending, Plan>();
   /** Operations asked about at this moment, each in the name of somebody who may leave. */
@@ -180,9 +183,7 @@ export class Asking {
     { requestId, about, caller }: QuestionNames,
   ): Promise<EndedQuestion> {
     const line = this.#services.get(name)?.line.name ?? name;
-    const turns = this.#turns.get(line) ?? new Turns();
-    this.#turns.set(line, turns);
-    const ending = await turns.take(async () => {
+    const asked = (this.#lastOn.get(line) ?? Promise.resolve()).then(async () => {
       const service = this.#services.get(name);
       if (service === undefined || this.#isStopped) return notAsked(route);
       const { contract, merchantId = "", handler } = service;
@@ -203,7 +204,11 @@ export class Asking {
       };
       return tried(handler, call);
     });
-    return { route, ending };
+    this.#lastOn.set(
+      line,
+      asked.catch(() => {}),
+    );
+    return { route, ending: await asked };
   }
 
   #subjectOf(sending: Sending): Subject | undefined {

@@ -10,9 +10,9 @@ import { after, type Known, unknownYet } from "../settle/judge.ts";
 import { saidToQuestion } from "../settle/said.ts";
 import type { AskedCall } from "./asked-call.ts";
 import type { Asking } from "./asking.ts";
-import { standingOf } from "./known.ts";
 import type { Operations } from "./operations.ts";
 import { answeredOf, errorText } from "./question.ts";
+import { unfailed } from "./sending.ts";
 import type { Waiting } from "./waiting.ts";
 
 /** The conditions for sending a follow-up: everything under its key has ended, and it is known what the terminal has there. */
@@ -37,7 +37,7 @@ export class Before {
   /** @throws Fault if an operation under the key hasn't ended while the callers wait. */
   async ended(asked: AskedCall, waited: Waited): Promise<void> {
     const { call, key, route } = asked;
-    const standing = () => standingOf(this.#operations.under(call.service, key));
+    const standing = () => unfailed(this.#operations.under(call.service, key));
     for (const former of standing()) {
       // The answer to its own sending may prove more than any question.
       await this.#waiting.flightEnded(former, () => waited.caller.gone);
@@ -57,17 +57,8 @@ export class Before {
    * @throws Fault if the terminal refuses to say it, or doesn't while the callers wait.
    */
   async known(asked: AskedCall, waited: Waited): Promise<Ids> {
-    const { contract, rules, route, names } = asked;
-    const { key: keyField = "", polling } = route;
-    const followed = { contract, rules, keyField, key: names[keyField], asks: true };
-    const operation = {
-      ...followed,
-      ownName: undefined,
-      isSentOnce: true,
-      asksFirst: true,
-      intervalMs: polling?.intervalMs.min ?? 0,
-    };
-    const pauses = new Pauses(polling?.intervalMs);
+    const operation = { ...asked.operation, asksFirst: true };
+    const pauses = new Pauses(asked.route.polling?.intervalMs);
     let known = unknownYet(operation);
     for (;;) {
       const askedMs = nowMs();

@@ -13,10 +13,9 @@ import type { PendingRecord } from "../journal/write-queue.ts";
 import type { Fact } from "../settle/fact.ts";
 import { provenEnd } from "../settle/judge.ts";
 import { resent } from "./copies.ts";
-import { standingOf } from "./known.ts";
 import { ownAnswer, recordedOf } from "./own-answer.ts";
 import { isAbort } from "./recall.ts";
-import { addFact, knownOfOne, mayHaveBegun, newSending, noteOn, operationOf, type Sending } from "./sending.ts";
+import { addFact, knownOfOne, mayHaveBegun, newSending, noteOn, operationOf, type Sending, unfailed } from "./sending.ts";
 import type { UnderKey } from "./under-key.ts";
 
 /** What an entry writes to: the operations of its box. */
@@ -127,7 +126,7 @@ export class Entry implements OperationLogEntry {
     const rules = settlingRulesOf(contract, route);
     const under = rules === undefined ? [] : memory.of(this.#record);
     const isOwn = ({ sent }: Sending) => isSameOperation(sent, this.#record);
-    const others = standingOf(under.filter((each) => !isOwn(each)));
+    const others = unfailed(under.filter((each) => !isOwn(each)));
     const alone = rules?.baseline !== undefined || others.length > 0 ? null : {};
     const sent: Fact = { is: "sent", atMs, before: decided === undefined ? alone : (decided.before ?? null) };
     // An unknown earlier sending may exist: then a refusal of this one doesn't end that.

@@ -8,10 +8,9 @@ import { type AskedCall, askedCall, configurationChanged, isFollowUp, isOfRoute,
 import { type Asking, type EndedQuestion, tried } from "./asking.ts";
 import { Before } from "./before.ts";
 import type { Hearing } from "./hearing.ts";
-import { standingOf } from "./known.ts";
 import type { Operations } from "./operations.ts";
 import { subjectOf } from "./question.ts";
-import { isRecorded, recorded, type Sending } from "./sending.ts";
+import { isRecorded, recorded, type Sending, unfailed } from "./sending.ts";
 import { Waiting } from "./waiting.ts";
 
 /**
@@ -112,7 +111,7 @@ export class Following {
 
   /** Earlier sendings of the operation, unless all are proven to have come to nothing. */
   #formerOf(asked: AskedCall): readonly Sending[] {
-    return standingOf(this.#operations.under(asked.call.service, asked.key)).filter((each) => isOfRoute(asked, each));
+    return unfailed(this.#operations.under(asked.call.service, asked.key)).filter((each) => isOfRoute(asked, each));
   }
 
   /** All sendings of the same call. */
@@ -120,7 +119,7 @@ export class Following {
     const same = this.#operations
       .under(call.service, key)
       .filter(({ sent }) => sent.digest === digest && sent.route === route.path);
-    return standingOf(same).at(-1) ?? same.at(-1);
+    return unfailed(same).at(-1) ?? same.at(-1);
   }
 
   /** Waits for a start as one of its callers, each until a moment of its own. */
@@ -225,7 +224,7 @@ export class Following {
       return;
     }
     const [other] = [
-      ...standingOf(this.#operations.under(service, asked.key)),
+      ...unfailed(this.#operations.under(service, asked.key)),
       ...this.#operations.underByOthers({ service, key: asked.key }, device),
     ];
     if (other !== undefined) throw keyReused(asked, other);
@@ -247,7 +246,7 @@ export class Following {
       // A refund of a payment in parts stands beside the other parts.
       const standing = () =>
         rules.ownKey || rules.baseline !== undefined
-          ? standingOf(this.#operations.under(call.service, key))
+          ? unfailed(this.#operations.under(call.service, key))
           : this.#formerOf(asked);
       const under = standing();
       const before = rules.baseline === undefined ? {} : await this.#before.known(asked, start);

@@ -13,7 +13,7 @@ import { after, type JudgedOperation, type Known, provenEnd } from "../settle/ju
 import { type AnsweredCall, isQuestion } from "../settle/proof.ts";
 import { mayBeForgotten, saidToQuestion } from "../settle/said.ts";
 import type { Operations } from "./operations.ts";
-import { answeredOf, answerText, asksAbout, type Subject, subjectOf } from "./question.ts";
+import { answeredOf, answerWords, asksAbout, type Subject, subjectOf } from "./question.ts";
 import { addFact, isOld, knownOfOne, type Sending } from "./sending.ts";
 import { type Whose, whose } from "./whose.ts";
 
@@ -181,7 +181,7 @@ export class Hearing {
     const answered = this.whoseIs(sending, subject, device);
     heard.whyNot =
       "why" in answered ? answered.why : isAbsent && this.#operations.wasClosedSince(sending) ? sinceClosed : undefined;
-    heard.lastAnswer = `${answerText(answer)}${heard.whyNot === undefined ? "" : `: this proves nothing, ${heard.whyNot}`}`;
+    heard.lastAnswer = `${answerWords(answer)}${heard.whyNot === undefined ? "" : `: this proves nothing, ${heard.whyNot}`}`;
     if ("why" in answered || heard.whyNot !== undefined) return;
     // "There is none" counts only for a question that could find the operation: a terminal may tell a number from its digits. And not after
     // a day, when it may be forgotten.

@@ -12,11 +12,9 @@ import { type FoundRecords, type JournalReport, Recorder } from "../journal/reco
 import type { Fact } from "../settle/fact.ts";
 import { type Copies, resent } from "./copies.ts";
 import { Entry, type EntryBook } from "./entry.ts";
-import { knownOf, standingOf, type Together } from "./known.ts";
-import { recall, rememberedMax, rememberedOf, tooMany, tooSmall } from "./recall.ts";
-import { addFact, endOfOne, isOld, noteOn, type Sending } from "./sending.ts";
+import { recall, rememberedOf, sendingsMax, tooMany, tooSmall } from "./recall.ts";
+import { addFact, endOfOne, isOld, knownOf, noteOn, type Sending, type Together, unfailed } from "./sending.ts";
 import { UnderKey } from "./under-key.ts";
-import { Unknowns } from "./unknowns.ts";
 
 /**
  * The operations of a box: the facts of each, as its journal has them. Before the first byte of a request that moves money, prints or
@@ -43,6 +41,12 @@ export interface JournalOptions {
   readonly disk?: Disk | undefined;
 }
 
+/** How many operations of unknown outcome are listed, and how many of the newest are kept so that they can be settled. */
+const listedMax = 100;
+const keptMax = 1_000;
+
+const reported = "reported as unknown";
+
 /** The proven end of an operation. */
 export type SettledEnd = Pick<SettledRecord, "result" | "by" | "note">;
 
@@ -51,7 +55,8 @@ export class Operations implements OperationLog {
   /** undefined if no journal is kept. */
   readonly #recorder: Recorder | undefined;
   readonly #memory: UnderKey;
-  readonly #unknowns = new Unknowns();
+  #listed: readonly Sending[] = [];
+  #unknownTotal = 0;
   readonly #followed = new Set<Sending>();
   readonly #book: EntryBook;
   /** undefined until the journal was first read. */
@@ -108,17 +113,17 @@ export class Operations implements OperationLog {
 
   /** Count of operations of unknown outcome, also those too old for `unknown`. */
   get unknownTotal(): number {
-    return this.#unknowns.total;
+    return this.#unknownTotal;
   }
 
   /** The operations of unknown outcome that can still be settled, in order of sending. */
   get listed(): readonly Sending[] {
-    return this.#unknowns.kept;
+    return this.#listed;
   }
 
   /** The newest unknown operations, for people. */
   unknown(): readonly UnknownOperation[] {
-    return this.#unknowns.listed();
+    return this.#listed.slice(-listedMax).map(({ sent, cause = reported }) => asUnknown(sent, cause));
   }
 
   /** Notes that a till follows the sending, and sends it again to learn how it ended. */
@@ -135,7 +140,7 @@ export class Operations implements OperationLog {
       this.#followed.delete(each);
       if (!isOver && each.cause === undefined) this.#unknown(each);
     }
-    return [...new Set([...this.#followed, ...this.#unknowns.kept])];
+    return [...new Set([...this.#followed, ...this.#listed])];
   }
 
   /** The marks of devices over which, within so many milliseconds, something went out without a known end. */
@@ -180,7 +185,7 @@ export class Operations implements OperationLog {
 
   /** Sendings of other services under a key, over a device. */
   underByOthers({ service, key }: Pick<SentRecord, "service" | "key">, device: string | undefined): readonly Sending[] {
-    return device === undefined ? [] : standingOf(this.#memory.ofOthers({ service, key }, device));
+    return device === undefined ? [] : unfailed(this.#memory.ofOthers({ service, key }, device));
   }
 
   /** All sendings of the operation of one sending, in order. */
@@ -192,7 +197,7 @@ export class Operations implements OperationLog {
   /** The sending of the operation that is asked about: the last that may have come to something, otherwise the last. */
   lastOf(sending: Sending): Sending {
     const all = this.sendingsOf(sending);
-    return standingOf(all).at(-1) ?? all.at(-1) ?? sending;
+    return unfailed(all).at(-1) ?? all.at(-1) ?? sending;
   }
 
   knownOf(sending: Sending): Together {
@@ -225,10 +230,10 @@ export class Operations implements OperationLog {
     if (place !== undefined && this.#recorder !== undefined)
       noteOn(sending, this.#recorder.add({ kind: "begun", timeMs: Date.now(), sent: place, digest: sent.digest }));
     if (wasFailed) {
-      if (sending.cause !== undefined) this.#unknowns.add(sending);
+      if (sending.cause !== undefined) this.#list([...this.#listed, sending], 1);
       if (sending.isFollowed) this.#followed.add(sending);
       // Who was told "failed" must not go on to believe it.
-      this.#tellUnknown(sending, sending.cause ?? "reported as unknown");
+      this.#tellUnknown(sending, sending.cause ?? reported);
     }
     this.#changed();
   }
@@ -239,7 +244,7 @@ export class Operations implements OperationLog {
    */
   async settle(sending: Sending, end: SettledEnd): Promise<boolean> {
     const isOfAll = isGoodEnd(end.result) || end.by === "operator";
-    const same = isOfAll ? this.#unknowns.like(sending) : [];
+    const same = isOfAll ? this.#listed.filter(({ sent }) => isSameOperation(sent, sending.sent)) : [];
     const recorded = [...new Set([sending, ...same])].map((each) => this.#close(each, end));
     this.#changed();
     return (await Promise.all(recorded)).every((each) => each);
@@ -249,7 +254,8 @@ export class Operations implements OperationLog {
   #close(sending: Sending, { result, by, note }: SettledEnd): Promise<boolean> {
     const { place, sent, callId } = sending;
     const { service, route, key, requestId, digest } = sent;
-    this.#unknowns.remove(sending);
+    const others = this.#listed.filter((each) => each !== sending);
+    this.#list(others, others.length - this.#listed.length);
     addFact(sending, { is: "ended", atMs: nowMs(), end: result });
     if (result === "failed") this.#copies?.failed(sent);
     this.#options?.report.onSettled({ service, route, key, requestId, callId, result, by });
@@ -260,9 +266,15 @@ export class Operations implements OperationLog {
   }
 
   #unknown(sending: Sending): void {
-    sending.cause = "reported as unknown";
-    this.#unknowns.add(sending);
+    sending.cause = reported;
+    this.#list([...this.#listed, sending], 1);
     this.#tellUnknown(sending, sending.cause);
+  }
+
+  /** Lists the sendings of unknown outcome, in order. @param more How many have come, also if they are too many to be listed. */
+  #list(sendings: readonly Sending[], more: number): void {
+    this.#listed = sendings.slice(-keptMax);
+    this.#unknownTotal += more;
   }
 
   #tellUnknown({ sent, callId }: Sending, cause: UnknownOperation["cause"]): void {
@@ -277,12 +289,12 @@ export class Operations implements OperationLog {
     this.#noteForgotten(forgets);
     if (listed.length > 0) report.found(recent, listed.length - recent.length);
     // Sendings of this process may be listed already: the disk may have been away at first.
-    this.#unknowns.addOlder(listed);
+    this.#list([...listed, ...this.#listed], listed.length);
     this.#changed();
   }
 
   /** Reports, once, that less than the last day is known. */
-  #noteForgotten(notice = this.#memory.max < rememberedMax ? tooSmall : tooMany): void {
+  #noteForgotten(notice = this.#memory.max < sendingsMax ? tooSmall : tooMany): void {
     if (this.#isTooMuch || this.#memory.isAll) return;
     this.#isTooMuch = true;
     this.#options?.report.noticed(notice);

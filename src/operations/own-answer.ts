@@ -1,16 +1,19 @@
 import { contracts } from "../contract/contracts.ts";
 import type { OperationLogEnding } from "../contract/operation-log.ts";
 import type { Call } from "../core/call.ts";
+import type { Ids } from "../core/followed.ts";
 import { keyOf, textOf } from "../envelope/json.ts";
-import { isStoredWhole, type OutcomeRecord } from "../journal/record.ts";
+import { isStoredWhole, type JournalOperation, type OutcomeRecord } from "../journal/record.ts";
 import { emptySummary } from "../settle/call-result.ts";
 import { scalarText } from "../settle/exact-json.ts";
-import type { Said } from "../settle/fact.ts";
+import type { Fact, Said } from "../settle/fact.ts";
 import { type JudgedOperation, type Known, provenEnd } from "../settle/judge.ts";
 import { saidToStart } from "../settle/said.ts";
 import { answeredOf } from "./question.ts";
 
-/** What the answer to an operation's own sending says. */
+/** The answer to an operation's own sending: as it is heard, as its record has it, and as that is read after a restart. */
+
+/** What it says. */
 export function ownAnswer(operation: JudgedOperation, call: Call, ending: OperationLogEnding): Said {
   const { outcome, status, code, payload = [] } = ending;
   if (outcome !== "answered") return { says: "nothing" };
@@ -42,4 +45,41 @@ export function recordedOf(
     // No question will say more
     message: !asks && says === "error" ? message : undefined,
   };
+}
+
+/** What it says, as far as its record has it. */
+export function saidInRecord(
+  { rules }: Pick<JudgedOperation, "rules">,
+  { outcome, code, begun, end, learned: name, message }: Omit<OutcomeRecord, "kind" | "timeMs" | "sent">,
+): Said {
+  const unprinted = code !== undefined && rules.print?.code === code ? ({ unprinted: true } as const) : {};
+  if (outcome !== "answered") return { says: message === undefined ? "nothing" : "error", code, message };
+  if (begun === false) return { says: "refused", code };
+  if (end !== undefined) return { says: "end", end, name };
+  if (begun === true) return { says: "going", name, ...unprinted };
+  // Of its code alone nobody knows what it was an answer to
+  return { says: "error", name, code, message };
+}
+
+/** The records of a sending whose process has ended. */
+interface RecordedSending extends Partial<Pick<JournalOperation, "ending" | "isFound">> {
+  readonly before: Ids | null;
+  readonly sentMs: number;
+  readonly settled?: Pick<NonNullable<JournalOperation["settled"]>, "result"> | undefined;
+}
+
+/** The facts that records have. @param atMs When they are read. */
+export function factsIn(
+  operation: JudgedOperation | undefined,
+  { before, sentMs, ending, isFound, settled }: RecordedSending,
+  atMs: number,
+): readonly Fact[] {
+  const said = operation && ending && saidInRecord(operation, ending);
+  return [
+    { is: "sent", atMs: sentMs, before },
+    ...(said === undefined ? [] : [{ is: "answered", atMs, said } as const]),
+    { is: "resumed", atMs },
+    ...(isFound === true ? [{ is: "told", atMs, said: { says: "going" } } as const] : []),
+    ...(settled === undefined ? [] : [{ is: "ended", atMs, end: settled.result } as const]),
+  ];
 }

@@ -62,7 +62,7 @@ export function answeredOf(text: string): AnsweredCall | undefined {
 }
 
 /** An answer in words, for people. */
-export function answerText({ success, summary: { code } }: Pick<AnsweredCall, "success" | "summary">): string {
+export function answerWords({ success, summary: { code } }: Pick<AnsweredCall, "success" | "summary">): string {
   const status = success ? "success" : "error";
   return code === undefined ? status : `${status}, code ${code}`;
 }
@@ -70,5 +70,5 @@ export function answerText({ success, summary: { code } }: Pick<AnsweredCall, "s
 /** An error in words, with the terminal's own. */
 export function errorText({ code, message }: Pick<Said, "code" | "message">): string {
   const summary = { ...emptySummary, code };
-  return answerText({ success: false, summary }) + (message === undefined ? "" : `, ${quotedName(message)}`);
+  return answerWords({ success: false, summary }) + (message === undefined ? "" : `, ${quotedName(message)}`);
 }

@@ -1,19 +1,13 @@
 import type { OperationLogEnding } from "../contract/operation-log.ts";
 import { contractNames } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import {
-  asUnknown,
-  isSameOperation,
-  type JournalOperation,
-  type SentRecord,
-  type UnknownOperation,
-} from "../journal/record.ts";
+import { asUnknown, isSameOperation, type SentRecord, type UnknownOperation } from "../journal/record.ts";
 import type { FoundRecords } from "../journal/recorder.ts";
 import { replay } from "../journal/replay.ts";
 import { slotBytes } from "../journal/slot.ts";
-import type { Fact } from "../settle/fact.ts";
 import { Copies } from "./copies.ts";
-import { mayHaveBegun, newSending, operationOf, type Sending, saidInRecord } from "./sending.ts";
+import { factsIn } from "./own-answer.ts";
+import { mayHaveBegun, newSending, operationOf, type Sending } from "./sending.ts";
 import type { UnderKey } from "./under-key.ts";
 
 /** The journal's records of earlier processes, as this one remembers them. */
@@ -22,11 +16,11 @@ import type { UnderKey } from "./under-key.ts";
 const recordsOfOne = 2;
 
 /** How many sendings are remembered at most, however large the journal is: one every 5 s all day, 21 MB. */
-export const rememberedMax = 16_384;
+export const sendingsMax = 16_384;
 
 /** How many sendings are remembered of a journal of so many bytes: no more than its ring has operations. */
 export const rememberedOf = (bytes = Number.POSITIVE_INFINITY) =>
-  Math.min(Math.floor(bytes / slotBytes / recordsOfOne), rememberedMax);
+  Math.min(Math.floor(bytes / slotBytes / recordsOfOne), sendingsMax);
 
 export interface Recalled {
   readonly copies: Copies;
@@ -56,7 +50,10 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
     const of = { callId: undefined, place: sequence, order: sequence, atMs, endedMs: now, contract, names: undefined };
     const sending = newSending(sent, { ...of, facts: [] });
     const isRepeated = memory.of(sent).some((each) => isSameOperation(each.sent, sent) && mayHaveBegun(each));
-    sending.facts = [...(isRepeated ? [{ is: "earlier" as const, atMs }] : []), ...factsIn(sending, recorded, now)];
+    const operation = operationOf(sending);
+    const { before = operation?.rules.baseline === undefined ? {} : null } = sent;
+    const facts = factsIn(operation, { ...recorded, before, sentMs: atMs }, now);
+    sending.facts = isRepeated ? [{ is: "earlier", atMs }, ...facts] : facts;
     if (ending === undefined) sending.cause = "no outcome recorded";
     else if (ending.outcome === "unknown") sending.cause = "reported as unknown";
     if (ending?.outcome !== "not-sent" && ending?.begun !== false) {
@@ -78,19 +75,6 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
   return { copies: new Copies(cutOff), listed, recent, lacks, forgets };
 }
 
-/** The facts that the records of a sending have. @param atMs When they are read. */
-function factsIn(sending: Sending, { ending, isFound, settled }: JournalOperation, atMs: number): readonly Fact[] {
-  const operation = operationOf(sending);
-  const { before = operation?.rules.baseline === undefined ? {} : null } = sending.sent;
-  const facts: Fact[] = [{ is: "sent", atMs: sending.atMs, before }];
-  if (operation !== undefined && ending !== undefined)
-    facts.push({ is: "answered", atMs, said: saidInRecord(operation, ending) });
-  facts.push({ is: "resumed", atMs });
-  if (isFound) facts.push({ is: "told", atMs, said: { says: "going" } });
-  if (settled !== undefined) facts.push({ is: "ended", atMs, end: settled.result });
-  return facts;
-}
-
 /** True if an abort took back what stands under its key: /abort bears the key of the operation that it ends. */
 export const isAbort = ({ route, key }: SentRecord, { outcome, status }: Pick<OperationLogEnding, "outcome" | "status">) =>
   route === "/abort" && key !== undefined && outcome === "answered" && status === "success";
@@ -107,7 +91,7 @@ const forgetting = (than: string, advice: string) =>
 export const tooSmall = forgetting("the journal holds", "Give the journal more room (journal.bytes, 67108864 at most)");
 
 export const tooMany = forgetting(
-  `the ${rememberedMax} that posline remembers`,
+  `the ${sendingsMax} that posline remembers`,
   "No setting raises that: give some of the terminals to another box",
 );
 

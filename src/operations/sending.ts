@@ -1,14 +1,12 @@
 import { contracts, routeOf } from "../contract/contracts.ts";
-import { settlingRulesOf } from "../contract/settling.ts";
 import { type ContractName, contractNames } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { isGoodEnd, type OperationEnd } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import type { OutcomeRecord, SentRecord, UnknownOperation } from "../journal/record.ts";
+import type { SentRecord, UnknownOperation } from "../journal/record.ts";
 import type { PendingRecord } from "../journal/write-queue.ts";
-import { scalarText } from "../settle/exact-json.ts";
-import type { Fact, Said } from "../settle/fact.ts";
-import { type JudgedOperation, judge, type Known, provenEnd, withFact } from "../settle/judge.ts";
+import type { Fact } from "../settle/fact.ts";
+import { type JudgedOperation, judge, judgedOperation, type Known, provenEnd, withFact } from "../settle/judge.ts";
 
 /** A sending of an operation, with the facts about it: its own answer, what was answered about it, and its recorded end. */
 export interface Sending {
@@ -74,25 +72,11 @@ export function addFact(sending: Sending, fact: Fact, operation?: JudgedOperatio
 /** The contract of a service that isn't known any more: what is in the journal means the same by each that has the route. */
 const anyContract = (path: string) => contractNames.find((name) => routeOf(contracts[name], path) !== undefined);
 
-/**
- * The operation as the bridge follows it: sent once, and nothing printed. undefined if its contract has no end to follow.
- */
-export function operationOf({ sent, names, contract: name = anyContract(sent.route) }: Sending): JudgedOperation | undefined {
-  const contract = name === undefined ? undefined : contracts[name];
-  const route = contract === undefined ? undefined : routeOf(contract, sent.route);
-  const rules = contract === undefined ? undefined : settlingRulesOf(contract.service, sent.route);
-  if (contract === undefined || rules === undefined || route?.key === undefined) return undefined;
-  return {
-    contract,
-    rules,
-    keyField: route.key,
-    key: fieldOf({ sent, names }, route.key, route.key),
-    asks: route.polling !== undefined,
-    ownName: rules.learns && (scalarText(fieldOf({ sent, names }, rules.learns, undefined)) ?? sent.key),
-    isSentOnce: true,
-    asksFirst: false,
-    intervalMs: route.polling?.intervalMs.min ?? 0,
-  };
+/** The operation as the bridge follows it; undefined if its contract has no end to follow. */
+export function operationOf({ sent, names, contract = anyContract(sent.route) }: Sending): JudgedOperation | undefined {
+  if (contract === undefined) return undefined;
+  const keyField = routeOf(contracts[contract], sent.route)?.key;
+  return judgedOperation(contracts[contract], sent.route, "bridge", (name) => fieldOf({ sent, names }, name, keyField));
 }
 
 /** A field of the question, as the operation's body had it. */
@@ -127,26 +111,36 @@ export function endOfOne(sending: Sending): OperationEnd | undefined {
   return sending.known && provenEnd(sending.known);
 }
 
+/** What all sendings of one operation, of the same service, route, key and body, say together. */
+export interface Together {
+  /** The proven end; undefined if nothing is proven. */
+  readonly end: OperationEnd | undefined;
+  /** True if an answer said that the terminal has the operation. */
+  readonly isAccepted: boolean;
+  /** Sendings that may have come to something: a failed one is as if it had never been. */
+  readonly standing: readonly Sending[];
+}
+
+/** @param sendings In their order. */
+export function knownOf(sendings: readonly Sending[]): Together {
+  const standing = unfailed(sendings);
+  const isAccepted = standing.some((each) => (each.known ?? knownOfOne(each))?.isAccepted === true);
+  const ends = standing.map(endOfOne);
+  // If there are several sendings, the bad end of one says nothing of the others.
+  const only = standing.length === 1 ? ends[0] : undefined;
+  const nothingLeft = standing.length === 0 && sendings.length > 0 ? "failed" : undefined;
+  return { end: ends.find(isGoodEnd) ?? only ?? nothingLeft, isAccepted, standing };
+}
+
+/** Sendings that aren't proven to have failed. */
+export const unfailed = (sendings: readonly Sending[]) => sendings.filter((each) => endOfOne(each) !== "failed");
+
 /**
  * True after a day: a terminal may have forgotten the operation, and "there is none" would prove nothing. For a sending of an earlier
  * process the box's clock counts as well; if that was ahead by a day, nobody knows how long ago it was.
  */
 export function isOld({ sent, place, atMs }: Sending): boolean {
   return nowMs() - atMs >= dayMs || (typeof place === "number" && Math.abs(Date.now() - sent.timeMs) >= dayMs);
-}
-
-/** The answer to the operation itself, as far as its record has it, for the process that finds it in the journal. */
-export function saidInRecord(
-  { rules }: Pick<JudgedOperation, "rules">,
-  { outcome, code, begun, end, learned: name, message }: Omit<OutcomeRecord, "kind" | "timeMs" | "sent">,
-): Said {
-  const unprinted = code !== undefined && rules.print?.code === code ? ({ unprinted: true } as const) : {};
-  if (outcome !== "answered") return { says: message === undefined ? "nothing" : "error", code, message };
-  if (begun === false) return { says: "refused", code };
-  if (end !== undefined) return { says: "end", end, name };
-  if (begun === true) return { says: "going", name, ...unprinted };
-  // Of its code alone nobody knows what it was an answer to
-  return { says: "error", name, code, message };
 }
 
 /** True if the next process will know of the sending: only a journal that can be written tells it. */

@@ -1,5 +1,11 @@
-import type { Verdict } from "../contract/settling.ts";
-import { type Ids, isIds, isOperationEnd, type OperationResult, operationResults } from "../core/followed.ts";
+import {
+  type Ids,
+  isIds,
+  isOperationEnd,
+  type OperationEnd,
+  type OperationResult,
+  operationResults,
+} from "../core/followed.ts";
 import { isObject } from "../core/json-object.ts";
 
 /**
@@ -18,7 +24,7 @@ const sayings = ["nothing", "none", "going", "end", "failed", "refused", "sign",
 export interface Said {
   readonly says: (typeof sayings)[number];
   /** Of `end`. */
-  readonly end?: Verdict | undefined;
+  readonly end?: OperationEnd | undefined;
   /** What tells the transaction or document from others; undefined where no answer showed it. */
   readonly ids?: Ids | undefined;
   /** The name that only this answer gives (qr: `trans`). */
@@ -58,7 +64,7 @@ export type Fact = { readonly atMs: number } & (
   /** The word of a bridge that follows it. `isGuarded`: it recognises the same call. */
   | { readonly is: "word"; readonly word: OperationResult; readonly isGuarded: boolean; readonly trans?: string | undefined }
   /** Its end as it was recorded, by proof or by a person. */
-  | { readonly is: "ended"; readonly end: Verdict }
+  | { readonly is: "ended"; readonly end: OperationEnd }
   /**
    * `new`: its key was made for it. `copy`: a copy is asked for; `uncopied`: that didn't leave. `aborted`: it was aborted at the terminal.
    * `stopped`: nothing is sent any more that could begin it. `left`: others follow it on, who may send it and print. `resumed`: a process

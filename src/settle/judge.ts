@@ -1,5 +1,8 @@
-import type { Verdict } from "../contract/settling.ts";
-import { type Ids, isGoodEnd, isNothing } from "../core/followed.ts";
+import type { Contract } from "../contract/contract.ts";
+import { routeOf } from "../contract/contracts.ts";
+import { settlingRulesOf } from "../contract/settling.ts";
+import { type Ids, isGoodEnd, isNothing, type OperationEnd } from "../core/followed.ts";
+import { scalarText } from "./exact-json.ts";
 import type { Fact, Said } from "./fact.ts";
 import { type FollowedOperation, hasCode, isSameId } from "./proof.ts";
 
@@ -21,10 +24,36 @@ export interface JudgedOperation extends FollowedOperation {
   readonly intervalMs: number;
 }
 
+/** Who follows operations, with its rules: the client asks before each start, the bridge sends once, and has asked before. */
+const followers = {
+  client: { isSentOnce: false, asksFirst: true },
+  bridge: { isSentOnce: true, asksFirst: false },
+} as const;
+
+/**
+ * An operation under its contract's rules; undefined if the contract has no end of it to follow.
+ * @param fieldOf A field of its body.
+ */
+export function judgedOperation(
+  contract: Contract,
+  path: string,
+  by: keyof typeof followers,
+  fieldOf: (name: string) => unknown,
+): JudgedOperation | undefined {
+  const { key: keyField, polling } = routeOf(contract, path) ?? {};
+  const rules = settlingRulesOf(contract.service, path);
+  if (keyField === undefined || rules === undefined) return undefined;
+  const key = fieldOf(keyField);
+  const ownName = rules.learns && (scalarText(fieldOf(rules.learns)) ?? scalarText(key));
+  // The client's own questions are an interval apart; the bridge hears those of tills as well.
+  const intervalMs = by === "bridge" ? (polling?.intervalMs.min ?? 0) : 0;
+  return { contract, rules, keyField, key, asks: polling !== undefined, ownName, intervalMs, ...followers[by] };
+}
+
 /** What is known after a list of facts. */
 export interface Known {
   /** `not-sent`: nothing was ever sent, and won't be. undefined: nothing is proven. */
-  readonly end: Verdict | "not-sent" | undefined;
+  readonly end: OperationEnd | "not-sent" | undefined;
   /** An error's code and words that say why it came to nothing. */
   readonly why: Pick<Said, "code" | "message"> | undefined;
   readonly next: "start" | "ask" | "print" | "wait" | "none";
@@ -123,7 +152,7 @@ function isSameKnown({ pause: _, ...one }: Known, other: Known): boolean {
 }
 
 /** How it is proven to have ended, once it was sent. */
-export const provenEnd = ({ end }: Known): Verdict | undefined => (end === "not-sent" ? undefined : end);
+export const provenEnd = ({ end }: Known): OperationEnd | undefined => (end === "not-sent" ? undefined : end);
 
 /** Nothing of it can have begun: not sent any more, it has ended in nothing. */
 export function nothingBegun({ end, doubt, refusals, isAccepted, isOut }: Known): boolean {
@@ -191,7 +220,7 @@ function afterEnd(known: Known, fact: Fact): Known {
   }
 }
 
-function ended(known: Known, end: Verdict, { code, message, ids }: Partial<Said> = {}): Known {
+function ended(known: Known, end: OperationEnd, { code, message, ids }: Partial<Said> = {}): Known {
   const why = code === undefined && message === undefined ? undefined : { code, message };
   return { ...known, end, why, ids: ids ?? known.ids, next: "none" };
 }
@@ -351,7 +380,7 @@ function afterTold(operation: JudgedOperation, known: Known, { said, atMs, name 
   }
 }
 
-function afterFound({ rules, isSentOnce }: JudgedOperation, known: Known, end: Verdict, said: Said): Known {
+function afterFound({ rules, isSentOnce }: JudgedOperation, known: Known, end: OperationEnd, said: Said): Known {
   const found = ended(known, end, said);
   const lacksPrint = rules.print !== undefined && (known.isUnprinted || said.unprinted === true);
   if (!lacksPrint) return found;

@@ -1,5 +1,6 @@
 import type { Contract } from "../contract/contract.ts";
-import { type SettlingRules, settlingRules, settlingRulesOf, type Verdict } from "../contract/settling.ts";
+import { type SettlingRules, settlingRules, settlingRulesOf } from "../contract/settling.ts";
+import type { OperationEnd } from "../core/followed.ts";
 import { isObject, type JsonObject, looseInteger } from "../core/json-object.ts";
 import type { AnswerSummary, CallResult } from "./call-result.ts";
 import { scalarText } from "./exact-json.ts";
@@ -56,18 +57,18 @@ function finalStateIn({ contract }: UnderRules, reply: JsonObject): string | und
 }
 
 /** The end that a value stands for; `constructor`, which every object has, stands for none. */
-function endOf({ ends }: SettlingRules, value: string): Verdict | undefined {
+function endOf({ ends }: SettlingRules, value: string): OperationEnd | undefined {
   return Object.hasOwn(ends, value) ? ends[value] : undefined;
 }
 
 /** The end that an answer's value stands for, whatever its status says. */
-export function finalEndIn(operation: UnderRules, reply: JsonObject): Verdict | undefined {
+export function finalEndIn(operation: UnderRules, reply: JsonObject): OperationEnd | undefined {
   const value = finalStateIn(operation, reply);
   return value === undefined ? undefined : endOf(operation.rules, operation.contract.finals.values.length === 0 ? "" : value);
 }
 
 /** The verdict that an answer states, or undefined where it states none. */
-export function verdictIn(operation: UnderRules, reply: JsonObject, success: boolean): Verdict | undefined {
+export function verdictIn(operation: UnderRules, reply: JsonObject, success: boolean): OperationEnd | undefined {
   const { rules } = operation;
   const end = finalEndIn(operation, reply);
   if (end === undefined) return undefined;

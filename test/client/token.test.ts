@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { contractOfToken, isOld, keyFieldOf, newToken, readToken } from "../../src/client/token.ts";
+import { contractOfToken, isTokenOld, keyFieldOf, newToken, readToken } from "../../src/client/token.ts";
 import { contracts, routeOf } from "../../src/contract/contracts.ts";
 import { kept, knownBy } from "./scripted.ts";
 
@@ -136,10 +136,10 @@ for (const [name, value, said] of [
   });
 }
 
-test("isOld() of a token after a day, or where the clock was set back by more than an hour since", () => {
+test("isTokenOld() of a token after a day, or where the clock was set back by more than an hour since", () => {
   const token = newToken(bank, "/sale", { pay_id: "P-1" });
   const day = 86_400_000;
-  const at = (ms: number) => isOld(token, token.madeMs + ms);
+  const at = (ms: number) => isTokenOld(token, token.madeMs + ms);
   assert.deepEqual([at(0), at(day - 1), at(day), at(-3_599_999), at(-3_600_000)], [false, false, true, false, true]);
   const { token: read } = readToken({ ...token, byBridge: true });
   assert.deepEqual([read.madeMs, read.byBridge], [token.madeMs, true]);

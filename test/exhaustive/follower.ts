@@ -3,10 +3,10 @@ import type { Action } from "../../src/client/settle-types.ts";
 import type { Call } from "../../src/core/call.ts";
 import { isOperationEnd, type OperationEnd } from "../../src/core/followed.ts";
 import { Presence } from "../../src/core/presence.ts";
-import { ownAnswer, recordedOf } from "../../src/operations/own-answer.ts";
-import { saidInRecord } from "../../src/operations/sending.ts";
+import type { JournalOperation } from "../../src/journal/record.ts";
+import { factsIn, ownAnswer, recordedOf } from "../../src/operations/own-answer.ts";
 import type { CallResult } from "../../src/settle/call-result.ts";
-import type { Fact, Said } from "../../src/settle/fact.ts";
+import type { Fact } from "../../src/settle/fact.ts";
 import { after, type JudgedOperation, judge, type Known, unknownYet } from "../../src/settle/judge.ts";
 import { mayBeForgotten, saidToQuestion } from "../../src/settle/said.ts";
 import { type Kind, key } from "./terminal.ts";
@@ -26,7 +26,11 @@ export interface Follower {
   /** A day has passed, so that the terminal may have forgotten it. */
   readonly isOld: boolean;
   /** Of the bridge: what its journal has of its own answer, of what was found since, and of its end. */
-  readonly recorded: { readonly said: Said | undefined; readonly isFound: boolean; readonly end: OperationEnd | undefined };
+  readonly recorded: {
+    readonly ending: JournalOperation["ending"];
+    readonly isFound: boolean;
+    readonly end: OperationEnd | undefined;
+  };
 }
 
 /** Times are counted from the last start's end. */
@@ -41,7 +45,7 @@ function operationOf({ followed, isRepeatedOften }: Kind, by: Follower["by"]): J
 
 export function followerOf(kind: Kind, by: Follower["by"]): Follower {
   const known = unknownYet(operationOf(kind, by));
-  const recorded = { said: undefined, isFound: false, end: undefined };
+  const recorded = { ending: undefined, isFound: false, end: undefined };
   return { by, known, word: undefined, isOver: false, isOld: false, recorded };
 }
 
@@ -119,8 +123,8 @@ function bridgeSent(kind: Kind, f: Follower, result: CallResult): Follower {
   const sent = having(kind, f, { is: "sent", atMs, before: f.known.before ?? null });
   const known = after(operation, sent.known, { is: "answered", atMs, said });
   const provesNothing = known.end === undefined && !known.isAccepted;
-  const fields = { outcome: provesNothing ? ("unknown" as const) : outcome, code, ...recordedOf(operation, said, known) };
-  const recorded = { ...f.recorded, said: saidInRecord(operation, fields) };
+  const ending = { outcome: provesNothing ? ("unknown" as const) : outcome, code, ...recordedOf(operation, said, known) };
+  const recorded = { ...f.recorded, ending };
   return worded(kind, { ...having(kind, sent, { is: "answered", atMs, said }), recorded });
 }
 
@@ -148,16 +152,11 @@ export function restarted(kind: Kind, before: Follower, isLater: boolean): Follo
   if (f.by === "client") return worded(kind, { ...having(kind, f, { is: "resumed", atMs }), isOld }, f.known.end !== "failed");
   // Before it is sent there is nothing to remember: its till sends it again, as for the first time
   if (f.known.starts === 0) return followerOf(kind, "bridge");
-  const { said, isFound, end } = f.recorded;
-  const facts: readonly Fact[] = [
-    { is: "sent", atMs, before: f.known.before ?? null },
-    ...(said === undefined ? [] : [{ is: "answered" as const, atMs, said }]),
-    { is: "resumed", atMs },
-    ...(isFound ? [{ is: "told" as const, atMs, said: { says: "going" as const } }] : []),
-    ...(end === undefined ? [] : [{ is: "ended" as const, atMs, end }]),
-    ...(f.known.isAborted ? [{ is: "aborted" as const, atMs }] : []),
-  ];
-  const known = judge(operationOf(kind, f.by), facts);
+  const { ending, isFound, end } = f.recorded;
+  const operation = operationOf(kind, f.by);
+  const settled = end && { result: end };
+  const facts = factsIn(operation, { before: f.known.before ?? null, sentMs: atMs, ending, isFound, settled }, atMs);
+  const known = judge(operation, f.known.isAborted ? [...facts, { is: "aborted", atMs }] : facts);
   return worded(kind, { ...f, known: compact(known), isOld });
 }
 

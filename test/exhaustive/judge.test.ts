@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { kinds, searches } from "./search.ts";
 
 /**
- * Tests src/settle/judge.ts, src/settle/said.ts, src/contract/settling.ts, src/operations/known.ts.
+ * Tests src/settle/judge.ts, src/settle/said.ts, src/contract/settling.ts, src/operations/sending.ts.
  *
  * Each history that an operation may have, over the judge itself, against a terminal as bad as its contract lets it be. What it says that must
  * hold is in search.ts (`laws`), what a terminal may do in terminal.ts. proof/campaign/mutation/judge.ts removes one rule of the judge at a time.

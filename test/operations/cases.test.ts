@@ -5,7 +5,7 @@ import { type Answer, type Case, Shop } from "./shop.ts";
 import { absent, final, success } from "./whole-box.ts";
 
 /**
- * Tests src/operations/whose.ts, src/operations/hearing.ts, src/operations/known.ts, src/operations/answer.ts.
+ * Tests src/operations/whose.ts, src/operations/hearing.ts, src/operations/sending.ts, src/operations/answer.ts.
  *
  * The cases of docs/settling.md: what is sent and answered, and the word that a till is given then. Every contract, by the handlers of a bridge.
  */

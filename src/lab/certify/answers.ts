@@ -4,8 +4,8 @@ import type { ContractName } from "../../core/call.ts";
 import { isObject, type JsonObject } from "../../core/json-object.ts";
 import { crc32 } from "../../wire/crc32.ts";
 import { broken, type Finding, held, unseen } from "../report/judgement.ts";
-import type { Answer, Asker } from "./asker.ts";
-import { type Check, checkOf, type Sentence } from "./check.ts";
+import type { Asker, TerminalAnswer } from "./asker.ts";
+import { type CertifyCheck, checkOf, type Sentence } from "./check.ts";
 
 /** What a terminal answers to requests that change nothing: right ones, and wrong ones. */
 
@@ -35,7 +35,7 @@ const readingChecks = readings.map(([service, route, sentence]) =>
 export function shapeFinding(
   { contract }: Asker,
   route: string,
-  { json }: Answer,
+  { json }: TerminalAnswer,
   why = `Its answer to ${route} has what that route has`,
 ): Finding {
   const problem = validateReply(contract.service, route, json);
@@ -50,9 +50,9 @@ function namesIn({ operations, data }: JsonObject): readonly string[] {
   return Array.isArray(listed) ? listed.filter((name): name is string => typeof name === "string") : [];
 }
 
-export const codeText = ({ code }: Answer) => (code === undefined ? "" : ` (code ${code})`);
+export const codeText = ({ code }: TerminalAnswer) => (code === undefined ? "" : ` (code ${code})`);
 
-type Asks = (asker: Asker) => Promise<Answer>;
+type Asks = (asker: Asker) => Promise<TerminalAnswer>;
 
 /** A request that must be refused: what is wrong with it is said behind "a request". */
 export type Wrong = readonly [title: string, what: string, asks: Asks];
@@ -66,7 +66,7 @@ export type Refusal = readonly [
   sentence: Sentence,
 ];
 
-export const refusalCheck = ([service, name, [title, what, asks], code, sentence]: Refusal): Check =>
+export const refusalCheck = ([service, name, [title, what, asks], code, sentence]: Refusal): CertifyCheck =>
   checkOf(service, name, title, sentence, async (asker) => {
     const answer = await asks(asker);
     if (answer.status !== "error") return broken(`It answered a request ${what} with status ${String(answer.status)}`);
@@ -133,7 +133,7 @@ const prefix = "Endpoints, Serial: The :<port> prefix is mandatory and selects t
 const slash = "Endpoints, Serial: command (required, the route with or without a leading slash)";
 const reserved = "Endpoints, Serial frame: After the CRC is calculated, any CRC byte equal to 0x03 is replaced by 0x20.";
 
-const own: readonly Check[] = [
+const own: readonly CertifyCheck[] = [
   checkOf("qr", "prefix", "a route without its port", prefix, withoutPort),
   checkOf("fiscal", "command-without-slash", "command without a leading slash", slash, withoutSlash),
   checkOf("fiscal", "reserved-checksum", "a checksum that has a byte 03", reserved, reservedChecksum),
@@ -179,4 +179,4 @@ function withReservedChecksum(asker: Asker, route: string): readonly Buffer[] {
 }
 
 /** The checks of answers that change nothing. */
-export const answerChecks: readonly Check[] = [...readingChecks, ...refusals.map(refusalCheck), ...own];
+export const answerChecks: readonly CertifyCheck[] = [...readingChecks, ...refusals.map(refusalCheck), ...own];

@@ -14,7 +14,7 @@ import { broken, type Finding, type Moment, unseen } from "../report/judgement.t
 import type { HeardBytes, Wire } from "./wire.ts";
 
 /** An answer that came in a whole frame. */
-export interface Answer {
+export interface TerminalAnswer {
   readonly payload: Buffer;
   /** Empty if it is no JSON object. */
   readonly json: JsonObject;
@@ -25,11 +25,11 @@ export interface Answer {
 }
 
 /** A question, and all that came of it. */
-export interface Exchange extends HeardBytes {
+export interface AskedQuestion extends HeardBytes {
   readonly asked: string;
   /** True if more than one answer may come. */
   readonly isSeveral: boolean;
-  readonly answers: readonly Answer[];
+  readonly answers: readonly TerminalAnswer[];
 }
 
 /** Waits of a certification, in milliseconds: as long as the contracts have an answer take. */
@@ -74,13 +74,13 @@ export interface Sale {
 }
 
 /** A service that is asked. */
-export interface AskedService {
+export interface CertifiedService {
   readonly contract: Contract;
   /** Signs what fiscal is asked. */
   readonly merchantId?: string | undefined;
 }
 
-export interface AskerOptions extends AskedService {
+export interface AskerOptions extends CertifiedService {
   readonly wire: Wire;
   readonly sale: Sale | undefined;
   readonly pace: Pace;
@@ -98,7 +98,7 @@ interface Saying {
 }
 
 /** Whether a service is there; if it isn't, what is to be said of its checks. */
-type Presence = { readonly answer: Answer } | { readonly absent: Finding; readonly garbled?: "frame" | "checksum" };
+type Presence = { readonly answer: TerminalAnswer } | { readonly absent: Finding; readonly garbled?: "frame" | "checksum" };
 
 /** A service of the terminal, as it is asked: frames out, answers in. */
 export class Asker {
@@ -108,7 +108,7 @@ export class Asker {
   readonly sale: Sale | undefined;
   readonly pace: Pace;
   /** All that was asked of this service in this run. */
-  readonly exchanges: Exchange[] = [];
+  readonly exchanges: AskedQuestion[] = [];
   /** The time line of the check that is made. */
   moments: Moment[] = [];
   readonly #keys: string;
@@ -199,8 +199,8 @@ export class Asker {
     waitMs: number,
     asked: (reading: Crc16) => string,
     isFirst = false,
-  ): Promise<readonly Exchange[]> {
-    const heard: Exchange[] = [];
+  ): Promise<readonly AskedQuestion[]> {
+    const heard: AskedQuestion[] = [];
     for (const reading of readings) {
       const saying = { asked: asked(reading), waitMs, isSeveral: true, isFirst };
       const exchange = await this.send(this.probe(reading), saying);
@@ -247,14 +247,14 @@ export class Asker {
    * Asks, and returns the answer.
    * @throws CheckEnd without an answer: broken if the service answers other questions all the same.
    */
-  async ask(route: string, json?: JsonObject | string, form?: FormChange): Promise<Answer> {
+  async ask(route: string, json?: JsonObject | string, form?: FormChange): Promise<TerminalAnswer> {
     const text = json === undefined || typeof json === "string" ? json : JSON.stringify(json);
     const asked = text === undefined ? route : `${route} ${text}`;
     return this.askRaw(this.frame(this.payload(route, text, form)), { asked, waitMs: this.answerMs(route) });
   }
 
   /** Asks with a frame of its own. */
-  async askRaw(frame: Buffer, saying: Saying): Promise<Answer> {
+  async askRaw(frame: Buffer, saying: Saying): Promise<TerminalAnswer> {
     await this.mustBeThere();
     const exchange = await this.send(frame, saying);
     const [answer] = exchange.answers;
@@ -263,7 +263,7 @@ export class Asker {
   }
 
   /** Sends anything, and returns what came of it. */
-  async send(bytes: Buffer, { asked, waitMs, isSeveral = false, isFirst = false }: Saying): Promise<Exchange> {
+  async send(bytes: Buffer, { asked, waitMs, isSeveral = false, isFirst = false }: Saying): Promise<AskedQuestion> {
     if (!isFirst) await this.mustBeThere();
     const { contract, wire } = this;
     const sentMs = nowMs();
@@ -285,7 +285,7 @@ export class Asker {
   }
 
   /** Judges a silence: only a service that answers other questions has refused this one by it. */
-  async #unanswered({ asked, strayBytes, strayHead, isChecksumWrong }: Exchange, waitMs: number): Promise<Finding> {
+  async #unanswered({ asked, strayBytes, strayHead, isChecksumWrong }: AskedQuestion, waitMs: number): Promise<Finding> {
     const silence = strayBytes === 0 ? `said nothing within ${waitMs / 1_000} s` : undefined;
     const stray = silence ?? `answered ${strayBytes} bytes that are no whole frame (${strayHead})`;
     const what = `Asked ${this.#shown(asked)}, the terminal ${isChecksumWrong ? "answered with a wrong checksum" : stray}`;
@@ -309,13 +309,13 @@ interface FormChange {
   readonly sign?: string;
 }
 
-function answerOf(payload: Buffer, ms: number): Answer {
+function answerOf(payload: Buffer, ms: number): TerminalAnswer {
   const json = (isUtf8(payload) ? parseObject(payload.toString("utf8")) : undefined) ?? {};
   return { payload, json, status: json["status"], code: looseInteger(json["code"]), ms };
 }
 
 /** Without a whole frame there is a terminal only if its words can be read: at a wrong speed there are bytes, too. */
-function absentOf(heard: readonly Exchange[], waitMs: number): Presence {
+function absentOf(heard: readonly AskedQuestion[], waitMs: number): Presence {
   const spoken = heard.find(({ isReadable }) => isReadable);
   if (spoken?.isChecksumWrong === true)
     return { absent: unseen("Its answers have a wrong checksum, by either reading"), garbled: "checksum" };
@@ -331,6 +331,6 @@ function absentOf(heard: readonly Exchange[], waitMs: number): Presence {
 }
 
 /** A field of an answer's data. */
-export function dataOf({ json }: Answer): JsonObject {
+export function dataIn({ json }: TerminalAnswer): JsonObject {
   return isObject(json["data"]) ? json["data"] : {};
 }

@@ -5,8 +5,8 @@ import { messageOf } from "../../core/error-code.ts";
 import type { OpenTransport } from "../../device/transport.ts";
 import { type Finding, type Judged, unseen } from "../report/judgement.ts";
 import { answerChecks } from "./answers.ts";
-import { type AskedService, Asker, CheckEnd, type Pace, type Sale, usualPace } from "./asker.ts";
-import type { Check } from "./check.ts";
+import { Asker, type CertifiedService, CheckEnd, type Pace, type Sale, usualPace } from "./asker.ts";
+import type { CertifyCheck } from "./check.ts";
 import { saleChecks } from "./sales.ts";
 import { firstChecks, lastChecks } from "./transport.ts";
 import { Wire } from "./wire.ts";
@@ -17,7 +17,7 @@ import { Wire } from "./wire.ts";
 const services: readonly ContractName[] = ["bank", "qr", "fiscal"];
 
 /** All checks in order: a service's frames first, then its answers, its sales, and at last all that it said. */
-export const checks: readonly Check[] = services.flatMap((service) => [
+export const checks: readonly CertifyCheck[] = services.flatMap((service) => [
   ...firstChecks(service),
   ...answerChecks.filter((each) => each.service === service),
   ...saleChecks.filter((each) => each.service === service),
@@ -27,16 +27,16 @@ export const checks: readonly Check[] = services.flatMap((service) => [
 export interface CertificationOptions {
   readonly config: LineConfig;
   readonly open: OpenTransport;
-  readonly services: readonly AskedService[];
+  readonly services: readonly CertifiedService[];
   /** Those of other services are left out. */
-  readonly checks: readonly Check[];
+  readonly checks: readonly CertifyCheck[];
   readonly sale?: Sale | undefined;
   readonly pace?: Pace;
   /** Begins every key of this run, and nothing that the terminal knows; by default made of the time. */
   readonly keys?: string;
   readonly judged: (judged: Judged) => void;
   /** Told which check begins. */
-  readonly begins?: (check: Check, index: number) => void;
+  readonly begins?: (check: CertifyCheck, index: number) => void;
 }
 
 /**
@@ -69,14 +69,14 @@ export async function certify(options: CertificationOptions): Promise<readonly J
   }
 }
 
-async function tried({ name, title, rule, run }: Check, asker: Asker): Promise<Judged> {
+async function tried({ name, title, rule, run }: CertifyCheck, asker: Asker): Promise<Judged> {
   const beganMs = nowMs();
   asker.begin();
   const finding = await findingOf(run, asker);
   return { name, title, rule, ...finding, tookMs: nowMs() - beganMs, moments: asker.moments };
 }
 
-async function findingOf(run: Check["run"], asker: Asker): Promise<Finding> {
+async function findingOf(run: CertifyCheck["run"], asker: Asker): Promise<Finding> {
   if (asker.wire.lost !== undefined) return unseen(`The line was lost: ${asker.wire.lost}`);
   try {
     return await run(asker);

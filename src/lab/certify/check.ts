@@ -7,7 +7,7 @@ import type { Asker } from "./asker.ts";
  * verdicts; it sends nothing that moves money, prints or changes state, unless it was told an amount. A check is data, and a function.
  */
 
-export interface Check extends Case {
+export interface CertifyCheck extends Case {
   readonly service: ContractName;
   /** True if it moves money, prints or changes state. */
   readonly sells?: true;
@@ -18,7 +18,13 @@ export interface Check extends Case {
 export type Sentence = `${string}: ${string}`;
 
 /** A check by its service, its name behind that, and its title. */
-export function checkOf(service: ContractName, name: string, title: string, sentence: Sentence, run: Check["run"]): Check {
+export function checkOf(
+  service: ContractName,
+  name: string,
+  title: string,
+  sentence: Sentence,
+  run: CertifyCheck["run"],
+): CertifyCheck {
   const at = sentence.indexOf(": ");
   const rule = { from: `${service}.md, ${sentence.slice(0, at)}`, says: sentence.slice(at + 2) };
   return { name: `${service}-${name}`, title: `${service}: ${title}`, rule, service, run };

@@ -6,7 +6,7 @@ import { verdictIn } from "../../settle/proof.ts";
 import { failedAnswer, type Transport } from "../../settle/transport.ts";
 import { unseen } from "../report/judgement.ts";
 import { codeText } from "./answers.ts";
-import type { Answer, Asker } from "./asker.ts";
+import type { Asker, TerminalAnswer } from "./asker.ts";
 import { CheckEnd } from "./asker.ts";
 
 /**
@@ -14,33 +14,33 @@ import { CheckEnd } from "./asker.ts";
  * answered meanwhile. When it has ended is decided in `settle` alone.
  */
 
-export interface Followed {
+export interface FollowedToEnd {
   /** As people call it: `sale`. */
   readonly what: string;
   readonly key: string;
-  readonly start: Answer;
+  readonly start: TerminalAnswer;
   /** What was answered to the questions about it. */
-  readonly polls: readonly Answer[];
+  readonly polls: readonly TerminalAnswer[];
   /** The answer to what was asked right after the start. */
-  readonly meanwhile: Answer | undefined;
+  readonly meanwhile: TerminalAnswer | undefined;
   /** The answer with the end; undefined if none came while it was followed. */
-  readonly end: Answer | undefined;
+  readonly end: TerminalAnswer | undefined;
   /** It is proven that the start was refused. */
   readonly isRefused: boolean;
 }
 
 /** @throws CheckEnd for one that hasn't ended, or was refused. */
 export function ended(
-  { what, key, start, polls, end, isRefused }: Followed,
+  { what, key, start, polls, end, isRefused }: FollowedToEnd,
   refused = `It refused the ${what}${codeText(start)}`,
-): Answer {
+): TerminalAnswer {
   if (end !== undefined) return end;
   const why = `The ${what} of key ${key} had not ended after ${polls.length} questions: look at the terminal`;
   throw new CheckEnd(unseen(isRefused ? refused : why));
 }
 
 /** Whether an answer names an end, if only its status fitted. */
-export function namesEnd({ contract }: Asker, { json }: Answer): boolean {
+export function namesEnd({ contract }: Asker, { json }: TerminalAnswer): boolean {
   // Where an end stands in an answer, and in which words, is the same for all operations of a contract.
   const [rules] = settlingRules[contract.service];
   return rules !== undefined && [true, false].some((success) => verdictIn({ contract, rules }, json, success) !== undefined);
@@ -59,15 +59,15 @@ export interface Operation {
  * @param ask Asks something once its start was answered.
  * @throws CheckEnd if something wasn't answered.
  */
-export async function follow(asker: Asker, operation: Operation, ask?: () => Promise<Answer>): Promise<Followed> {
+export async function follow(asker: Asker, operation: Operation, ask?: () => Promise<TerminalAnswer>): Promise<FollowedToEnd> {
   await asker.mustBeThere();
   const { contract, pace, merchantId } = asker;
   const { what, name, route, body } = operation;
   const question = contract.routes.find(({ path }) => path === route)?.polling?.route;
-  const starts: Answer[] = [];
-  const polls: Answer[] = [];
+  const starts: TerminalAnswer[] = [];
+  const polls: TerminalAnswer[] = [];
   const failures: unknown[] = [];
-  let meanwhile: Answer | undefined;
+  let meanwhile: TerminalAnswer | undefined;
   const stop = new AbortController();
   const transport: Transport = {
     send: async ({ route: path, body: sent }) => {

@@ -5,13 +5,13 @@ import { isObject, type JsonObject, looseInteger } from "../../core/json-object.
 import { hasCode } from "../../settle/proof.ts";
 import { broken, type Finding, held, unseen } from "../report/judgement.ts";
 import { asksOf, codeText, type Refusal, refusalCheck, shapeFinding, type Wrong } from "./answers.ts";
-import { type Answer, type Asker, CheckEnd, dataOf, type Sale } from "./asker.ts";
-import { type Check, checkOf, type Sentence } from "./check.ts";
-import { ended, type Followed, follow, namesEnd } from "./follow.ts";
+import { type Asker, CheckEnd, dataIn, type Sale, type TerminalAnswer } from "./asker.ts";
+import { type CertifyCheck, checkOf, type Sentence } from "./check.ts";
+import { ended, type FollowedToEnd, follow, namesEnd } from "./follow.ts";
 
 /** What a terminal is asked with an amount: this moves money, and prints. One operation of a kind is judged by several checks. */
 
-type Row = readonly [service: ContractName, name: string, title: string, sentence: Sentence, run: Check["run"]];
+type Row = readonly [service: ContractName, name: string, title: string, sentence: Sentence, run: CertifyCheck["run"]];
 
 const bankEnds: Sentence =
   "Endpoints, rule 1: status success with data.status APPROVED, or status error with data.status ERROR or REVERSED.";
@@ -73,7 +73,7 @@ const refusals: readonly Refusal[] = [
 ];
 
 /** The checks that sell. */
-export const saleChecks: readonly Check[] = [...rows.map((row) => checkOf(...row)), ...refusals.map(refusalCheck)].map(
+export const saleChecks: readonly CertifyCheck[] = [...rows.map((row) => checkOf(...row)), ...refusals.map(refusalCheck)].map(
   (check) => ({ ...check, sells: true }),
 );
 
@@ -89,17 +89,17 @@ function bankBody(asker: Asker, name: string): JsonObject {
   return { pay_id: asker.key(name), amount, currency_name: currency };
 }
 
-const followBank = (asker: Asker, name: string, ask?: () => Promise<Answer>) =>
+const followBank = (asker: Asker, name: string, ask?: () => Promise<TerminalAnswer>) =>
   follow(asker, { what: "sale", name, route: "/sale", body: bankBody(asker, name) }, ask);
 
-const bankSale = (asker: Asker): Promise<Followed> => asker.once("bank sale", () => followBank(asker, "sale"));
+const bankSale = (asker: Asker): Promise<FollowedToEnd> => asker.once("bank sale", () => followBank(asker, "sale"));
 
 const endOfSale = async (asker: Asker) => ended(await bankSale(asker));
 
 /** What names a bank's operation in its result. */
-const bankIdentity = (answer: Answer) => [dataOf(answer)["txn_id"], dataOf(answer)["rrn"]].map(String).join(", rrn ");
+const bankIdentity = (answer: TerminalAnswer) => [dataIn(answer)["txn_id"], dataIn(answer)["rrn"]].map(String).join(", rrn ");
 
-const bankStatus = (answer: Answer) => String(dataOf(answer)["status"]);
+const bankStatus = (answer: TerminalAnswer) => String(dataIn(answer)["status"]);
 
 /** The sale's result as /check gives it with more fields in the question. */
 const checkedAgain = (asker: Asker, fields: JsonObject = {}) => asker.ask("/check", { pay_id: asker.key("sale"), ...fields });
@@ -116,7 +116,7 @@ async function saleInProgress(asker: Asker): Promise<Finding> {
   await endOfSale(asker);
   const { start, polls } = await bankSale(asker);
   const open = [start, ...polls].filter((answer) => !namesEnd(asker, answer));
-  const named = open.find((answer) => dataOf(answer)["status"] !== undefined);
+  const named = open.find((answer) => dataIn(answer)["status"] !== undefined);
   if (named !== undefined) return broken(`It answered data.status ${bankStatus(named)}, which is no end`);
   const refused = open.find(({ status }) => status !== "success");
   if (refused !== undefined) return broken(`It answered about a sale in progress with an error${codeText(refused)}`);
@@ -127,7 +127,7 @@ async function saleTwice(asker: Asker): Promise<Finding> {
   const end = await endOfSale(asker);
   const { end: again } = await followBank(asker, "sale");
   if (again === undefined) return unseen("The sale that was sent twice had not ended");
-  const { txn_id, rrn } = dataOf(end);
+  const { txn_id, rrn } = dataIn(end);
   if (txn_id === undefined && rrn === undefined)
     return unseen("Its results have no txn_id and no rrn to tell one sale from two");
   const [first, second] = [bankIdentity(end), bankIdentity(again)];
@@ -139,8 +139,8 @@ async function noPrintData(asker: Asker): Promise<Finding> {
   const end = await endOfSale(asker);
   const without = await checkedAgain(asker, { no_print_data: true });
   if (!namesEnd(asker, without)) return broken("Asked with no_print_data, it no longer tells the end");
-  if (isObject(dataOf(without)["print_data"])) return broken("Asked with no_print_data, it answered with print_data");
-  if (!isObject(dataOf(end)["print_data"])) return unseen("It has no print_data to leave out");
+  if (isObject(dataIn(without)["print_data"])) return broken("Asked with no_print_data, it answered with print_data");
+  if (!isObject(dataIn(end)["print_data"])) return unseen("It has no print_data to leave out");
   return held("With no_print_data it leaves print_data out");
 }
 
@@ -182,10 +182,10 @@ function receiptBody(asker: Asker): JsonObject {
   return { documentExtID: asker.key("receipt"), items, payments: { cashAmount: amount } };
 }
 
-const documentOf = ({ json }: Answer) => (json["documentID"] === undefined ? undefined : String(json["documentID"]));
+const documentOf = ({ json }: TerminalAnswer) => (json["documentID"] === undefined ? undefined : String(json["documentID"]));
 
 /** The receipt as it was answered, and asked about: also if its first answer said that it is closed. */
-const receipt = (asker: Asker): Promise<Followed> =>
+const receipt = (asker: Asker): Promise<FollowedToEnd> =>
   asker.once("receipt", async () => {
     const operation = { what: "receipt", name: "receipt", route: "/sale", body: receiptBody(asker) };
     const followed = await follow(asker, operation);
@@ -194,7 +194,7 @@ const receipt = (asker: Asker): Promise<Followed> =>
     return { ...followed, polls: [asked], end: namesEnd(asker, asked) ? asked : undefined };
   });
 
-async function endOfReceipt(asker: Asker): Promise<Answer> {
+async function endOfReceipt(asker: Asker): Promise<TerminalAnswer> {
   const followed = await receipt(asker);
   const { start } = followed;
   return ended(followed, `It refused the receipt${codeText(start)}: ${String(start.json["message"] ?? "")}`);
@@ -243,7 +243,7 @@ async function depositTwice(asker: Asker): Promise<Finding> {
 const isThere = (code: number | undefined) =>
   hasCode(contracts.fiscal.finals.pendingCodes, code) || code === settlingRulesOf("fiscal", "/sale")?.print?.code;
 
-function sameDocument(made: Answer, again: Answer, what: string): Finding {
+function sameDocument(made: TerminalAnswer, again: TerminalAnswer, what: string): Finding {
   if (again.status === "error" && !isThere(again.code)) {
     return broken(`Sent once more under its documentExtID, the ${what} was refused${codeText(again)}`);
   }
@@ -263,7 +263,7 @@ async function cashIn(asker: Asker): Promise<number | undefined> {
 
 /** The first payment system that shows a code and can be asked about it. */
 async function systemOf(asker: Asker): Promise<string> {
-  const listed = dataOf(await asker.ask("/check_connection"))["systems"];
+  const listed = dataIn(await asker.ask("/check_connection"))["systems"];
   const systems = Array.isArray(listed) ? listed.filter(isObject) : [];
   const usable = systems.find(
     ({ operations }) => Array.isArray(operations) && ["showqrcode", "check"].every((each) => operations.includes(each)),
@@ -284,7 +284,7 @@ const qrPayment = (asker: Asker) =>
     return { system, ...(await follow(asker, { what: "payment", name: "payment", route: "/showqrcode", body })) };
   });
 
-const endOfPayment = (payment: Followed) => ended(payment, `It refused to show a payment${codeText(payment.start)}`);
+const endOfPayment = (payment: FollowedToEnd) => ended(payment, `It refused to show a payment${codeText(payment.start)}`);
 
 async function paymentEnds(asker: Asker): Promise<Finding> {
   const payment = await qrPayment(asker);
@@ -298,11 +298,11 @@ async function paymentEnds(asker: Asker): Promise<Finding> {
 async function paymentsTrans(asker: Asker): Promise<Finding> {
   const payment = await qrPayment(asker);
   const end = endOfPayment(payment);
-  const { trans } = dataOf(payment.start);
+  const { trans } = dataIn(payment.start);
   if (trans === undefined) return unseen("The payment system makes no trans");
   if (end.status === "error") return unseen("The payment was not paid");
   const again = await asker.ask("/check", { pay_id: payment.key, trans, pay_system: payment.system });
-  const [first, second] = [dataOf(end)["rrn"], dataOf(again)["rrn"]];
+  const [first, second] = [dataIn(end)["rrn"], dataIn(again)["rrn"]];
   if (first === second) return held(`Asked by its trans, the payment has rrn ${String(first)} each time`);
   return broken(`Asked by its trans once more, the payment has rrn ${String(second)}, and had ${String(first)}`);
 }

@@ -6,9 +6,9 @@ import { messageOf } from "../../core/error-code.ts";
 import { parseObject } from "../../envelope/json.ts";
 import { otherReading } from "../../wire/crc16.ts";
 import { broken, type Finding, held, unseen } from "../report/judgement.ts";
-import type { Answer, Asker, Exchange } from "./asker.ts";
+import type { AskedQuestion, Asker, TerminalAnswer } from "./asker.ts";
 import { CheckEnd } from "./asker.ts";
-import { type Check, checkOf, type Sentence } from "./check.ts";
+import { type CertifyCheck, checkOf, type Sentence } from "./check.ts";
 import { withWrongChecksum } from "./wire.ts";
 
 /** What every service of a terminal is asked about its frames, by the sentences of its own contract. */
@@ -64,7 +64,7 @@ const sentences: Readonly<Record<ContractName, Readonly<Record<Topic, Sentence>>
   },
 };
 
-type Row = readonly [name: string, title: string, topic: Topic, run: Check["run"]];
+type Row = readonly [name: string, title: string, topic: Topic, run: CertifyCheck["run"]];
 
 /** In this order: what later checks need is judged first. */
 const first: readonly Row[] = [
@@ -85,13 +85,13 @@ const last: readonly Row[] = [
   ["json", "Each answer is one JSON object in UTF-8, with a status", "payload", jsonWithStatus],
 ];
 
-const made = (service: ContractName, rows: readonly Row[]): readonly Check[] =>
+const made = (service: ContractName, rows: readonly Row[]): readonly CertifyCheck[] =>
   rows.map(([name, title, topic, run]) => checkOf(service, name, title, sentences[service][topic], run));
 
 export const firstChecks = (service: ContractName) => made(service, first);
 export const lastChecks = (service: ContractName) => made(service, last);
 
-async function askFirst(asker: Asker): Promise<Answer> {
+async function askFirst(asker: Asker): Promise<TerminalAnswer> {
   return asker.ask(asker.contract.probe.route);
 }
 
@@ -217,10 +217,10 @@ async function afterReopening(asker: Asker): Promise<Finding> {
   );
 }
 
-const isAsked = ({ answers }: Exchange) => answers.length > 0;
+const isAsked = ({ answers }: AskedQuestion) => answers.length > 0;
 
 /** Answered requests, once both questions were asked once more. */
-async function answeredOf(asker: Asker): Promise<readonly Exchange[]> {
+async function answeredOf(asker: Asker): Promise<readonly AskedQuestion[]> {
   const { probe, secondProbe } = asker.contract;
   await asker.ask(probe.route);
   await asker.ask(secondProbe.route, secondProbe.body);

@@ -11,7 +11,7 @@ import { version } from "../../core/version.ts";
 import { openerOf } from "../../device/opener.ts";
 import { OpenError } from "../../device/transport.ts";
 import type { Sale } from "../certify/asker.ts";
-import type { Check } from "../certify/check.ts";
+import type { CertifyCheck } from "../certify/check.ts";
 import { countOf, countsText, type Judged, type Judgement } from "../report/judgement.ts";
 import { Table } from "../report/table.ts";
 import {
@@ -80,8 +80,8 @@ export async function runCertify(args: CertifyArguments): Promise<number> {
 
 function chosenChecks(
   { check: names, services, withSales = false }: CertifyArguments,
-  all: readonly Check[],
-): readonly Check[] {
+  all: readonly CertifyCheck[],
+): readonly CertifyCheck[] {
   refuseUnknownNames(all, names, "Cannot certify: there is no check");
   const chosen = all.filter((each) => (names?.includes(each.name) ?? true) && (services?.includes(each.service) ?? true));
   const asked = chosen.filter(({ sells }) => sells !== true || withSales);
@@ -143,7 +143,7 @@ function servicesOf({ services: configured }: Config, { services: names }: Certi
 }
 
 /** Asks whether money may move. */
-async function isConfirmed({ amount, currency }: Sale, path: string, checks: readonly Check[]): Promise<boolean> {
+async function isConfirmed({ amount, currency }: Sale, path: string, checks: readonly CertifyCheck[]): Promise<boolean> {
   if (process.stdin.isTTY !== true) {
     throw new UsageError("Cannot certify with sales: there is no terminal to ask whether money may move: add --yes");
   }

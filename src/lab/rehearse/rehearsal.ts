@@ -9,7 +9,7 @@ import { anyPorts, type ServicePorts } from "./posline.ts";
 import type { AmountName, Scenario } from "./scenario.ts";
 import { play, type Till, type Ways } from "./stand.ts";
 import { TillError } from "./till.ts";
-import { judge } from "./verdict.ts";
+import { findingOf } from "./verdict.ts";
 
 /** A rehearsal: scenarios played and judged, several at a time. */
 
@@ -94,7 +94,7 @@ async function played(scenario: Scenario, keys: string, ways: Ways, options: Reh
   try {
     const amounts = amountsOf(options.seed, scenario);
     const { results, moments, tookMs } = await play({ ...options, scenario, keys, ways, amounts });
-    return { ...caseOf(scenario), ...judge(results), tookMs, moments };
+    return { ...caseOf(scenario), ...findingOf(results), tookMs, moments };
   } catch (error) {
     if (error instanceof TillError) throw error;
     const why = `The rehearsal itself failed: ${error instanceof Error ? error.message : String(error)}`;

@@ -12,7 +12,7 @@ import { Posline } from "./posline.ts";
 import { type AmountName, type Ask, deeds, type Scenario } from "./scenario.ts";
 import { Terminal } from "./terminal.ts";
 import type { Order, TillRun } from "./till.ts";
-import { type AskResult, amountText, type Said } from "./verdict.ts";
+import { type AskResult, amountText, type ResultHeard } from "./verdict.ts";
 
 /** One scenario played: a terminal, posline and the till, from the first deed to the three ledgers. */
 
@@ -105,7 +105,7 @@ class Stand {
     await posline.start();
     this.#lead(posline);
     await posline.ready();
-    const asked: { readonly ask: Ask; readonly said: readonly Said[]; readonly unseen: string | undefined }[] = [];
+    const asked: { readonly ask: Ask; readonly said: readonly ResultHeard[]; readonly unseen: string | undefined }[] = [];
     const marks = [terminal.mark()];
     for (const step of scenario.steps) {
       if (typeof step === "number") {
@@ -208,9 +208,9 @@ class Stand {
       amount: String(this.#amountOf(ask)),
       of: ask.of === undefined ? "" : this.#keyOf(ask.of),
     };
-    let resolve: (said: Said) => void = () => {};
+    let resolve: (said: ResultHeard) => void = () => {};
     let reject: (error: unknown) => void = () => {};
-    const said = new Promise<Said>((found, failed) => {
+    const said = new Promise<ResultHeard>((found, failed) => {
       resolve = found;
       reject = failed;
     });

@@ -3,7 +3,7 @@ import { broken, type Finding, held, secondsText, unseen } from "../report/judge
 import { type Ask, deeds, type Word } from "./scenario.ts";
 
 /** What the till said of a deed at last. */
-export interface Said {
+export interface ResultHeard {
   readonly atMs: number;
   /** undefined: no word of the list. */
   readonly word: Word | undefined;
@@ -24,7 +24,7 @@ export interface AskResult {
   readonly ask: Ask;
   /** Minor units. */
   readonly amount: bigint;
-  readonly said: readonly Said[];
+  readonly said: readonly ResultHeard[];
   readonly began: readonly Began[];
   /** Why what was to go wrong never came to; undefined if it did. */
   readonly unseen: string | undefined;
@@ -38,7 +38,7 @@ const undoneWords: ReadonlySet<Word> = new Set(["declined", "reversed", "failed"
  * Judges a till. Four rules, in this order: it begins each deed once at most, and nothing else; its word is true; it comes to an end; and the
  * end is the one that could be known. What the till can't do, and what never went wrong as planned, is not seen, unless a rule was broken.
  */
-export function judge(results: readonly AskResult[]): Finding {
+export function findingOf(results: readonly AskResult[]): Finding {
   for (const result of results) {
     const why = begunTwice(result) ?? falseWord(result) ?? endless(result);
     if (why !== undefined) return broken(why);
@@ -87,7 +87,7 @@ function falseWord({ ask, amount, said, began }: AskResult): string | undefined 
 }
 
 /** Two runs at once of which one says that it was done, and the other that it wasn't. */
-function contradiction(said: readonly Said[]): string | undefined {
+function contradiction(said: readonly ResultHeard[]): string | undefined {
   const known = said.flatMap(({ word }) => (word === undefined ? [] : [word]));
   const differ = known.some((word) => doneWords.has(word)) && known.some((word) => undoneWords.has(word));
   return differ ? `Of two runs at once the till said ${known.join(" and ")} of the same deed` : undefined;

@@ -4,9 +4,9 @@ import { type Call, type ContractName, contractNames, type Reply } from "../../.
 import { memoryTransport } from "../../../src/device/memory-transport.ts";
 import { type ConnectionHandler, msPerByte, type OpenTransport } from "../../../src/device/transport.ts";
 import type { Sale } from "../../../src/lab/certify/asker.ts";
-import { type AskedService, type Pace, usualPace } from "../../../src/lab/certify/asker.ts";
+import { type CertifiedService, type Pace, usualPace } from "../../../src/lab/certify/asker.ts";
 import { checks as allChecks, certify } from "../../../src/lab/certify/certification.ts";
-import type { Check } from "../../../src/lab/certify/check.ts";
+import type { CertifyCheck } from "../../../src/lab/certify/check.ts";
 import { Emulator } from "../../../src/lab/emulator/emulator.ts";
 import { faultyTransport, type TransportStep } from "../../../src/lab/emulator/faults/faulty-transport.ts";
 import { lineEndpoint } from "../../../src/lab/emulator/line-endpoint.ts";
@@ -91,12 +91,12 @@ function heardAs(open: OpenTransport, hears: (bytes: Buffer) => Buffer): OpenTra
   };
 }
 
-export const askedServices = (names: readonly ContractName[]): readonly AskedService[] =>
+export const askedServices = (names: readonly ContractName[]): readonly CertifiedService[] =>
   names.map((name) => ({ contract: contracts[name], merchantId }));
 
 export interface CertifyingOptions {
   readonly services?: readonly ContractName[];
-  readonly checks?: readonly Check[];
+  readonly checks?: readonly CertifyCheck[];
   readonly sale?: Sale;
   readonly baudRate?: number;
   readonly pace?: Pace;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Ask, Word } from "../../../src/lab/rehearse/scenario.ts";
-import { type AskResult, amountText, type Began, judge } from "../../../src/lab/rehearse/verdict.ts";
+import { type AskResult, amountText, type Began, findingOf } from "../../../src/lab/rehearse/verdict.ts";
 
 /** Tests src/lab/rehearse/verdict.ts. */
 
@@ -128,8 +128,8 @@ const cases: readonly (readonly [name: string, verdict: string, why: RegExp, res
 ];
 
 for (const [name, verdict, why, results] of cases) {
-  test(`judge: ${name} is ${verdict}`, () => {
-    const judged = judge(results.map(result));
+  test(`findingOf(): ${name} is ${verdict}`, () => {
+    const judged = findingOf(results.map(result));
     assert.equal(judged.verdict, verdict, judged.why);
     assert.match(judged.why, why);
   });
