@@ -3,12 +3,11 @@ import { contracts } from "../../src/contract/contracts.ts";
 import { type Call, type ContractName, contractNames, type ServiceName } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
 import { Presence } from "../../src/core/presence.ts";
-import { msPerByte, type OpenTransport } from "../../src/device/transport.ts";
+import type { OpenTransport } from "../../src/device/transport.ts";
 import { Emulator } from "../../src/lab/emulator/emulator.ts";
 import type { FaultChance } from "../../src/lab/emulator/faults/fault-plan.ts";
-import { faultyTransport } from "../../src/lab/emulator/faults/faulty-transport.ts";
-import { lineEndpoint } from "../../src/lab/emulator/line-endpoint.ts";
-import { LineListener } from "../../src/line/listener.ts";
+import { listenAtDevice } from "../../src/lab/emulator/line-endpoint.ts";
+import type { LineListener } from "../../src/line/listener.ts";
 import { bodyOf, merchantId } from "./request-body.ts";
 
 /**
@@ -72,16 +71,14 @@ export class SettledTerminal {
       if (contract === "fiscal") this.#ask(service, "/open_shift", {});
     }
     const config = { ...lineDefaults, path, baudRate };
-    const { handler, stepsFor } = lineEndpoint({ answer: (call) => this.#answer(call) }, config.crc16);
     this.#device = device;
-    const unplug = (ms: number) => device.unplug(ms);
-    this.#listener = new LineListener({
+    this.#listener = listenAtDevice({
+      emulator: { answer: (call) => this.#answer(call) },
       config,
-      open: faultyTransport({ open: device.open, stepsFor, msPerByte: msPerByte(config), unplug }),
-      services: Object.entries(services).map(([service, contract]) => ({ contract: contracts[contract], service, handler })),
-      report: { discard: () => {}, state: () => {} },
+      open: device.open,
+      unplug: (ms) => device.unplug(ms),
+      services: Object.entries(services).map(([service, contract]) => ({ contract: contracts[contract], service })),
     });
-    this.#listener.start();
   }
 
   /** Carries out a large sale, without the line. @returns its rrn, for refunds. */

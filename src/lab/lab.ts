@@ -15,14 +15,5 @@ export { adminDocument, serviceDocument } from "./openapi/documents.ts";
 export const labCommands: readonly Command[] = [emulateCommand, rehearseCommand, certifyCommand, openApiCommand, replayCommand];
 
 export async function emulatedLines(flags: EmulationFlags, config: Config, log: Log): Promise<EmulatedLines> {
-  const { openEmulation } = await import("./emulator/emulation.ts");
-  const { emulatedLine } = await import("./emulator/emulated-line.ts");
-  const emulation = openEmulation({ flags, services: config.services, log });
-  return {
-    transportOf: (shared) => {
-      const { near, far } = emulatedLine({ ...shared, emulation, log });
-      return { open: near, end: () => far.stop() };
-    },
-    routes: emulation.routes,
-  };
+  return (await import("./emulator/emulated-lines.ts")).emulatedLines(flags, config, log);
 }

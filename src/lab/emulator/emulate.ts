@@ -7,9 +7,8 @@ import type { Log } from "../../core/log.ts";
 import { bytesOf } from "../../core/pieces.ts";
 import { serialPort } from "../../device/serial-port.ts";
 import { listenTcp, type TcpListener } from "../../device/tcp-port.ts";
-import { msPerByte } from "../../device/transport.ts";
 import { HttpListener } from "../../http/listener.ts";
-import { LineListener } from "../../line/listener.ts";
+import type { LineListener } from "../../line/listener.ts";
 import { type Admin, openAdmin } from "../../process/admin.ts";
 import { reportBug } from "../../process/bug.ts";
 import type { EmulationFlags } from "../../process/lab.ts";
@@ -18,7 +17,7 @@ import { listeningServices, openApiRoutes } from "../../process/openapi.ts";
 import { type Listening, type Served, servedBy } from "../../process/served.ts";
 import * as documents from "../openapi/documents.ts";
 import { type Emulation, openEmulation } from "./emulation.ts";
-import { faultyTransport } from "./faults/faulty-transport.ts";
+import { listenAtDevice } from "./line-endpoint.ts";
 
 /** The emulator alone: `http/listener` and `line/listener` → `emulator`, all of them on the same state. */
 
@@ -96,9 +95,7 @@ export async function startEmulating(options: EmulateOptions): Promise<Emulating
   for (const [name, line] of Object.entries(config.lines)) {
     if (line.path === emulatedPath) continue;
     const here = served.filter((each) => each.config.line === name);
-    const listener = lineListenerOf({ name, config: line, served: here, tcp: tcp.get(name) }, emulation, log);
-    ends.push(listener);
-    listener.start();
+    ends.push(listenOn({ name, config: line, served: here, tcp: tcp.get(name) }, emulation, log));
   }
   return { listening, devices, admin, stop };
 }
@@ -126,20 +123,15 @@ interface EmulatedOnDevice {
   readonly tcp: TcpListener | undefined;
 }
 
-function lineListenerOf({ name, config, served, tcp }: EmulatedOnDevice, emulation: Emulation, log: Log): LineListener {
-  const { handler, stepsFor } = emulation.onLine(config.crc16, served);
-  const device = tcp?.open ?? serialPort(config, { settingsChanged: settingsReport(name, log) });
-  const open = faultyTransport({ open: device, stepsFor, msPerByte: msPerByte(config) });
+function listenOn({ name, config, served, tcp }: EmulatedOnDevice, emulation: Emulation, log: Log): LineListener {
   const { discard } = lineReport(name, log);
   let said: string | undefined;
-  return new LineListener({
+  return listenAtDevice({
+    emulator: emulation.onLine(served),
     config,
-    open,
-    services: served.map(({ service, config: each }) => ({
-      contract: contractOnLine(each),
-      service,
-      handler: logged(handler, log),
-    })),
+    open: tcp?.open ?? serialPort(config, { settingsChanged: settingsReport(name, log) }),
+    services: served.map(({ service, config: each }) => ({ contract: contractOnLine(each), service })),
+    watched: (handler) => logged(handler, log),
     report: {
       discard,
       unaddressed: unaddressedReport(name, log),

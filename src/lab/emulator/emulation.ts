@@ -6,14 +6,12 @@ import type { Log } from "../../core/log.ts";
 import type { AdminRoute } from "../../http/admin-listener.ts";
 import type { EmulationFlags } from "../../process/lab.ts";
 import { type Served, servedBy } from "../../process/served.ts";
-import type { Crc16 } from "../../wire/crc16.ts";
 import { ControlApi } from "./control.ts";
 import { Emulator } from "./emulator.ts";
 import type { FaultChance } from "./faults/fault-plan.ts";
 import { effectName } from "./faults/magic-amounts.ts";
 import { parseFaultChance } from "./faults/wire-fault.ts";
 import { type HttpEndpoint, httpEndpoint } from "./http-endpoint.ts";
-import { type LineEndpoint, lineEndpoint } from "./line-endpoint.ts";
 import { newKeeper, readStateFile, updateStateFile, writeStateFile } from "./state-file.ts";
 import { loadWorld } from "./world-file.ts";
 
@@ -29,8 +27,8 @@ export interface EmulationOptions {
 }
 
 export interface Emulation {
-  /** The emulator on the end of one line, with the services that it plays there: each name is a terminal of its own. */
-  onLine(crc16: Crc16, served: readonly Served[]): LineEndpoint;
+  /** The emulator for one line, with the services that it plays there: each name is a terminal of its own. */
+  onLine(served: readonly Served[]): Pick<Emulator, "answer">;
   /** The emulator behind HTTP. */
   onHttp(): HttpEndpoint;
   /** The control API. */
@@ -87,10 +85,10 @@ export function openEmulation({ flags, services, log }: EmulationOptions): Emula
     },
   };
   return {
-    onLine: (crc16, served) => {
+    onLine: (served) => {
       // A reload may have brought it.
       play(served);
-      return lineEndpoint(answering, crc16);
+      return answering;
     },
     onHttp: () => httpEndpoint(answering),
     routes: { "GET /emulator": () => control.view(), "POST /emulator": (body) => control.change(body) },

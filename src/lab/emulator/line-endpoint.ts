@@ -1,8 +1,13 @@
+import type { LineConfig } from "../../config/config.ts";
+import type { Contract } from "../../contract/contract.ts";
 import { contracts } from "../../contract/contracts.ts";
-import type { Call, Handler, Reply } from "../../core/call.ts";
+import type { Call, Handler, Reply, ServiceName } from "../../core/call.ts";
 import type { Presence } from "../../core/presence.ts";
+import { msPerByte, type OpenTransport } from "../../device/transport.ts";
+import { LineListener, type LineListenerReport } from "../../line/listener.ts";
 import type { Crc16 } from "../../wire/crc16.ts";
 import type { Emulator } from "./emulator.ts";
+import { faultyTransport } from "./faults/faulty-transport.ts";
 import { type FrameFault, type FrameStep, frameFaultSteps, withReservedCrc } from "./faults/frame-faults.ts";
 
 /** The emulator on a line: the fault of an answer is applied to its frame. */
@@ -16,6 +21,35 @@ export interface LineEndpoint {
    * that comes after a lost opening.
    */
   readonly stepsFor: (frame: readonly Buffer[]) => readonly FrameStep[] | undefined;
+}
+
+/** A device at which an emulator answers. */
+export interface EmulatedDeviceOptions {
+  readonly emulator: Pick<Emulator, "answer">;
+  readonly config: LineConfig;
+  /** Opens the terminal's end. */
+  readonly open: OpenTransport;
+  /** Unplugs both ends for so many milliseconds; without it only the connection here is lost. */
+  readonly unplug?: (ms: number) => void;
+  readonly services: readonly { readonly contract: Contract; readonly service: ServiceName }[];
+  /** Sees each call and its reply, such as to log them. */
+  readonly watched?: (handler: Handler) => Handler;
+  readonly report?: Partial<LineListenerReport>;
+}
+
+/** Lets an emulator answer at a device, with its faults injected, until the listener is stopped. */
+export function listenAtDevice(options: EmulatedDeviceOptions): LineListener {
+  const { emulator, config, open, unplug, services, watched = (handler) => handler, report } = options;
+  const { handler, stepsFor } = lineEndpoint(emulator, config.crc16);
+  const faults = { stepsFor, msPerByte: msPerByte(config), ...(unplug === undefined ? {} : { unplug }) };
+  const listener = new LineListener({
+    config,
+    open: faultyTransport({ open, ...faults }),
+    services: services.map((each) => ({ ...each, handler: watched(handler) })),
+    report: { discard: () => {}, state: () => {}, ...report },
+  });
+  listener.start();
+  return listener;
 }
 
 /** @param crc16 How the line reads CRC-16. */

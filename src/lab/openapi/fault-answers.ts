@@ -4,7 +4,7 @@ import { settlingRulesOf } from "../../contract/settling.ts";
 import { Fault, type FaultKind, type FaultReason, faultClasses, faultReasons, type Outcome } from "../../core/fault.ts";
 import type { JsonObject } from "../../core/json-object.ts";
 import { type FaultBody, faultBody, faultHttpStatus } from "../../envelope/fault.ts";
-import { type Components, headers } from "./parts.ts";
+import type { Components } from "./parts.ts";
 
 /**
  * The faults that a route may answer, by HTTP status: their outcomes, reasons and bodies. Made by the code that writes faults, kind by
@@ -173,12 +173,10 @@ export function answerHeaders(
             schema: { type: "string", enum: reasons },
           },
         }),
-    "X-Request-Id": components.ref("headers", "RequestId", () => headers.requestId),
-    "Server-Timing": components.ref("headers", "ServerTiming", () => headers.serverTiming),
-    "X-Posline-Joined": components.ref("headers", "Joined", () => headers.joined),
-    ...(outcomes.includes("not-sent")
-      ? { "Retry-After": components.ref("headers", "RetryAfter", () => headers.retryAfter) }
-      : {}),
+    "X-Request-Id": components.header("RequestId"),
+    "Server-Timing": components.header("ServerTiming"),
+    "X-Posline-Joined": components.header("Joined"),
+    ...(outcomes.includes("not-sent") ? { "Retry-After": components.header("RetryAfter") } : {}),
   };
 }
 
@@ -188,11 +186,11 @@ export function answerHeaders(
  */
 export function followedHeaders(components: Components, learns: boolean): JsonObject {
   return {
-    "X-Posline-Result": components.ref("headers", "Result", () => headers.result),
-    ...(learns ? { "X-Posline-Trans": components.ref("headers", "Trans", () => headers.trans) } : {}),
-    "X-Posline-Answer-Of": components.ref("headers", "AnswerOf", () => headers.answerOf),
-    "X-Posline-Polls": components.ref("headers", "Polls", () => headers.polls),
-    "X-Posline-Repeat-Guard": components.ref("headers", "RepeatGuard", () => headers.repeatGuard),
-    "Preference-Applied": components.ref("headers", "PreferenceApplied", () => headers.preferenceApplied),
+    "X-Posline-Result": components.header("Result"),
+    ...(learns ? { "X-Posline-Trans": components.header("Trans") } : {}),
+    "X-Posline-Answer-Of": components.header("AnswerOf"),
+    "X-Posline-Polls": components.header("Polls"),
+    "X-Posline-Repeat-Guard": components.header("RepeatGuard"),
+    "Preference-Applied": components.header("PreferenceApplied"),
   };
 }

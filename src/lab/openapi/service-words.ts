@@ -1,16 +1,10 @@
-import type { Contract, Effect, Route } from "../../contract/contract.ts";
+import type { Contract, Route } from "../../contract/contract.ts";
 import type { ContractName } from "../../core/call.ts";
 import { durationText } from "../../core/duration.ts";
 import { checkFirst } from "../../core/fault.ts";
+import described from "./service.json" with { type: "json" };
 
 /** A service's document in words: above all what an unknown outcome means, and what to do then. */
-
-/** A contract's subject, as a title. */
-export const titles: Readonly<Record<ContractName, string>> = {
-  fiscal: "Fiscal service",
-  bank: "Bank terminal",
-  qr: "QR and palm payments",
-};
 
 /** What may have happened, and how to learn it, as the faults' messages say it. */
 const mayHaveBeen = (service: ContractName) => checkFirst[service].replace(/^Outcome unknown, /, "");
@@ -56,21 +50,13 @@ export function introduction(contract: Contract, faultStatus: 200 | undefined): 
   ].join("\n");
 }
 
-/** Tags, by which tools group the routes. */
-export const effectTags: Readonly<Record<Effect, { readonly name: string; readonly description: string }>> = {
-  money: { name: "moves money", description: "Moves money, or registers that it moved" },
-  print: { name: "prints", description: "Prints without moving money" },
-  state: { name: "changes state", description: "Changes the state of the terminal, of a shift or of an operation" },
-  none: { name: "only reads", description: "Changes nothing, and may be sent again after any outcome" },
-};
-
 /** A route's meaning, as Markdown. */
 export function routeDescription(contract: Contract, route: Route): string {
   const { effect, polling, urgent, replyTimeoutMs, body } = route;
   const paragraphs = [
     effect === "none"
       ? "Only reads: whatever the outcome, it may be sent again."
-      : `${effectTags[effect].description}. ${moneyRule(contract, route)}`,
+      : `${described.tags[effect].description}. ${moneyRule(contract, route)}`,
     polling === undefined
       ? ""
       : `Follow it by \`${polling.route}\` with the same ${listed(polling.keys)}, every ${polling.intervalMs.min} to ` +

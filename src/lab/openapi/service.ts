@@ -12,14 +12,14 @@ import { version } from "../../core/version.ts";
 import { signOf } from "../../envelope/sign.ts";
 import { type Example, exampleMerchantId, examplesOf } from "./examples.ts";
 import { answerHeaders, type FaultAnswer, faultAnswers, followedHeaders } from "./fault-answers.ts";
-import { Components, camelCase, parameters, pascalCase, reachableHost, serverOf } from "./parts.ts";
-import { routeWords } from "./route-words.ts";
-import { effectTags, introduction, routeDescription, titles } from "./service-words.ts";
+import { Components, camelCase, pascalCase, reachableHost, serverOf } from "./parts.ts";
+import described from "./service.json" with { type: "json" };
+import { introduction, routeDescription } from "./service-words.ts";
 
 /**
  * A service as an OpenAPI 3.1 document, for those who write a till: made of the contract's table, its schemas and the code that writes
- * faults, so that it can't differ. No route is known by heart here; of its own are only the words about each (`route-words`) and the
- * examples, which an emulated terminal answered.
+ * faults, so that it can't differ. No route is known by heart here; of its own are only the words (`service.json`) and the examples, which
+ * an emulated terminal answered.
  */
 
 /** A service to describe, if not as its contract's own on this box. */
@@ -48,46 +48,37 @@ export function usualService(contract: Contract): DescribedService {
   return { contract, service, host: "localhost", port, hasApiKey: undefined, faultStatus: undefined };
 }
 
-export function serviceDocument(described: DescribedService): JsonObject {
-  const { contract, service, host, port, hasApiKey, faultStatus } = described;
+export function serviceDocument({ contract, service, host, port, hasApiKey, faultStatus }: DescribedService): JsonObject {
   const components = new Components();
   const faults = new Map(contract.routes.map((route) => [route, faultAnswers(contract, route, faultStatus, components)]));
   const shared: Shared = { contract, components, names: schemaNames(contract), faults };
   const paths = Object.fromEntries(contract.routes.map((route) => [route.path, new RouteWriter(route, shared).pathItem()]));
   const keyed = contract.service === "bank" && hasApiKey !== false;
-  const effects = Object.values(effectTags).filter(({ name }) =>
-    contract.routes.some((route) => effectTags[route.effect].name === name),
+  const tags = Object.entries(described.tags).flatMap(([effect, tag]) =>
+    contract.routes.some((route) => route.effect === effect) ? [tag] : [],
   );
   return {
-    openapi: "3.1.0",
+    openapi: described.openapi,
     info: {
-      title: `posline: ${titles[contract.service]}${service === contract.service ? "" : ` (${service})`}`,
+      ...described.info,
+      title: `posline: ${described.contracts[contract.service].title}${service === contract.service ? "" : ` (${service})`}`,
       version,
-      summary: "Requests to one terminal, and what became of each",
       description: introduction(contract, faultStatus),
-      license: { name: "MIT", identifier: "MIT" },
     },
     servers: [serverOf(urlHost(reachableHost(host)), port, `The service ${service}`)],
-    tags: effects,
+    tags,
     // The key is optional by an empty requirement beside it: it is asked for if `apiKey` is configured.
     ...(keyed ? { security: hasApiKey === true ? [{ apiKey: [] }] : [{}, { apiKey: [] }] } : {}),
     paths,
     components: {
       ...components.json(),
-      ...(keyed ? { securitySchemes: { apiKey: apiKeyScheme } } : {}),
+      ...(keyed ? { securitySchemes: described.components.securitySchemes } : {}),
     },
   };
 }
 
 /** Without its charset: tools look for the bare type, and JSON is UTF-8 anyway. */
 const mediaType = ({ replyContentType }: Contract) => replyContentType.split(";")[0] ?? replyContentType;
-
-const apiKeyScheme = {
-  type: "apiKey",
-  in: "header",
-  name: "X-API-Key",
-  description: "Where `apiKey` of the service is configured; a missing or wrong one is answered with 401 (Authentication)",
-};
 
 /** The name of each schema: that of the first route that has it. */
 function schemaNames(contract: Contract): ReadonlyMap<TSchema, string> {
@@ -126,9 +117,9 @@ class RouteWriter {
   pathItem(): JsonObject {
     return {
       parameters: [
-        this.#components.ref("parameters", "RequestId", () => parameters.requestId),
-        this.#components.ref("parameters", "Traceparent", () => parameters.traceparent),
-        ...(this.#isFollowed ? [this.#components.ref("parameters", "Prefer", () => parameters.prefer)] : []),
+        this.#components.parameter("RequestId"),
+        this.#components.parameter("Traceparent"),
+        ...(this.#isFollowed ? [this.#components.parameter("Prefer")] : []),
       ],
       ...Object.fromEntries(this.#route.methods.map((method) => [method.toLowerCase(), this.#operation(method)])),
     };
@@ -157,11 +148,12 @@ class RouteWriter {
     const contract = this.#contract;
     const { path, methods, effect } = this.#route;
     const isSecond = method !== methods[0];
+    const summaries: Readonly<Record<string, string>> = described.contracts[contract.service].summaries;
     return {
       operationId: `${camelCase(path)}${isSecond ? `By${pascalCase(`/${method.toLowerCase()}`)}` : ""}`,
-      summary: routeWords[contract.service][path],
+      summary: summaries[path],
       description: routeDescription(contract, this.#route),
-      tags: [effectTags[effect].name],
+      tags: [described.tags[effect].name],
       ...(method === "POST" && this.#route.body === "required" ? { requestBody: this.#requestBody(method) } : {}),
       responses: this.#responses(method),
     };

@@ -3,14 +3,12 @@ import { lineDefaults } from "../../config/limits.ts";
 import { contracts, routeOf } from "../../contract/contracts.ts";
 import { type Call, type ContractName, contractNames } from "../../core/call.ts";
 import { nowMs } from "../../core/clock.ts";
-import { msPerByte } from "../../device/transport.ts";
-import { LineListener } from "../../line/listener.ts";
+import type { LineListener } from "../../line/listener.ts";
 import { readOutcome } from "../emulator/control.ts";
 import { type EmulatedReply, Emulator } from "../emulator/emulator.ts";
-import { faultyTransport } from "../emulator/faults/faulty-transport.ts";
 import { parseWireFault } from "../emulator/faults/wire-fault.ts";
 import type { LedgerEntry } from "../emulator/ledger.ts";
-import { lineEndpoint } from "../emulator/line-endpoint.ts";
+import { listenAtDevice } from "../emulator/line-endpoint.ts";
 import type { World } from "../emulator/world.ts";
 import { type Ask, deeds, type Trouble } from "./scenario.ts";
 import { TerminalLine } from "./terminal-line.ts";
@@ -50,15 +48,13 @@ export class Terminal {
     const config: LineConfig = { ...lineDefaults, path: line.path };
     this.#saw = saw;
     this.#line = line;
-    const { handler, stepsFor } = lineEndpoint({ answer: (call) => this.#answer(call) }, config.crc16);
-    const unplug = (ms: number) => line.unplug(ms);
-    this.#listener = new LineListener({
+    this.#listener = listenAtDevice({
+      emulator: { answer: (call) => this.#answer(call) },
       config,
-      open: faultyTransport({ open: line.open, stepsFor, msPerByte: msPerByte(config), unplug }),
-      services: contractNames.map((service) => ({ contract: contracts[service], service, handler })),
-      report: { discard: () => {}, state: () => {} },
+      open: line.open,
+      unplug: (ms) => line.unplug(ms),
+      services: contractNames.map((service) => ({ contract: contracts[service], service })),
     });
-    this.#listener.start();
   }
 
   /** The path of the line that leads to it. */

@@ -5,10 +5,12 @@ import { contracts } from "../../../src/contract/contracts.ts";
 import { settlingRulesOf } from "../../../src/contract/settling.ts";
 import { type Call, contractNames } from "../../../src/core/call.ts";
 import { checkFirst, Fault, type FaultKind, faultClasses, faultReasons } from "../../../src/core/fault.ts";
+import { operationResults } from "../../../src/core/followed.ts";
 import { isObject } from "../../../src/core/json-object.ts";
 import { signOf } from "../../../src/envelope/sign.ts";
 import { exampleMerchantId, examplesOf } from "../../../src/lab/openapi/examples.ts";
 import { reasonsOf } from "../../../src/lab/openapi/fault-answers.ts";
+import described from "../../../src/lab/openapi/service.json" with { type: "json" };
 import { describedService, serviceDocument, usualService } from "../../../src/lab/openapi/service.ts";
 import { ask, closeAll, replyOf, serve } from "../../http/served.ts";
 import { serviceConfigOf } from "../../support/service-config.ts";
@@ -133,6 +135,14 @@ for (const service of contractNames) {
     }
   });
 }
+
+test("service.json has each result of a followed call, and no route that its contract doesn't have", () => {
+  assert.deepEqual(described.components.headers.Result.schema.enum, operationResults);
+  for (const service of contractNames) {
+    const paths = contracts[service].routes.map(({ path }) => path);
+    assert.deepEqual(Object.keys(described.contracts[service].summaries).sort(), paths.sort());
+  }
+});
 
 test("reasonsOf names every reason but those of a gateway, which answers on a line", () => {
   const named = new Set<string>(Object.values(reasonsOf).flat());
