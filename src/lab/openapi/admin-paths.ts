@@ -128,7 +128,7 @@ const setupMessages = [
       for: oneOf("device", "merchant-id", "write"),
       "devices?": list(object({ path: text, words: text })),
       "refused?": said("Why the last merchant's id was refused"),
-      "diff?": said("What would change; secrets are masked"),
+      "diff?": said("What would be written; secrets are masked"),
     },
     "A question: plug the terminal in or name one of the devices; the merchant's id; whether to write",
   ),
