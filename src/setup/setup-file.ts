@@ -15,11 +15,10 @@ import {
 import { createServer, type Server } from "node:net";
 import { basename, dirname, join, resolve } from "node:path";
 import { type Config, secretKeys } from "../config/config.ts";
-import { draftOf } from "../config/draft.ts";
 import { dropInFolder, isConfigured } from "../config/drop-ins.ts";
 import type { TerminalSettings } from "../config/found-terminal.ts";
+import { logDefaults } from "../config/limits.ts";
 import { type Environment, type Loaded, loadConfig, type Sources } from "../config/load.ts";
-import { resolveDraft } from "../config/resolve.ts";
 import { serviceEnvironment } from "../config/service-environment.ts";
 import type { ServiceName } from "../core/call.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
@@ -77,7 +76,7 @@ export class SetupFile {
     this.path = path;
     this.dropIn = dropInAt(path);
     this.isInstalled = isInstalled;
-    this.config = loaded?.config ?? emptyConfig();
+    this.config = loaded?.config ?? emptyConfig;
     this.merchantId = loaded === undefined ? undefined : merchantIdIn(loaded);
     this.#host = host;
     this.#loaded = loaded;
@@ -258,12 +257,7 @@ const textOf = (settings: TerminalSettings) => `${JSON.stringify(settings, undef
 const shown = (settings: TerminalSettings) =>
   `${JSON.stringify(settings, (key, value: unknown) => (secretKeys.has(key) && typeof value === "string" ? "****" : value), 2)}\n`;
 
-const emptyConfig = (): Config =>
-  resolveDraft(
-    draftOf({}, () => ""),
-    { file: undefined, marginMs: 0, stateFolders: undefined },
-    [],
-  );
+const emptyConfig: Config = { lines: {}, services: {}, journal: false, log: logDefaults };
 
 function merchantIdIn({ config, origins }: Loaded): KnownMerchantId | undefined {
   const [name, fiscal] = Object.entries(config.services).find(([, { contract }]) => contract === "fiscal") ?? [];

@@ -98,7 +98,7 @@ class Box {
   }
 
   /** What the setup wrote; undefined if nothing. */
-  get dropIn(): { readonly lines: Readonly<Record<string, { readonly path: string }>> } | undefined {
+  dropIn(): { readonly lines: Readonly<Record<string, { readonly path: string }>> } | undefined {
     const file = join(this.#folder.path, "posline.d", "terminal.json");
     return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined;
   }
@@ -178,12 +178,12 @@ test("POST /setup runs posline setup, passes its questions and the answers on, a
   await box.post({ ask: again.ask, answer: merchantId });
   const write = await box.question("write");
   assert.match(write.diff ?? "", /^ +"path": "tcp:127/m);
-  assert.equal(box.dropIn, undefined);
+  assert.equal(box.dropIn(), undefined);
   const { view } = await box.post({ ask: write.ask, answer: "yes" });
   assert.equal(view.isRunning, true);
   assert.deepEqual(await box.last(({ end }) => end !== undefined), { end: "written" });
   assert.equal(readFileSync(box.file, "utf8"), before);
-  assert.equal(box.dropIn?.lines["till"]?.path, await terminal.path());
+  assert.equal(box.dropIn()?.lines["till"]?.path, await terminal.path());
   assert.equal(readFileSync(join(box.file, "../credentials/merchant-id"), "utf8"), `${merchantId}\n`);
   await until(() => /setup from the status page ended: written/.test(box.log), "the log to say how it ended");
   assert.ok(!box.log.includes(merchantId) && !JSON.stringify(await box.view()).includes(merchantId));
@@ -208,7 +208,7 @@ test("POST /setup that is declined, stopped, or left by a posline that ends, wri
   await until(() => box.running === 0, "the helper to end");
   await toWrite();
   await box.end();
-  assert.deepEqual([readFileSync(box.file, "utf8"), box.dropIn], [before, undefined]);
+  assert.deepEqual([readFileSync(box.file, "utf8"), box.dropIn()], [before, undefined]);
   assert.doesNotMatch(box.log, /it ended by itself/);
 });
 
@@ -234,7 +234,7 @@ test("POST /setup keeps what somebody wrote into the file since its question", a
   await box.post({ ask: write.ask, answer: "yes" });
   assert.deepEqual(await box.last(({ end }) => end !== undefined), { end: "written" });
   assert.equal(readFileSync(box.file, "utf8"), changed);
-  assert.equal(box.dropIn?.lines["till"]?.path, await terminal.path());
+  assert.equal(box.dropIn()?.lines["till"]?.path, await terminal.path());
 });
 
 test("POST /setup that comes while posline stops keeps no posline alive", async () => {

@@ -262,7 +262,7 @@ started("posline setup for a second terminal keeps what it wrote for the first",
     );
     assert.equal(await box.run({ line: box.device, yes: true }, undefined), 0);
     assert.deepEqual(JSON.parse(box.dropIn ?? ""), {
-      lines: { till: { path: "tcp:127.0.0.1:8" }, "till-2": { path: box.byId, baudRate: 115_200 } },
+      lines: { till: { path: "tcp:127.0.0.1:8" }, "till-2": { path: box.device, baudRate: 115_200 } },
       services: { qr: { line: "till" }, bank: { line: "till-2" } },
     });
   }),
