@@ -136,8 +136,10 @@ export class Box {
   }
 
   /** Writes the configuration; it is the service's once it is reloaded or restarted. */
-  configure(line: Readonly<Record<string, unknown>> = {}, more: Readonly<Record<string, unknown>> = {}): Promise<void> {
-    return this.guest.write("/etc/posline/posline.json", `${JSON.stringify(configOf(line, more), undefined, 2)}\n`);
+  async configure(line: Readonly<Record<string, unknown>> = {}, more: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    // What a setup wrote would take precedence.
+    await this.guest.sh("rm -rf /etc/posline/posline.d");
+    await this.guest.write("/etc/posline/posline.json", `${JSON.stringify(configOf(line, more), undefined, 2)}\n`);
   }
 
   /** Writes the fiscal service's secret to where the unit takes it from. */

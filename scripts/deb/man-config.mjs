@@ -63,10 +63,12 @@ export function configPage(schema, about) {
     "posline.json \\- configuration of posline",
     ".SH SYNOPSIS",
     ".B /etc/posline/posline.json",
+    ".br",
+    ".B /etc/posline/posline.d/*.json",
     ".SH DESCRIPTION",
     roff(
       `${schema.description} An unknown key is an error that names its path. A relative path starts at the folder of ` +
-        "this file.",
+        "posline.json. posline setup writes posline.d/terminal.json, and never posline.json.",
     ),
     ".PP",
     roff(

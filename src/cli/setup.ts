@@ -10,7 +10,7 @@ import { secretFrom } from "./call-target.ts";
 import { sourceFlags } from "./config.ts";
 import { findingRows, type Look, lookOf } from "./doctor.ts";
 
-/** `posline setup`: finds the terminal, and writes the configuration that fits it. */
+/** `posline setup`: finds the terminal, and writes the drop-in of the configuration that fits it. */
 
 export type SetupArguments = ArgumentsOf<typeof flags>;
 
@@ -45,8 +45,8 @@ export async function runSetup(args: SetupArguments, { setUp, look, out, ask }: 
       const id = await given(ask(question, { hidden: true }));
       return id === "" ? undefined : id;
     },
-    agrees: async (diff) => {
-      out(`\n${printableLines(diff)}\n`);
+    agrees: async (words) => {
+      out(`\n${printableLines(words)}\n`);
       return yes || ask === undefined || /^y(?:es)?$/i.test((await ask("Write this? [yes/no] "))?.trim() ?? "");
     },
   };
@@ -101,7 +101,7 @@ const flags = {
 
 export const setupCommand = defineCommand({
   name: "setup",
-  describe: "Find the terminal and write the configuration that fits it, once you agree",
+  describe: "Find the terminal and write the drop-in posline.d/terminal.json that fits it, once you agree",
   flags,
   epilogue:
     "It sends only questions that change nothing, and only to that device. Exit codes: 0, 64 wrong usage, 69 no terminal found, or the test failed, 78 the file can't be used.",

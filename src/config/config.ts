@@ -5,8 +5,8 @@ import type { LogLevel } from "../core/log.ts";
 /**
  * The resolved configuration: the shape that every other room is given.
  *
- * This room owns what may be set, its limits and its defaults, and where each value came from: defaults ← file ← environment
- * ← flags. It opens no line and no port, and it refuses at the start what could only fail later: a crossed pair of clocks, two
+ * This room owns what may be set, its limits and its defaults, and where each value came from: defaults ← file ← drop-ins ←
+ * environment ← flags. It opens no line and no port, and it refuses at the start what could only fail later: a crossed pair of clocks, two
  * services on one port, a service without a line. All problems are reported at once, each with its path and its fix, and never
  * with the value of a secret.
  */

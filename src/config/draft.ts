@@ -1,4 +1,5 @@
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
+import { isObject } from "../core/json-object.ts";
 import type { FileShape, LineShape, ServiceShape } from "./schema.ts";
 
 /**
@@ -33,8 +34,8 @@ export function servicesOf({ services }: Draft): readonly (readonly [ServiceName
   return [...ofContracts, ...all.filter((each) => !ofContracts.includes(each))];
 }
 
-/** The draft of a file, checked or left out where it was wrong. */
-export function draftOf(file: Partial<FileShape>, origin: string): Draft {
+/** The draft of a file, checked or left out where it was wrong. @param originOf Where the setting of this path was set. */
+export function draftOf(file: Partial<FileShape>, originOf: (path: string) => string): Draft {
   const draft: Draft = {
     lines: { ...file.lines },
     services: { ...file.services },
@@ -43,12 +44,9 @@ export function draftOf(file: Partial<FileShape>, origin: string): Draft {
     log: { ...file.log },
     origins: new Map(),
   };
-  for (const [name, line] of Object.entries(draft.lines)) note(draft, `lines.${name}`, line, origin);
-  for (const [name, service] of Object.entries(draft.services)) note(draft, `services.${name}`, service, origin);
-  if (draft.admin !== undefined) note(draft, "admin", draft.admin, origin);
-  if (draft.journal === false) draft.origins.set("journal", origin);
-  else if (draft.journal !== undefined) note(draft, "journal", draft.journal, origin);
-  note(draft, "log", draft.log, origin);
+  const { lines, services, admin = {}, journal, log } = draft;
+  if (journal === false) draft.origins.set("journal", originOf("journal"));
+  note(draft.origins, "", { lines, services, admin, journal: journal || {}, log }, originOf);
   return draft;
 }
 
@@ -64,8 +62,13 @@ export function draftOfOneLine(name: string): Draft {
   };
 }
 
-function note(draft: Draft, path: string, settings: object, origin: string): void {
-  for (const key of Object.keys(settings)) draft.origins.set(`${path}.${key}`, origin);
+/** Notes where each setting was set: what is no object, at any depth. */
+function note(origins: Draft["origins"], path: string, settings: object, originOf: (path: string) => string): void {
+  for (const [key, value] of Object.entries(settings)) {
+    const full = path === "" ? key : `${path}.${key}`;
+    if (isObject(value)) note(origins, full, value, originOf);
+    else origins.set(full, originOf(full));
+  }
 }
 
 /** Keeps no journal, whatever lower layers said. */

@@ -13,17 +13,12 @@ import { listsService } from "./service-environment.ts";
 /** The group of the service's user, which reads the files that root owns. */
 const serviceGroup = "posline";
 
-/** Where the configuration came from. */
-interface ReadFrom {
-  /** Its file. */
-  readonly file: string | undefined;
-  readonly origins: ReadonlyMap<string, string>;
-  /** The box's groups. */
-  readonly groups?: string;
-}
-
 /** Files with secrets that every user can read: the configuration's own, and those that hold one secret each. */
-export function readableSecrets({ services, admin }: Config, { file, origins, groups = "/etc/group" }: ReadFrom): string[] {
+export function readableSecrets(
+  { services, admin }: Config,
+  origins: ReadonlyMap<string, string>,
+  groups = "/etc/group",
+): string[] {
   const settingsOf = new Map<string, string[]>();
   const all = Object.entries(services).map(([name, service]) => [`services.${name}`, service] as const);
   for (const [path, settings] of [...all, ["admin", admin ?? {}] as const]) {
@@ -33,7 +28,7 @@ export function readableSecrets({ services, admin }: Config, { file, origins, gr
       const origin = origins.get(setting) ?? "";
       const from = origin.startsWith("file ") ? origin.slice("file ".length) : undefined;
       if (from === undefined) continue;
-      const named = from === file ? setting : `${setting}File`;
+      const named = `${key}File` in settings ? `${setting}File` : setting;
       settingsOf.set(from, [...(settingsOf.get(from) ?? []), named]);
     }
   }

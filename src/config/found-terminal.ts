@@ -1,10 +1,10 @@
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
-import type { JsonEdit } from "../core/json-edit.ts";
 import { type Config, emulatedPath, type LineConfig, type ServiceConfig } from "./config.ts";
 import { lineDefaults } from "./limits.ts";
+import type { FileShape, LineShape } from "./schema.ts";
 
 /**
- * Where a terminal that was found belongs in the file, and what has to change there. A line that has this device stays, with its services,
+ * Where a terminal that was found belongs in the configuration, and what setup's drop-in has to say of it. A line that has this device stays, with its services,
  * and gets those that answered and no line has. A line whose device isn't there gets this one, and has then the services that answered.
  * Otherwise the terminal gets a line of its own. What would leave open which of two terminals a sale goes to is refused.
  */
@@ -61,32 +61,34 @@ export function servicesOn({ services }: Pick<Config, "services">, line: string)
   return Object.entries(services).filter(([, each]) => each.line === line);
 }
 
+/** What setup's drop-in says. */
+export interface TerminalSettings extends Partial<Pick<FileShape, "journal" | "admin">> {
+  readonly lines: Readonly<Record<string, Partial<LineShape>>>;
+  /** A null takes a service of an earlier file away. */
+  readonly services: Readonly<Record<ServiceName, { readonly line?: string; readonly merchantIdFile?: string } | null>>;
+}
+
 /** Settings by which another device's bytes were read. */
 const wireSettings = ["dataBits", "parity", "stopBits", "flowControl"] as const;
 
-/** The changes that make the file fit the terminal; those that are there already change nothing. */
-export function terminalEdits(config: Config, found: FoundTerminal, { line, state }: TerminalPlace): readonly JsonEdit[] {
+/** What has to be said for the configuration to fit the terminal, and isn't yet. */
+export function terminalSettings(config: Config, found: FoundTerminal, { line, state }: TerminalPlace): TerminalSettings {
   const { path, baudRate, crc16, contracts } = found;
-  const before = config.lines[line] ?? { ...lineDefaults, path: emulatedPath };
-  const edits: JsonEdit[] = [];
-  if (state === "new") {
-    const checksum = crc16 === undefined || crc16 === lineDefaults.crc16 ? {} : { crc16 };
-    edits.push({ path: ["lines", line], value: { path, baudRate, ...checksum } });
-  } else {
-    if (state === "away") edits.push({ path: ["lines", line, "path"], value: path });
-    if (baudRate !== before.baudRate) edits.push({ path: ["lines", line, "baudRate"], value: baudRate });
-    if (crc16 !== undefined && crc16 !== before.crc16) edits.push({ path: ["lines", line, "crc16"], value: crc16 });
-  }
-  const there = servicesOn(config, line);
+  const before = { ...lineDefaults, path: emulatedPath, ...config.lines[line] };
+  const settings: Partial<LineShape> = {
+    ...(state !== "this" && { path }),
+    ...((state === "new" || baudRate !== before.baudRate) && { baudRate }),
+    ...(crc16 !== undefined && crc16 !== before.crc16 && { crc16 }),
+  };
+  const services: Record<string, { readonly line: string } | null> = {};
   if (state === "away") {
-    for (const key of wireSettings) edits.push({ path: ["lines", line, key], value: undefined });
-    for (const [name, { contract }] of there) {
-      if (!contracts.includes(contract)) edits.push({ path: ["services", name], value: undefined });
-    }
+    for (const key of wireSettings)
+      if (before[key] !== lineDefaults[key]) Object.assign(settings, { [key]: lineDefaults[key] });
+    for (const [name, { contract }] of servicesOn(config, line)) if (!contracts.includes(contract)) services[name] = null;
   }
   for (const contract of contractNames) {
     if (!contracts.includes(contract) || Object.values(config.services).some((each) => each.contract === contract)) continue;
-    edits.push({ path: ["services", contract], value: { line } });
+    services[contract] = { line };
   }
-  return edits;
+  return { lines: Object.keys(settings).length === 0 ? {} : { [line]: settings }, services };
 }

@@ -1,8 +1,11 @@
 import { resolve } from "node:path";
 import { codeOf } from "../core/error-code.ts";
+import { isObject } from "../core/json-object.ts";
+import { check } from "./check.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { applyCredentials } from "./credentials.ts";
 import { type Draft, draftOf, draftOfOneLine } from "./draft.ts";
+import { dropInsOf, laidOver } from "./drop-ins.ts";
 import { deniedFile, exposedAdmin, readableSecrets } from "./exposure.ts";
 import { gatewayMarginMs } from "./limits.ts";
 import { applyEnvironment, applyFlags, type Environment, type Flags, leaveDevices, refuseUnknown } from "./overrides.ts";
@@ -11,7 +14,7 @@ import { lineWarnings, refuseCrossed, warningsOf } from "./rules.ts";
 import { type FileShape, fileSchema } from "./schema.ts";
 import { reason } from "./secrets.ts";
 import { gatewayWarnings, requireUpstreams, supposeUpstreams } from "./upstreams.ts";
-import { readJson, readText } from "./written-file.ts";
+import { parseWritten, readText } from "./written-file.ts";
 
 export type { EmulateFlags, Environment, Flags, GatewayFlags } from "./overrides.ts";
 
@@ -21,12 +24,18 @@ export const defaultFile = "/etc/posline/posline.json";
 /** Where to load from. `file` is the path to read when no flag and no variable names one. */
 export interface Sources {
   readonly file?: string | undefined;
-  /** In place of what the file holds. */
-  readonly text?: string | undefined;
+  /** A drop-in of the file as it is to be written. */
+  readonly dropIn?: WrittenText | undefined;
   readonly env: Environment;
   readonly flags: Flags;
   /** The box's groups; the tests have files of their own. */
   readonly groups?: string | undefined;
+}
+
+/** A file with what it holds. */
+interface WrittenText {
+  readonly path: string;
+  readonly text: string;
 }
 
 /** A configuration that can be used, and where it came from. */
@@ -37,7 +46,7 @@ export interface Loaded {
    * A secret that stands in a file of its own names that file.
    */
   readonly origins: ReadonlyMap<string, string>;
-  /** The file that was read. */
+  /** The file that was read; with drop-ins it need not be there. */
   readonly file: string | undefined;
   /** Every line is emulated in place of its device. */
   readonly emulated: boolean;
@@ -46,10 +55,10 @@ export interface Loaded {
 }
 
 /**
- * Loads the configuration: defaults ← file ← environment ← flags.
+ * Loads the configuration: defaults ← file ← its drop-ins ← environment ← flags.
  * @throws ConfigError with every problem there is.
  */
-export async function loadConfig({ file: fallback = defaultFile, text: given, env, flags, groups }: Sources): Promise<Loaded> {
+export async function loadConfig({ file: fallback = defaultFile, dropIn, env, flags, groups }: Sources): Promise<Loaded> {
   const problems: string[] = [];
   refuseUnknown(env, problems);
   const named = flags.config ?? env["POSLINE_CONFIG"];
@@ -61,9 +70,12 @@ export async function loadConfig({ file: fallback = defaultFile, text: given, en
   // An emulator beside a bridge doesn't read the bridge's file unless it is named, nor does a gateway on a line of its own.
   const beside = flags.emulate !== undefined || (flags.gateway !== undefined && flags.line !== undefined);
   const unasked = named === undefined && beside;
-  const text = given ?? (unasked ? undefined : textOf(path, named !== undefined, problems));
-  const file = text === undefined ? undefined : path;
-  const draft = text === undefined ? draftWithoutFile(path, flags, problems) : draftOfText(text, path, problems);
+  const files = unasked ? noFiles : filesOf(path, named !== undefined, dropIn, problems);
+  const file = files.main === undefined && files.dropIns.length === 0 ? undefined : path;
+  const { draft, dropInOf } =
+    file === undefined
+      ? { draft: draftWithoutFile(path, flags, problems), dropInOf: new Map<string, string>() }
+      : draftOfFiles(files, path, problems);
 
   if (flags.emulate !== undefined) leaveDevices(draft);
   if (flags.gateway !== undefined && file === undefined) supposeUpstreams(draft);
@@ -76,14 +88,19 @@ export async function loadConfig({ file: fallback = defaultFile, text: given, en
   const config = resolveDraft(draft, { file, marginMs, stateFolders: env["STATE_DIRECTORY"] }, problems);
   refuseCrossed(config, problems);
   if (flags.gateway !== undefined) requireUpstreams(config, problems);
-  if (problems.length > 0) throw new ConfigError(problems, file);
+  if (problems.length > 0)
+    throw new ConfigError(
+      problems.map((problem) => withDropIn(problem, dropInOf)),
+      file,
+    );
   const warnings =
     flags.gateway === undefined
       ? warningsOf(config, flags.emulate !== undefined)
       : [...lineWarnings(config), ...gatewayWarnings(config), ...exposedAdmin(config)];
   warnings.push(
     ...left,
-    ...readableSecrets(config, { file, origins: draft.origins, ...(groups === undefined ? {} : { groups }) }),
+    ...(file !== undefined && files.main === undefined ? [`there is no file ${file}: its drop-ins are all there is`] : []),
+    ...readableSecrets(config, draft.origins, groups),
   );
   return { config, origins: draft.origins, file, emulated: flags.emulated === true, warnings };
 }
@@ -116,10 +133,47 @@ function textOf(path: string, named: boolean, problems: readonly string[]): stri
   }
 }
 
-function draftOfText(text: string, path: string, problems: string[]): Draft {
+/** The configuration's file and its drop-ins, as texts. */
+interface Files {
+  readonly main: string | undefined;
+  readonly dropIns: readonly WrittenText[];
+}
+
+const noFiles: Files = { main: undefined, dropIns: [] };
+
+/** @param written Takes the place of the drop-in of its path. */
+function filesOf(path: string, named: boolean, written: WrittenText | undefined, problems: readonly string[]): Files {
+  const paths = new Set([...dropInsOf(path), ...(written === undefined ? [] : [written.path])]);
+  const main = textOf(path, named && paths.size === 0, problems);
+  // Each was listed just now, so one that is missing is a link to nothing.
+  const dropIns = [...paths]
+    .sort()
+    .map((each) => (each === written?.path ? written : { path: each, text: textOf(each, true, problems) ?? "" }));
+  return { main, dropIns };
+}
+
+/** The draft of all files, and by the path of a setting the last drop-in that has it. */
+function draftOfFiles({ main, dropIns }: Files, path: string, problems: string[]) {
+  const what = "configuration";
+  const dropInOf = new Map<string, string>();
+  let value = main === undefined ? {} : parseWritten({ path, what }, main, problems);
+  for (const dropIn of dropIns) {
+    const repeated: string[] = [];
+    const parsed = parseWritten({ path: dropIn.path, what }, dropIn.text, repeated);
+    problems.push(...repeated.map((each) => `${each} (in ${dropIn.path})`));
+    if (!isObject(parsed)) throw new ConfigError([...problems, "it must be a JSON object"], dropIn.path);
+    value = laidOver(value, parsed, (setting) => dropInOf.set(setting, dropIn.path));
+  }
   // The schema has the file's shape; what was wrong is left out, and is among the problems.
-  const checked = (readJson({ path, what: "configuration" }, text, fileSchema, problems) ?? {}) as Partial<FileShape>;
-  return draftOf(checked, `file ${path}`);
+  const checked = (check(fileSchema, value, "", problems) ?? {}) as Partial<FileShape>;
+  return { draft: draftOf(checked, (setting) => `file ${dropInOf.get(setting) ?? path}`), dropInOf };
+}
+
+/** A problem of a setting, with the drop-in that has it. */
+function withDropIn(problem: string, dropInOf: ReadonlyMap<string, string>): string {
+  const [, setting = ""] = /^(.*?)(?:\[\d+\])?: /s.exec(problem) ?? [];
+  const file = dropInOf.get(setting);
+  return file === undefined ? problem : `${problem} (in ${file})`;
 }
 
 function draftWithoutFile(path: string, flags: Flags, problems: readonly string[]): Draft {

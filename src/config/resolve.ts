@@ -111,13 +111,14 @@ function timeouts(
   const path = `services.${name}.replyTimeoutMs`;
   const set = service.replyTimeoutMs;
   const whole = draft.origins.get(path);
-  // From here on each route has an origin of its own.
+  // One number for all; from here on each route has an origin of its own.
   draft.origins.delete(path);
   const resolved: Record<string, number> = {};
   for (const route of contracts[contract].routes) {
     const own = typeof set === "object" ? set[route.path] : set;
     resolved[route.path] = own ?? route.replyTimeoutMs - marginMs;
-    draft.origins.set(`${path}.${route.path}`, (own === undefined ? undefined : whole) ?? "default");
+    const full = `${path}.${route.path}`;
+    if (!draft.origins.has(full)) draft.origins.set(full, whole ?? "default");
   }
   return resolved;
 }

@@ -288,7 +288,9 @@ const journal = {
 export const fileSchema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   title: "posline configuration",
-  description: "Which serial lines there are and which services are served over them.",
+  description:
+    "Which serial lines there are and which services are served over them. Each posline.d/*.json beside the file, in order " +
+    "of name, is laid over it: objects merge, null takes a setting away, anything else replaces it.",
   type: "object",
   additionalProperties: false,
   required: ["lines", "services"],

@@ -30,17 +30,22 @@ export function readText({ path, what }: WrittenFile, problems: readonly string[
 }
 
 /**
- * The text's value without what the schema doesn't allow, which is added to the problems; undefined if nothing is left.
+ * The text's value; keys that stand twice are added to the problems.
  * @throws ConfigError if it isn't JSON.
  */
-export function readJson({ path, what, comments }: WrittenFile, text: string, schema: Node, problems: string[]): unknown {
-  let parsed: unknown;
+export function parseWritten({ path, what, comments }: WrittenFile, text: string, problems: string[]): unknown {
   try {
-    const json = comments === true ? withoutComments(text) : text;
-    parsed = parseJsonOnce(json, problems);
+    return parseJsonOnce(comments === true ? withoutComments(text) : text, problems);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     throw new ConfigError([...problems, error.message], path, what);
   }
-  return check(schema, parsed, "", problems);
+}
+
+/**
+ * The text's value without what the schema doesn't allow, which is added to the problems; undefined if nothing is left.
+ * @throws ConfigError if it isn't JSON.
+ */
+export function readJson(file: WrittenFile, text: string, schema: Node, problems: string[]): unknown {
+  return check(schema, parseWritten(file, text, problems), "", problems);
 }

@@ -36,20 +36,12 @@ export interface LineToProbe extends ProbedLine {
 export async function diagnoseLine(line: LineToProbe, host: Host, progress: (text: string) => void): Promise<Finding[]> {
   const { probes, skipped } = probesOf(line);
   if (probes.length === 0) return skipped;
-  return [...(await probe(line, probes, host, progress)), ...skipped];
-}
-
-async function probe(
-  line: LineToProbe,
-  probes: readonly ServiceProbe[],
-  host: Host,
-  progress: (text: string) => void,
-): Promise<Finding[]> {
+  const { config } = line;
   try {
-    const open = await host.open(line.config);
-    return answerFindings(line, probes, await probeServices({ config: line.config, open, probes, progress }));
+    const result = await probeServices({ config, open: await host.open(config), probes, progress });
+    return [...answerFindings(line, probes, result), ...skipped];
   } catch (error) {
-    return [openFailedFinding(line, error)];
+    return [openFailedFinding(line, error), ...skipped];
   }
 }
 

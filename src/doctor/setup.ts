@@ -1,7 +1,7 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { check } from "../config/check.ts";
 import { type Config, ConfigError, emulatedPath, type LineConfig } from "../config/config.ts";
+import { isConfigured } from "../config/drop-ins.ts";
 import { type Loaded, loadConfig } from "../config/load.ts";
 import { line as lineSchema } from "../config/schema-line.ts";
 import { serviceEnvironment } from "../config/service-environment.ts";
@@ -60,7 +60,7 @@ type LoadSources = { readonly env: Host["env"]; readonly file: string; readonly 
 /** A device that a line of the file has is that line; another one is a line of its own. */
 async function load({ config, line }: DoctorTarget, places: LoadSources): Promise<Loaded> {
   const isName = line !== undefined && !isDevice(line);
-  const hasFile = config !== undefined || places.env["POSLINE_CONFIG"] !== undefined || existsSync(places.file);
+  const hasFile = config !== undefined || places.env["POSLINE_CONFIG"] !== undefined || isConfigured(places.file);
   if (isName && !hasFile) throw new ConfigError([noDeviceOf(line, places.file)]);
   if (isName || line === undefined) return loadConfig({ ...places, flags: { config } });
   const loaded = await loadConfig({ ...places, flags: { config } }).catch((error: unknown) => {

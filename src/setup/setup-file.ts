@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import {
   accessSync,
+  chmodSync,
   constants,
   existsSync,
   lstatSync,
@@ -14,18 +15,22 @@ import {
 import { createServer, type Server } from "node:net";
 import { basename, dirname, join, resolve } from "node:path";
 import { type Config, secretKeys } from "../config/config.ts";
-import { draftOf } from "../config/draft.ts";
-import { type Environment, type Loaded, loadConfig } from "../config/load.ts";
-import { resolveDraft } from "../config/resolve.ts";
+import { dropInFolder, isConfigured } from "../config/drop-ins.ts";
+import type { TerminalSettings } from "../config/found-terminal.ts";
+import { logDefaults } from "../config/limits.ts";
+import { type Environment, type Loaded, loadConfig, type Sources } from "../config/load.ts";
 import { serviceEnvironment } from "../config/service-environment.ts";
+import type { ServiceName } from "../core/call.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
-import { editJson, type JsonEdit, withoutTextsOf } from "../core/json-edit.ts";
+import { parseJson } from "../core/json-syntax.ts";
 import { type FileReaders, replaceFile } from "../core/replace-file.ts";
 import { quoted } from "../core/shell-text.ts";
 import type { Host } from "../doctor/host.ts";
-import { textDiff } from "./text-diff.ts";
 
-/** The configuration's file as a setup reads and writes it, with the merchant's id that stands beside it; one setup has it at a time. */
+/**
+ * The configuration as a setup reads it, and the drop-in that is the setup's own: a person's file stays as it is. The merchant's id stands in
+ * a file of its own. One setup has a configuration at a time.
+ */
 
 /** Why a setup can't go on. */
 export class SetupError extends Error {
@@ -46,34 +51,35 @@ interface KnownMerchantId {
 
 /** What is to be written. */
 export interface SetupChange {
-  /** For a person to read; secrets are masked. */
-  readonly diff: string;
+  /** The drop-in, and what of other files no longer counts, for a person to read; secrets are masked. */
+  readonly words: string;
   readonly write: () => void;
 }
 
 export class SetupFile {
   readonly path: string;
+  /** The drop-in to write. */
+  readonly dropIn: string;
   /** True of the file that the installed service reads. */
   readonly isInstalled: boolean;
   readonly config: Config;
   readonly merchantId: KnownMerchantId | undefined;
   readonly #host: Host;
-  /** What stands there; undefined if there is no file yet. */
-  readonly #text: string | undefined;
+  readonly #loaded: Loaded | undefined;
   readonly #lock: Server;
 
   private constructor(
     { path, isInstalled, host }: { readonly path: string; readonly isInstalled: boolean; readonly host: Host },
-    text: string | undefined,
     loaded: Loaded | undefined,
     lock: Server,
   ) {
     this.path = path;
+    this.dropIn = dropInAt(path);
     this.isInstalled = isInstalled;
-    this.config = loaded?.config ?? emptyConfig();
+    this.config = loaded?.config ?? emptyConfig;
     this.merchantId = loaded === undefined ? undefined : merchantIdIn(loaded);
     this.#host = host;
-    this.#text = text;
+    this.#loaded = loaded;
     this.#lock = lock;
   }
 
@@ -85,7 +91,8 @@ export class SetupFile {
     const isInstalled = real === realPath(own);
     const path = isInstalled ? own : asked;
     try {
-      accessSync(dirname(real), constants.W_OK | constants.X_OK);
+      const folder = dropInFolder(path);
+      accessSync(existsSync(folder) ? folder : dirname(real), constants.W_OK | constants.X_OK);
     } catch (error) {
       const why =
         codeOf(error) === "ENOENT" ? "there is no such folder: make it" : "this user may not write there: sudo posline setup";
@@ -97,9 +104,8 @@ export class SetupFile {
     }
     const lock = await oneSetupOf(real);
     try {
-      const text = textAt(path);
-      const loaded = text === undefined ? undefined : await loadText(path, text, host, isInstalled);
-      return new SetupFile({ path, isInstalled, host }, text, loaded, lock);
+      const loaded = isConfigured(path) ? await load(path, host, isInstalled) : undefined;
+      return new SetupFile({ path, isInstalled, host }, loaded, lock);
     } catch (error) {
       lock.close();
       throw error;
@@ -117,53 +123,87 @@ export class SetupFile {
 
   /** The configuration as it stands there now. */
   reloaded(): Promise<Loaded> {
-    return loadText(this.path, readFileSync(this.path, "utf8"), this.#host, this.isInstalled);
+    return load(this.path, this.#host, this.isInstalled);
   }
 
-  /** @returns what changes; undefined if nothing does. @throws ConfigError if the file couldn't be used then. */
-  async change(edits: readonly JsonEdit[], merchantId: string | undefined): Promise<SetupChange | undefined> {
-    const before = this.#text ?? "{}\n";
-    const edited = editJson(before, this.#text === undefined ? [...edits, ...this.#firstEdits] : edits);
-    const { config } = await loadText(this.path, edited, this.#host, this.isInstalled);
-    const secret = merchantId === undefined ? undefined : this.#secretFile(config);
-    const text = secret?.edit === undefined ? edited : editJson(edited, [secret.edit]);
-    if (text === this.#text && secret === undefined) return undefined;
-    const diff = textDiff(withoutTextsOf(secretKeys, this.#text ?? ""), withoutTextsOf(secretKeys, text));
+  /** @returns what changes; undefined if nothing does. @throws ConfigError if the configuration couldn't be used then. */
+  async change(found: TerminalSettings, merchantId: string | undefined): Promise<SetupChange | undefined> {
+    const isSame = Object.keys({ ...found.lines, ...found.services }).length === 0;
+    if (isSame && merchantId === undefined) return undefined;
+    const before = textAt(this.dropIn);
+    // What stands there was loaded with the rest, and is what a setup wrote.
+    const own = (before === undefined ? {} : parseJson(before)) as Partial<TerminalSettings>;
+    const lines = { ...own.lines };
+    for (const [name, line] of Object.entries(found.lines)) lines[name] = { ...lines[name], ...line };
+    const services = { ...own.services, ...found.services };
+    const settings = { ...this.#firstSettings, ...own, lines, services };
+    // Loaded without the merchant's id, whose file isn't there yet.
+    const loaded = await this.#loadedWith(settings);
+    const secret = merchantId === undefined ? undefined : this.#secretFile(loaded.config);
+    if (secret?.service !== undefined) {
+      services[secret.service] = { ...services[secret.service], merchantIdFile: "credentials/merchant-id" };
+    }
+    const changes = !isSame || secret?.service !== undefined;
+    const words = changes ? `${this.dropIn}:\n${shown(settings)}${this.#overridden(found, loaded)}` : "";
     return {
-      diff: secret === undefined ? diff : `${diff}+ ${secret.path} (the merchant's id)\n`,
+      words: secret === undefined ? words : `${words}${secret.path}: the merchant's id\n`,
       write: () => {
-        // Who agreed has seen the change of that text, and of no other.
-        if (textAt(this.path) !== this.#text) {
-          throw new SetupError(`${this.path} was changed by somebody else meanwhile: nothing was written: set it up again`);
-        }
-        if (text !== this.#text) this.#replace(this.path, text, this.#readers);
+        if (changes) this.#writeDropIn(textOf(settings));
         if (secret !== undefined) this.#writeSecret(secret.path, `${merchantId}\n`);
       },
     };
   }
 
-  /** What a file has beside its terminal, where there was none. */
-  get #firstEdits(): readonly JsonEdit[] {
-    const journal: JsonEdit = { path: ["journal"], value: { folder: this.#host.state, onFailure: "refuse" } };
-    return [...(this.isInstalled ? [journal] : []), { path: ["admin"], value: {} }];
+  /** Settings of other files that the drop-in takes the place of. @throws SetupError if another drop-in comes after it, and says otherwise. */
+  #overridden({ lines }: TerminalSettings, after: Loaded): string {
+    const own = `file ${this.dropIn}`;
+    for (const setting of Object.entries(lines).flatMap(([name, line]) =>
+      Object.keys(line).map((key) => `lines.${name}.${key}`),
+    )) {
+      const origin = after.origins.get(setting) ?? "";
+      if (origin !== own) throw new SetupError(`${origin} comes after ${this.dropIn}, and sets ${setting}: correct it by hand`);
+    }
+    const rows: string[] = [];
+    for (const [setting, origin] of this.#loaded?.origins ?? []) {
+      if (origin.startsWith("file ") && origin !== own && after.origins.get(setting) === own) {
+        rows.push(`${setting} of ${origin.slice("file ".length)} no longer counts\n`);
+      }
+    }
+    for (const name of Object.keys(this.config.services)) {
+      if (after.config.services[name] === undefined) rows.push(`services.${name} is left out\n`);
+    }
+    return rows.join("");
   }
 
+  /** What a box has beside its terminal, where nobody has said anything yet. */
+  get #firstSettings(): Partial<TerminalSettings> {
+    if (this.#loaded !== undefined) return {};
+    return { ...(this.isInstalled && { journal: { folder: this.#host.state, onFailure: "refuse" } }), admin: {} };
+  }
+
+  #loadedWith(settings: TerminalSettings): Promise<Loaded> {
+    return load(this.path, this.#host, this.isInstalled, { path: this.dropIn, text: textOf(settings) });
+  }
   /** Where the merchant's id goes, and how the file names that; not at all where systemd passes it on. */
-  #secretFile({ services }: Config): { readonly path: string; readonly edit: JsonEdit | undefined } {
+  #secretFile({ services }: Config): { readonly path: string; readonly service?: ServiceName } {
+    const [name = "fiscal", fiscal] = Object.entries(services).find(([, { contract }]) => contract === "fiscal") ?? [];
     const own = this.merchantId?.origin;
-    if (own === this.path) throw new SetupError(`correct the merchantId in ${this.path} by hand: fiscal refuses its sign`);
-    if (own !== undefined) return { path: own, edit: undefined };
-    const [name = "fiscal"] = Object.entries(services).find(([, { contract }]) => contract === "fiscal") ?? [];
+    if (own !== undefined && fiscal?.merchantIdFile === undefined) {
+      throw new SetupError(`correct the merchantId in ${own} by hand: fiscal refuses its sign`);
+    }
+    if (own !== undefined) return { path: own };
     const path = join(dirname(this.path), "credentials", "merchant-id");
-    if (this.isInstalled && name === "fiscal") return { path, edit: undefined };
-    return { path, edit: { path: ["services", name, "merchantIdFile"], value: "credentials/merchant-id" } };
+    return this.isInstalled && name === "fiscal" ? { path } : { path, service: name };
   }
 
-  #replace(path: string, text: string, readers: FileReaders): void {
+  #writeDropIn(text: string): void {
+    const folder = dirname(this.dropIn);
     try {
-      replaceFile(path, text, readers);
+      // The service's user lists it, whatever root's umask is.
+      if (mkdirSync(folder, { recursive: true }) !== undefined) chmodSync(folder, 0o755);
+      replaceFile(this.dropIn, text, this.#readers);
     } catch (error) {
-      throw new SetupError(`${path} can't be written: ${messageOf(error)}`);
+      throw new SetupError(`${this.dropIn} can't be written: ${messageOf(error)}`);
     }
   }
 
@@ -172,13 +212,13 @@ export class SetupFile {
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
       replaceFile(path, text, statsAt(path) ?? ownReaders(0o640));
     } catch (error) {
-      throw new SetupError(`${path} can't be written, and ${this.path} is: ${messageOf(error)}`);
+      throw new SetupError(`${path} can't be written, and ${this.dropIn} is: ${messageOf(error)}`);
     }
   }
 
-  /** Whoever may read the file now may read it then; a new one belongs to the service's group. */
+  /** Whoever may read the drop-in now, or else the file, may read it then; with neither it belongs to the service's group. */
   get #readers(): FileReaders {
-    const there = statsAt(this.path);
+    const there = statsAt(this.dropIn) ?? statsAt(this.path);
     if (there !== undefined) return there;
     const [, gid] = /^posline:[^:]*:(\d+):/m.exec(groupsAt(this.#host)) ?? [];
     const own = ownReaders(0o640);
@@ -203,13 +243,21 @@ function textAt(path: string): string | undefined {
   }
 }
 
-/** Loads what the file will be, as the process reads it that has the file. */
-function loadText(path: string, text: string, host: Host, isInstalled: boolean): Promise<Loaded> {
+/** Loads the configuration as the process reads it that has it. @param dropIn As it will be. */
+function load(path: string, host: Host, isInstalled: boolean, dropIn?: Sources["dropIn"]): Promise<Loaded> {
   const env: Environment = isInstalled ? serviceEnvironment(host.env, host) : host.env;
-  return loadConfig({ text, env, flags: { config: path }, groups: join(host.etc, "group") });
+  return loadConfig({ env, flags: { config: path }, dropIn, groups: join(host.etc, "group") });
 }
 
-const emptyConfig = (): Config => resolveDraft(draftOf({}, ""), { file: undefined, marginMs: 0, stateFolders: undefined }, []);
+const dropInAt = (path: string) => join(dropInFolder(path), "terminal.json");
+
+const textOf = (settings: TerminalSettings) => `${JSON.stringify(settings, undefined, 2)}\n`;
+
+/** The drop-in's text without a secret that a person has put there. */
+const shown = (settings: TerminalSettings) =>
+  `${JSON.stringify(settings, (key, value: unknown) => (secretKeys.has(key) && typeof value === "string" ? "****" : value), 2)}\n`;
+
+const emptyConfig: Config = { lines: {}, services: {}, journal: false, log: logDefaults };
 
 function merchantIdIn({ config, origins }: Loaded): KnownMerchantId | undefined {
   const [name, fiscal] = Object.entries(config.services).find(([, { contract }]) => contract === "fiscal") ?? [];

@@ -15,7 +15,8 @@ export interface SetupPerson {
   readonly pick: (devices: readonly Device[], signal: AbortSignal) => Promise<Device>;
   /** @param refused Why the last one is asked for again. @returns undefined if it isn't known. */
   readonly merchantId: (refused: string | undefined) => Promise<string | undefined>;
-  readonly agrees: (diff: string) => Promise<boolean>;
+  /** @param words What is to be written. */
+  readonly agrees: (words: string) => Promise<boolean>;
 }
 
 /** Milliseconds for which a device is waited for: a technician fetches the cable meanwhile. */

@@ -7,7 +7,7 @@ import {
   placeOf,
   servicesOn,
   type TerminalPlace,
-  terminalEdits,
+  terminalSettings,
 } from "../config/found-terminal.ts";
 import { lineDefaults } from "../config/limits.ts";
 import { OpenError } from "../device/transport.ts";
@@ -32,7 +32,7 @@ import { type SetupPerson, stableName, waitForDevice } from "./setup-wait.ts";
 
 /**
  * Sets up the terminal of a box: finds it on a device that was named or has just been plugged in, by questions that only read, and writes the
- * configuration that fits it once a person agrees. To any other device not one byte is written. What can be found out isn't asked.
+ * drop-in that fits it once a person agrees. To any other device not one byte is written. What can be found out isn't asked.
  */
 
 export interface SetupPlaces extends HostPlaces {
@@ -121,7 +121,7 @@ class Setup {
       if (at === candidates.length - 1) break;
     }
     throw new SetupError(
-      `no terminal answers on ${candidates.map(({ path }) => path).join(", ")}: nothing was written to ${file.path}`,
+      `no terminal answers on ${candidates.map(({ path }) => path).join(", ")}: nothing was written to ${file.dropIn}`,
     );
   }
 
@@ -289,7 +289,7 @@ class Setup {
     const place = placeOf(this.#file.config, found, await this.#deviceStates(candidate));
     if (typeof place === "string") throw new SetupError(`${place}: nothing was written`);
     this.#sayKept(place, found);
-    const change = await this.#file.change(terminalEdits(this.#file.config, found, place), merchantId);
+    const change = await this.#file.change(terminalSettings(this.#file.config, found, place), merchantId);
     if (change === undefined) {
       this.#person.say(`${this.#file.path} has all of it already: nothing to change`);
       const { service } = await this.#units();
@@ -298,12 +298,12 @@ class Setup {
       }
       return { is: "unchanged" };
     }
-    if (!(await this.#person.agrees(change.diff))) {
+    if (!(await this.#person.agrees(change.words))) {
       this.#person.say("Nothing was written");
       return { is: "declined" };
     }
     change.write();
-    this.#person.say(`Written: ${this.#file.path}`);
+    this.#person.say(`Written: ${this.#file.dropIn}`);
     const { service } = await this.#units();
     if (service === undefined) {
       const line = lineToSearch(candidate, this.#servicesOf(candidate), merchantId ?? this.#knownMerchantId);
@@ -340,7 +340,9 @@ class Setup {
     const act: RunCommand = this.#options.places?.act ?? ((program, words) => runCommand(program, words, actMs));
     const result = await act("systemctl", args);
     if (!result.ran || result.code !== 0) {
-      throw new SetupError(`${this.#file.path} is written, and ${command} failed: sudo journalctl -u posline -n 50 shows why`);
+      throw new SetupError(
+        `${this.#file.dropIn} is written, and ${command} failed: sudo journalctl -u posline -n 50 shows why`,
+      );
     }
     this.#person.say(`posline has it (${command})`);
   }

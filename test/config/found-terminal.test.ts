@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Config } from "../../src/config/config.ts";
-import { type DeviceState, type FoundTerminal, placeOf, terminalEdits } from "../../src/config/found-terminal.ts";
+import { type DeviceState, type FoundTerminal, placeOf, terminalSettings } from "../../src/config/found-terminal.ts";
 import { lineDefaults, logDefaults } from "../../src/config/limits.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
@@ -47,32 +47,28 @@ test("placeOf() refuses what would leave open which of two terminals a sale goes
   assert.match(String(split), /^qr is on line two/);
 });
 
-test("terminalEdits() of a line with this device corrects its settings, adds what answered, and takes no service away", () => {
+test("terminalSettings() of a line with this device corrects its settings, adds what answered, and takes no service away", () => {
   const config = configOf({ till: { fiscal: "fiscal", bank: "bank" } });
-  assert.deepEqual(terminalEdits(config, found, { line: "till", state: "this" }), [
-    { path: ["lines", "till", "baudRate"], value: 9_600 },
-    { path: ["lines", "till", "crc16"], value: "umts" },
-    { path: ["services", "qr"], value: { line: "till" } },
-  ]);
+  assert.deepEqual(terminalSettings(config, found, { line: "till", state: "this" }), {
+    lines: { till: { baudRate: 9_600, crc16: "umts" } },
+    services: { qr: { line: "till" } },
+  });
 });
 
-test("terminalEdits() of a line with this device leaves a service to the other line that has it", () => {
+test("terminalSettings() of a line with this device leaves a service to the other line that has it", () => {
   const config = configOf({ till: { bank: "bank" }, two: { qr: "qr" } });
   const place = placeOf(config, found, states({ till: "this", two: "other" }));
   assert.deepEqual(place, { line: "till", state: "this" });
-  const edits = terminalEdits(config, { ...found, baudRate: 115_200, crc16: undefined }, { line: "till", state: "this" });
-  assert.deepEqual(edits, []);
+  const settings = terminalSettings(config, { ...found, baudRate: 115_200, crc16: undefined }, { line: "till", state: "this" });
+  assert.deepEqual(settings, { lines: {}, services: {} });
 });
 
-test("terminalEdits() of a line that gets another device leaves it no service that did not answer, and none of the old wire's settings", () => {
+test("terminalSettings() of a line that gets another device takes away services that did not answer, and the old wire's settings", () => {
   const config = configOf({ till: { fiscal: "fiscal", bank: "bank", qr: "qr" } });
-  const edits = terminalEdits(config, { ...found, baudRate: 115_200, crc16: undefined }, { line: "till", state: "away" });
-  assert.deepEqual(
-    edits.map(({ path, value }) => [path.join("."), value]),
-    [
-      ["lines.till.path", "/dev/new"],
-      ...["dataBits", "parity", "stopBits", "flowControl"].map((key) => [`lines.till.${key}`, undefined]),
-      ["services.fiscal", undefined],
-    ],
-  );
+  const lines = { till: { ...lineDefaults, path: "/dev/till", parity: "even" as const, pauseMs: 5 } };
+  const away = { line: "till", state: "away" } as const;
+  assert.deepEqual(terminalSettings({ ...config, lines }, { ...found, baudRate: 115_200, crc16: undefined }, away), {
+    lines: { till: { path: "/dev/new", parity: "none" } },
+    services: { fiscal: null },
+  });
 });

@@ -24,6 +24,8 @@ interface Bench {
   readonly port: number;
   /** Writes a configuration, says SIGHUP, and waits for what is logged of it. */
   reload(config: unknown): Promise<Readonly<Record<string, unknown>>>;
+  /** Writes a drop-in of that configuration. */
+  writeDropIn(text: string): void;
 }
 
 async function withBench(
@@ -53,7 +55,11 @@ async function withBench(
   };
   try {
     await bridge.logged((line) => line["state"] === "idle", "the line to be clean");
-    await body({ bridge, terminal, configOf, port, reload });
+    const writeDropIn = (text: string) => {
+      mkdirSync(join(folder.path, "posline.d"), { recursive: true });
+      writeFileSync(join(folder.path, "posline.d", "a.json"), text);
+    };
+    await body({ bridge, terminal, configOf, port, reload, writeDropIn });
   } finally {
     await bridge.ended("SIGTERM");
     terminal.unplug();
@@ -64,6 +70,23 @@ async function withBench(
 const good = '{"status":"success"}';
 const statesOf = (bridge: PoslineProcess, from: number) =>
   bridge.log.slice(from).flatMap(({ state }) => (typeof state === "string" ? [state] : []));
+
+test("SIGHUP reads drop-ins again, and refuses a damaged one by its name and line", async () => {
+  await withBench(
+    answering(() => good),
+    async ({ configOf, port, reload, writeDropIn }) => {
+      writeDropIn('{\n "services": { "bank": { "faultStatus": 20 } }\n,}');
+      const told = await reload(configOf());
+      assert.equal(told["msg"], "the configuration was not reloaded: the one in use stays");
+      assert.match(String(told["error"]), /posline\.d\/a\.json: line 3, column 1: /);
+      const [other = 0] = await freePorts(1);
+      writeDropIn(JSON.stringify({ services: { bank: { port: other } } }));
+      await reload(configOf());
+      assert.equal((await ask(other, "POST", "/terminals", "")).status, 200);
+      await assert.rejects(ask(port, "POST", "/terminals", ""));
+    },
+  );
+});
 
 test("SIGHUP refuses a configuration that can't be used, with the reason, and the old one stays", async () => {
   await withBench(

@@ -38,7 +38,8 @@ for (const [more, question, code, last] of [
     const file = join(folder.path, `ctrl-d-${code}.json`);
     const ended = await atCtrlD(["setup", "--line", await terminal.path(), "--config", file, ...more], question);
     assert.match(ended.shown, last);
-    assert.deepEqual([ended.code, existsSync(file)], [code, false]);
+    const dropIns = join(folder.path, `ctrl-d-${code}.d`);
+    assert.deepEqual([ended.code, existsSync(file), existsSync(dropIns)], [code, false, false]);
   });
 }
 
@@ -49,7 +50,7 @@ test("posline certify takes Ctrl-D at its question for a no: nothing is sent", a
   assert.equal(code, 75);
 });
 
-test("posline setup at a terminal asks for the merchant's id without showing it, shows the file, and writes it on yes", async () => {
+test("posline setup at a terminal asks for the merchant's id without showing it, shows its drop-in, and writes that alone on yes", async () => {
   const file = join(folder.path, "posline.json");
   const answers = [
     { to: /merchant's id of fiscal[^\n]*: $/, type: merchantId },
@@ -70,7 +71,8 @@ test("posline setup at a terminal asks for the merchant's id without showing it,
   assert.equal(code, 0, shown);
   assert.doesNotMatch(shown, /SHOP-77/);
   assert.match(shown, /Test: qr answered \/check_connection/);
-  assert.deepEqual(JSON.parse(readFileSync(file, "utf8")).services, {
+  assert.equal(existsSync(file), false);
+  assert.deepEqual(JSON.parse(readFileSync(join(folder.path, "posline.d", "terminal.json"), "utf8")).services, {
     fiscal: { line: "till", merchantIdFile: "credentials/merchant-id" },
     bank: { line: "till" },
     qr: { line: "till" },

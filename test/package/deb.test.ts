@@ -231,7 +231,7 @@ test("a package's postinst says which adapters posline has been given, and the r
   };
   for (const [name, rule] of Object.entries(rules)) assert.ok(told.includes(`  /dev/${name}  ${rule}\n`), told);
   assert.match(told, /\/etc\/udev\/rules\.d\/59-posline\.rules/);
-  const next = "Next: sudo posline setup, which finds the terminal and writes /etc/posline/posline.json";
+  const next = "Next: sudo posline setup, which finds the terminal and writes /etc/posline/posline.d/terminal.json";
   assert.ok(told.endsWith(`  ${rules.ttyACM0}, ENV{POSLINE_IGNORE}="1"\n${next}\n`), told);
   assert.doesNotMatch(installing(adapters, "ttyUSB0"), /\/dev\/ttyUSB0/);
   assert.match(installing({}), /there is none now/);

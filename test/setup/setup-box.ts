@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -80,6 +80,8 @@ export const adapter: Adapter = { socket: "1-1.2", serialNumber: "A50285BI", tty
 export class SetupBox {
   readonly box = new Box();
   readonly file: string;
+  /** The file that a setup writes. */
+  readonly dropInFile: string;
   readonly said: string[] = [];
   /** What the person was asked, in order, and whether it was hidden. */
   readonly asked: string[] = [];
@@ -99,6 +101,7 @@ export class SetupBox {
     const etc = join(this.box.root, "etc");
     mkdirSync(join(etc, "posline"), { recursive: true });
     this.file = join(etc, "posline", "posline.json");
+    this.dropInFile = join(etc, "posline", "posline.d", "terminal.json");
     this.box.write("etc/group", "root:x:0:\n");
     // The service is installed, and its user's ids aren't looked at.
     this.box.write("etc/passwd", "posline:x\n");
@@ -165,13 +168,14 @@ export class SetupBox {
     writeFileSync(this.file, text);
   }
 
-  /** The file's whole text. */
+  /** The whole text of a person's file. */
   get text(): string {
     return readFileSync(this.file, "utf8");
   }
 
-  get config(): { readonly lines: object; readonly services: object } {
-    return JSON.parse(this.text);
+  /** What the setup wrote; undefined if nothing. */
+  get dropIn(): string | undefined {
+    return existsSync(this.dropInFile) ? readFileSync(this.dropInFile, "utf8") : undefined;
   }
 
   /** @param answers What the person types, in order, undefined being Ctrl-D; undefined in their place: nobody is there. */

@@ -5,12 +5,14 @@ import { type BoxProof, seconds } from "../proof.ts";
 import { merchantId } from "../terminal.ts";
 
 const file = "/etc/posline/posline.json";
+/** What a setup writes. */
+const dropIn = "/etc/posline/posline.d/terminal.json";
 
 /** The box as the package leaves it, and the cable not plugged in. */
 async function fresh({ guest, terminal }: Box): Promise<void> {
   await terminal.unplug();
   await guest.until("ls /dev/ttyUSB0 2>&1", /No such file/);
-  await guest.sh("rm -f /etc/posline/credentials/*");
+  await guest.sh("rm -rf /etc/posline/credentials/* /etc/posline/posline.d");
   await guest.sh(`cat > ${file} <<'END'\n${readFileSync("systemd/posline.json", "utf8")}END`);
   await guest.sh(`chgrp posline ${file}; chmod 640 ${file}; systemctl restart posline`);
 }
@@ -35,15 +37,15 @@ export const setup: BoxProof = {
     assert.equal(code, 0, out);
     for (const service of ["fiscal", "bank", "qr"])
       assert.match(out, new RegExp(`^Test: ${service} answered .* through posline`, "m"));
-    const { lines } = JSON.parse(await guest.sh(`cat ${file}`));
+    const { lines } = JSON.parse(await guest.sh(`cat ${dropIn}`));
     assert.match(lines.till.path, /^\/dev\/serial\/by-id\/usb-/);
-    assert.equal(await guest.sh(`stat -c '%U:%G %a' ${file}`), "root:posline 640");
+    assert.equal(await guest.sh(`stat -c '%U:%G %a' ${dropIn}`), "root:posline 640");
     assert.equal(await guest.sh("stat -c '%U:%G %a' /etc/posline/credentials/merchant-id"), "root:root 640");
     await box.answers("READY");
-    const written = await guest.sh(`md5sum ${file}`);
+    const written = await guest.sh(`md5sum ${file} ${dropIn}`);
     // The emulated processor may be too slow for the first question to the service.
     await guest.until("posline setup --yes", /says: line till is idle.*: nothing to change/);
-    assert.equal(await guest.sh(`md5sum ${file}`), written);
+    assert.equal(await guest.sh(`md5sum ${file} ${dropIn}`), written);
     await fromPage(box, figure);
   },
 };
@@ -86,7 +88,7 @@ async function fromPage(box: Box, figure: (text: string) => void): Promise<void>
     await guest.until(`curl -s --data-raw '{"service":"${service}"}' http://localhost:8880/test`, /"outcome":"answered"/);
   }
   figure(`from the status page, from the plug to the last test ${seconds(performance.now() - began)}`);
-  assert.equal(await guest.sh(`stat -c '%U:%G %a' ${file}`), "root:posline 640");
+  assert.equal(await guest.sh(`stat -c '%U:%G %a' ${dropIn}`), "root:posline 640");
   assert.equal(await guest.sh("stat -c '%U:%G %a' /etc/posline/credentials/merchant-id"), "root:root 640");
   await guest.until("systemctl list-units 'posline-setup@*' --no-legend", /^$/);
   await guest.sh("systemctl mask --now posline-setup.socket");

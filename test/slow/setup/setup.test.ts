@@ -47,6 +47,7 @@ async function setsUp(setting: TerminalSetting): Promise<{ readonly ms: number; 
     const ms = performance.now() - beganMs;
     const told = `${words}:\n${box.said.join("")}`;
     assert.equal(code, 0, told);
+    assert.equal(box.text, packaged);
     const { config } = await loadConfig({ env: {}, flags: { config: box.file } });
     assert.deepEqual(Object.keys(config.services).sort(), [...services].sort(), told);
     const { till } = config.lines;
@@ -87,7 +88,7 @@ test("posline setup says each try on a device that doesn't answer, names the lik
     const told = box.said.join("");
     for (const speed of speeds) assert.match(told, new RegExp(`^${speed} baud: no answer from fiscal, bank, qr$`, "m"));
     assert.match(told, /the terminal does not answer, and not one byte comes back, at any speed/);
-    assert.equal(box.text, packaged);
+    assert.deepEqual([box.text, box.dropIn], [packaged, undefined]);
   } finally {
     box.remove();
   }
