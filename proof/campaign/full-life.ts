@@ -846,7 +846,7 @@ export class FullLife {
     const path = journalFile(folder);
     const file = this.#disk.files.get(path);
     if (file === undefined) return;
-    const { records } = await scanRing(await this.#disk.open(path), file.current.length);
+    const { records } = await scanRing(await this.#disk.open(path), 0, file.current.length / slotBytes);
     const operations = joinOperations(records);
     for (const [index, terminal] of this.#terminals.entries()) {
       const name = serviceNames[index];

@@ -61,15 +61,14 @@ interface PlacedSlot {
   readonly record: JournalRecord | undefined;
 }
 
-/** Reads a file of so many bytes. */
-export async function scanRing(file: DiskFile, bytes: number): Promise<RingScan> {
-  const there = Math.floor(bytes / slotBytes);
+/** Reads the slots `[from, to)` of a file; `ringSlots` when it is known of how many the ring is. */
+export async function scanRing(file: DiskFile, from: number, to: number, ringSlots?: number): Promise<RingScan> {
   const placed: PlacedSlot[] = [];
   const counts = { bad: 0, newer: 0, empty: 0 };
   const badSlots = new Set<number>();
   let isUnreadable = false;
-  for (let at = 0; at < there * slotBytes; at += chunkBytes) {
-    const { chunk, isWhole } = await readChunk(file, at, Math.min(chunkBytes, there * slotBytes - at));
+  for (let at = from * slotBytes; at < to * slotBytes; at += chunkBytes) {
+    const { chunk, isWhole } = await readChunk(file, at, Math.min(chunkBytes, to * slotBytes - at));
     isUnreadable ||= !isWhole;
     for (let offset = 0; offset < chunk.length; offset += slotBytes) {
       const slot = readSlot(chunk.subarray(offset, offset + slotBytes));
@@ -82,7 +81,7 @@ export async function scanRing(file: DiskFile, bytes: number): Promise<RingScan>
       }
     }
   }
-  const slots = slotsOf(placed);
+  const slots = ringSlots ?? slotsOf(placed);
   // A slot that stands elsewhere than its number says, or is of a ring of another size, isn't this ring's.
   const own = placed.filter((each) => each.slots === slots && isInPlace(each));
   own.sort((one, other) => one.sequence - other.sequence);
@@ -93,7 +92,7 @@ export async function scanRing(file: DiskFile, bytes: number): Promise<RingScan>
   const records = current.flatMap(({ sequence, record }) => (record === undefined ? [] : [{ sequence, record }]));
   let next = head + 1;
   while (next <= head + batchMax && badSlots.has(next % slots)) next++;
-  const isCut = there === 0 || there < slots;
+  const isCut = ringSlots === undefined && (to === 0 || to < slots);
   const isLacking = isUnreadable || isCut || next - head - 1 > tornMax;
   const sequences = current.map(({ sequence }) => sequence);
   const missing = [...missingBefore(sequences, { head, slots, badSlots }), ...missingIn(sequences)];
@@ -180,16 +179,21 @@ export async function readJournal(folder: string): Promise<JournalSnapshot> {
   return { records, slots, bad, isWritten: await isWriterLocked(folder) };
 }
 
+/** Slots behind the last one that are looked at for what is new. */
+const windowSlots = 256;
+
 /** Follows a journal: each call of `next` gives the records that came after the last one. */
 export class JournalFollower {
   readonly #folder: string;
   #last: number;
+  #slots: number;
   #version: string | undefined;
 
   /** @param snapshot What was read before. */
-  constructor(folder: string, { records }: JournalSnapshot) {
+  constructor(folder: string, { records, slots }: JournalSnapshot) {
     this.#folder = folder;
     this.#last = records.at(-1)?.sequence ?? 0;
+    this.#slots = slots;
   }
 
   /**
@@ -200,12 +204,21 @@ export class JournalFollower {
     const version = await versionOf(this.#folder);
     if (version !== undefined && version === this.#version) return [];
     this.#version = version;
-    const { records, head, bad } = await scanFolder(this.#folder);
-    // This is another file, whose numbers began anew; unless the last record is being written again at this moment.
-    if (head < this.#last && bad === 0) this.#last = 0;
-    const news = records.filter(({ sequence }) => sequence > this.#last);
-    this.#last = news.at(-1)?.sequence ?? this.#last;
-    return news;
+    const near = await this.#newer({ slots: this.#slots, after: this.#last });
+    // A longer gap is left by records that were dropped while the disk failed, or in a file of another size.
+    const records = near.length > 0 ? near : await this.#newer(undefined);
+    this.#last = records.at(-1)?.sequence ?? this.#last;
+    return records;
+  }
+
+  async #newer(window: SlotWindow | undefined): Promise<readonly StoredRecord[]> {
+    const { records, slots, head, bad } = await scanFolder(this.#folder, window);
+    if (window === undefined) {
+      this.#slots = slots;
+      // This is another file, whose numbers began anew; unless the last record is being written again at this moment.
+      if (head < this.#last && bad === 0) this.#last = 0;
+    }
+    return records.filter(({ sequence }) => sequence > this.#last);
   }
 }
 
@@ -222,11 +235,23 @@ async function versionOf(folder: string): Promise<string | undefined> {
   }
 }
 
-async function scanFolder(folder: string): Promise<RingScan> {
+/** The slots behind a record, in a ring of so many. */
+interface SlotWindow {
+  readonly slots: number;
+  readonly after: number;
+}
+
+async function scanFolder(folder: string, window?: SlotWindow): Promise<RingScan> {
   try {
     const file = await nodeDisk.openToRead(journalFile(folder));
     try {
-      return await scanRing(file, (await file.facts()).bytes);
+      const there = Math.floor((await file.facts()).bytes / slotBytes);
+      if (window === undefined || windowSlots >= window.slots || window.slots !== there) return await scanRing(file, 0, there);
+      const { slots, after } = window;
+      const from = (after + 1) % slots;
+      const first = await scanRing(file, from, Math.min(slots, from + windowSlots), slots);
+      const rest = await scanRing(file, 0, Math.max(0, from + windowSlots - slots), slots);
+      return { ...first, records: [...first.records, ...rest.records] };
     } finally {
       await file.close();
     }

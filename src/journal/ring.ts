@@ -101,7 +101,7 @@ export async function openRing(disk: Disk, folder: string, bytes: number): Promi
   if (file === undefined) return { ring: await makeRing({ disk, folder, slots }, []), found: emptyScan, notices: [] };
   try {
     const facts = await file.facts();
-    const found = await scanRing(file, facts.bytes);
+    const found = await scanRing(file, 0, Math.floor(facts.bytes / slotBytes));
     refuseForeign(path, facts.bytes, found);
     const notices = noticesOf(path, facts.bytes, found);
     if (found.slots === slots && facts.bytes === slots * slotBytes) {
@@ -126,7 +126,7 @@ export async function readRing(disk: Disk, folder: string): Promise<RingScan> {
   const file = await disk.openToRead(path);
   try {
     const { bytes } = await file.facts();
-    const found = await scanRing(file, bytes);
+    const found = await scanRing(file, 0, Math.floor(bytes / slotBytes));
     refuseForeign(path, bytes, found);
     return found;
   } finally {

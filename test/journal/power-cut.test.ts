@@ -73,7 +73,7 @@ async function runCalls(
 async function operationsOn(disk: SimDisk): Promise<readonly JournalOperation[]> {
   const file = disk.files.get(journalFile(folder));
   if (file === undefined) return [];
-  const { records } = await scanRing(await disk.open(journalFile(folder)), file.current.length);
+  const { records } = await scanRing(await disk.open(journalFile(folder)), 0, file.current.length / slotBytes);
   return joinOperations(records);
 }
 

@@ -47,7 +47,7 @@ const contentOf = (disk: SimDisk) => disk.files.get(path)?.current ?? Buffer.all
 
 /** `key outcome` of each operation that a reader finds. */
 async function found(disk: SimDisk): Promise<readonly string[]> {
-  const { records } = await scanRing(await disk.open(path), contentOf(disk).length);
+  const { records } = await scanRing(await disk.open(path), 0, Math.floor(contentOf(disk).length / slotBytes));
   return joinOperations(records).map(({ sent, ending }) => `${sent.key} ${ending?.outcome ?? "open"}`);
 }
 

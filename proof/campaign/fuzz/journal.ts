@@ -81,7 +81,7 @@ const files: Target = {
     const disk = new SimDisk();
     const path = journalFile(folder);
     disk.put(path, input);
-    const { records } = await scanRing(await disk.open(path), input.length);
+    const { records } = await scanRing(await disk.open(path), 0, Math.floor(input.length / slotBytes));
     for (const { sent } of joinOperations(records)) asUnknown(sent, "no outcome recorded");
     await assertTakesRecords(disk, random);
     const printed: string[] = [];
