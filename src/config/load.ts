@@ -70,8 +70,8 @@ export async function loadConfig({ file: fallback = defaultFile, dropIn, env, fl
   // An emulator beside a bridge doesn't read the bridge's file unless it is named, nor does a gateway on a line of its own.
   const beside = flags.emulate !== undefined || (flags.gateway !== undefined && flags.line !== undefined);
   const unasked = named === undefined && beside;
-  const files = unasked ? noFiles : filesOf(path, named !== undefined, dropIn, problems);
-  const file = files.main === undefined && files.dropIns.length === 0 ? undefined : path;
+  const files = unasked ? [] : filesOf(path, named !== undefined, dropIn, problems);
+  const file = files.length === 0 ? undefined : path;
   const { draft, dropInOf } =
     file === undefined
       ? { draft: draftWithoutFile(path, flags, problems), dropInOf: new Map<string, string>() }
@@ -99,7 +99,7 @@ export async function loadConfig({ file: fallback = defaultFile, dropIn, env, fl
       : [...lineWarnings(config), ...gatewayWarnings(config), ...exposedAdmin(config)];
   warnings.push(
     ...left,
-    ...(file !== undefined && files.main === undefined ? [`there is no file ${file}: its drop-ins are all there is`] : []),
+    ...(file !== undefined && files[0]?.path !== file ? [`there is no file ${file}: its drop-ins are all there is`] : []),
     ...readableSecrets(config, draft.origins, groups),
   );
   return { config, origins: draft.origins, file, emulated: flags.emulated === true, warnings };
@@ -133,40 +133,33 @@ function textOf(path: string, named: boolean, problems: readonly string[]): stri
   }
 }
 
-/** The configuration's file and its drop-ins, as texts. */
-interface Files {
-  readonly main: string | undefined;
-  readonly dropIns: readonly WrittenText[];
-}
-
-const noFiles: Files = { main: undefined, dropIns: [] };
-
-/** @param written Takes the place of the drop-in of its path. */
-function filesOf(path: string, named: boolean, written: WrittenText | undefined, problems: readonly string[]): Files {
-  const paths = new Set([...dropInsOf(path), ...(written === undefined ? [] : [written.path])]);
-  const main = textOf(path, named && paths.size === 0, problems);
-  // Each was listed just now, so one that is missing is a link to nothing.
-  const dropIns = [...paths]
-    .sort()
-    .map((each) => (each === written?.path ? written : { path: each, text: textOf(each, true, problems) ?? "" }));
-  return { main, dropIns };
+/** The configuration's file, if there is one, and its drop-ins. @param written Takes the place of the drop-in of its path. */
+function filesOf(path: string, named: boolean, written: WrittenText | undefined, problems: readonly string[]) {
+  const dropIns = new Set([...dropInsOf(path), ...(written === undefined ? [] : [written.path])]);
+  const main = textOf(path, named && dropIns.size === 0, problems);
+  const files: WrittenText[] = main === undefined ? [] : [{ path, text: main }];
+  for (const each of [...dropIns].sort()) {
+    // Each was listed just now, so one that is missing is a link to nothing.
+    files.push(each === written?.path ? written : { path: each, text: textOf(each, true, problems) ?? "" });
+  }
+  return files;
 }
 
 /** The draft of all files, and by the path of a setting the last drop-in that has it. */
-function draftOfFiles({ main, dropIns }: Files, path: string, problems: string[]) {
-  const what = "configuration";
+function draftOfFiles(files: readonly WrittenText[], main: string, problems: string[]) {
   const dropInOf = new Map<string, string>();
-  let value = main === undefined ? {} : parseWritten({ path, what }, main, problems);
-  for (const dropIn of dropIns) {
-    const repeated: string[] = [];
-    const parsed = parseWritten({ path: dropIn.path, what }, dropIn.text, repeated);
-    problems.push(...repeated.map((each) => `${each} (in ${dropIn.path})`));
-    if (!isObject(parsed)) throw new ConfigError([...problems, "it must be a JSON object"], dropIn.path);
-    value = laidOver(value, parsed, (setting) => dropInOf.set(setting, dropIn.path));
+  let value: unknown = {};
+  for (const { path, text } of files) {
+    const known = problems.length;
+    const parsed = parseWritten({ path, what: "configuration" }, text, problems);
+    const repeated = problems.splice(known);
+    problems.push(...repeated.map((each) => (path === main ? each : `${each} (in ${path})`)));
+    if (path !== main && !isObject(parsed)) throw new ConfigError([...problems, "it must be a JSON object"], path);
+    value = path === main ? parsed : laidOver(value, parsed, (setting) => dropInOf.set(setting, path));
   }
   // The schema has the file's shape; what was wrong is left out, and is among the problems.
   const checked = (check(fileSchema, value, "", problems) ?? {}) as Partial<FileShape>;
-  return { draft: draftOf(checked, (setting) => `file ${dropInOf.get(setting) ?? path}`), dropInOf };
+  return { draft: draftOf(checked, (setting) => `file ${dropInOf.get(setting) ?? main}`), dropInOf };
 }
 
 /** A problem of a setting, with the drop-in that has it. */

@@ -157,11 +157,11 @@ export class SetupFile {
   /** Settings of other files that the drop-in takes the place of. @throws SetupError if another drop-in comes after it, and says otherwise. */
   #overridden({ lines }: TerminalSettings, after: Loaded): string {
     const own = `file ${this.dropIn}`;
-    for (const setting of Object.entries(lines).flatMap(([name, line]) =>
-      Object.keys(line).map((key) => `lines.${name}.${key}`),
-    )) {
-      const origin = after.origins.get(setting) ?? "";
-      if (origin !== own) throw new SetupError(`${origin} comes after ${this.dropIn}, and sets ${setting}: correct it by hand`);
+    const written = Object.entries(lines).flatMap(([name, line]) => Object.keys(line).map((key) => `lines.${name}.${key}`));
+    const lost = written.find((setting) => after.origins.get(setting) !== own);
+    if (lost !== undefined) {
+      const where = `${after.origins.get(lost)} comes after ${this.dropIn}`;
+      throw new SetupError(`${where}, and sets ${lost}: correct it by hand`);
     }
     const rows: string[] = [];
     for (const [setting, origin] of this.#loaded?.origins ?? []) {
@@ -184,6 +184,7 @@ export class SetupFile {
   #loadedWith(settings: TerminalSettings): Promise<Loaded> {
     return load(this.path, this.#host, this.isInstalled, { path: this.dropIn, text: textOf(settings) });
   }
+
   /** Where the merchant's id goes, and how the file names that; not at all where systemd passes it on. */
   #secretFile({ services }: Config): { readonly path: string; readonly service?: ServiceName } {
     const [name = "fiscal", fiscal] = Object.entries(services).find(([, { contract }]) => contract === "fiscal") ?? [];
