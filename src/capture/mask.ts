@@ -83,46 +83,27 @@ function maskPair(pair: Buffer, secrets: readonly string[]): void {
 /** A command may lack its slash (seen in the field). */
 const isRoute = (command: string) => routePaths.has(command.startsWith("/") ? command : `/${command}`);
 
-/** A value's characters with the escapes undone, and where each was written: in one byte, or the three of its escape. */
-interface Unescaped {
-  readonly bytes: Buffer;
-  readonly at: readonly number[];
-}
+/** A character of a form's value: in one byte, or the three of its escape. */
+const written = /%[0-9A-Fa-f]{2}|./gs;
 
-const isHex = (byte: number | undefined) => byte !== undefined && /[0-9A-Fa-f]/.test(String.fromCharCode(byte));
+const characterOf = (text: string) => (text.length === 3 ? String.fromCharCode(Number.parseInt(text.slice(1), 16)) : text);
 
-function unescapeForm(value: Buffer): Unescaped {
-  const bytes = Buffer.allocUnsafe(value.length);
-  const at: number[] = [];
-  for (let from = 0; from < value.length; ) {
-    const isEscape = value[from] === 0x25 && isHex(value[from + 1]) && isHex(value[from + 2]);
-    bytes[at.length] = isEscape ? Number.parseInt(value.toString("latin1", from + 1, from + 3), 16) : (value[from] ?? 0);
-    at.push(from);
-    from += isEscape ? 3 : 1;
-  }
-  return { bytes: bytes.subarray(0, at.length), at };
-}
-
-/** Writes a character where another stood, escaped if that was. */
-function put(value: Buffer, { at }: Unescaped, i: number, byte: number): void {
-  const from = at[i] ?? 0;
-  const isEscape = (at[i + 1] ?? value.length) - from === 3;
-  if (isEscape) value.write(`%${byte.toString(16).toUpperCase().padStart(2, "0")}`, from, "latin1");
-  else value[from] = byte;
+/** A character as another was written: escaped, if that was. */
+function writtenLike(text: string, character: string): string {
+  if (text.length === 1) return character;
+  return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
 }
 
 /** Hides a value; what is escaped stays an escape. */
 function hideEscaped(value: Buffer): void {
-  const unescaped = unescapeForm(value);
-  const hidden = Buffer.from(unescaped.bytes);
-  hide(hidden, 0, hidden.length);
-  for (const [i, byte] of hidden.entries()) put(value, unescaped, i, byte);
+  const hidden = value.toString("latin1").replace(written, (text) => {
+    return /[0-9A-Za-z\x80-\xff]/.test(characterOf(text)) ? writtenLike(text, "x") : text;
+  });
+  value.write(hidden, "latin1");
 }
 
 /** Base64, with the padding and the line breaks of MIME that may stand in it. */
 const base64 = /^[A-Za-z0-9+/=\s]*$/;
-
-const isBase64 = (byte: number) => isLetter(byte) || isDigit(byte) || byte === 0x2b || byte === 0x2f;
 
 /** What Base64 holds is masked within it; escapes, padding and line breaks stay where they are. */
 function maskBase64(value: Buffer, secrets: readonly string[]): void {
@@ -134,8 +115,7 @@ function maskBase64(value: Buffer, secrets: readonly string[]): void {
     value.write(content.toString("base64"), "latin1");
     return;
   }
-  const unescaped = unescapeForm(value);
-  const text = unescaped.bytes.toString("latin1");
+  const text = plain.replace(written, characterOf);
   if (!base64.test(text)) {
     hideEscaped(value);
     return;
@@ -144,12 +124,11 @@ function maskBase64(value: Buffer, secrets: readonly string[]): void {
   maskJson(content, secrets);
   const encoded = content.toString("base64").replaceAll("=", "");
   let next = 0;
-  for (const [i, byte] of unescaped.bytes.entries()) {
-    if (!isBase64(byte)) continue;
+  const masked = plain.replace(written, (each) => {
     // A last character that is too few for a byte says nothing.
-    put(value, unescaped, i, next < encoded.length ? encoded.charCodeAt(next) : 0x41);
-    next++;
-  }
+    return /[=\s]/.test(characterOf(each)) ? each : writtenLike(each, encoded[next++] ?? "A");
+  });
+  value.write(masked, "latin1");
 }
 
 // --- JSON, in one pass, whatever is wrong with it

@@ -161,35 +161,14 @@ export class LineRecorder {
 
   #event(event: LineEvent, effects: readonly LineEffect[], now: number): void {
     const ring = this.#ring;
-    switch (event.at) {
-      case "call":
-        ring.u8(tags.call);
-        ring.f64(now);
-        this.#call(event.exchange);
-        break;
-      case "wrote":
-        ring.u8(tags.wrote);
-        ring.f64(now);
-        break;
-      case "tick":
-        ring.u8(tags.tick);
-        ring.f64(now);
-        break;
-      case "recorded":
-        ring.u8(tags.recorded);
-        ring.f64(now);
-        ring.u32(event.exchange.recordedAs);
-        break;
-      case "received":
-        ring.u8(tags.received);
-        ring.f64(now);
-        this.#received(event.items, event.receiving, effects);
-        break;
-      default:
-        ring.u8(tags.other);
-        ring.f64(now);
-        ring.text(JSON.stringify(rareInput(event)));
-    }
+    const { at } = event;
+    const isRare = at !== "call" && at !== "wrote" && at !== "tick" && at !== "recorded" && at !== "received";
+    ring.u8(isRare ? tags.other : tags[at]);
+    ring.f64(now);
+    if (event.at === "call") this.#call(event.exchange);
+    else if (event.at === "recorded") ring.u32(event.exchange.recordedAs);
+    else if (event.at === "received") this.#received(event.items, event.receiving, effects);
+    else if (isRare) ring.text(JSON.stringify(rareInput(event)));
   }
 
   #call(exchange: Exchange): void {

@@ -10,9 +10,9 @@ import { exitCodes } from "../core/exit.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
 import { timerMsMax } from "../settle/clock.ts";
-import { parseExactObject, scalarText, showExactObject } from "../settle/exact-json.ts";
+import { parseExactObject, scalarText } from "../settle/exact-json.ts";
 import type { UnreachableReason } from "../settle/transport.ts";
-import { readableLines } from "./call-print.ts";
+import { printReply } from "./call-print.ts";
 import {
   type CalledService,
   type CallTarget,
@@ -108,8 +108,7 @@ export class CallFollower {
       this.#saveEnd(ended, progress);
       if (wasByBridge(ended)) progress.say("followed by the bridge (Prefer: wait)");
       progress.end(settled);
-      const readable = this.#target.json !== true && process.stdout.isTTY === true;
-      process.stdout.write(readable ? readableLines(resultOf(settled)) : `${printableJson(resultText(settled))}\n`);
+      printReply(resultOf(settled), this.#target);
       if (settled.result === "unknown" && this.#followedElsewhere?.isSame !== true) this.#printResume(settled.token);
       this.#latest = undefined;
       return exitCodeOfResult(settled);
@@ -307,8 +306,6 @@ function resultOf({ result, data, code, message, trans, token }: Settled): JsonO
   const fields = { result, key: keyValueOf(token), trans, code, message, data };
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
-
-const resultText = (settled: Settled) => showExactObject(resultOf(settled));
 
 const calledOf = (token: Token): CalledService => ({ name: token.service, contract: contractOfToken(token) ?? "bank" });
 

@@ -1,13 +1,28 @@
-import { isObject } from "../core/json-object.ts";
-import { printable } from "../core/shell-text.ts";
+import { messageOf } from "../core/error-code.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
+import { printable, printableJson } from "../core/shell-text.ts";
+import { showExactObject } from "../settle/exact-json.ts";
 
-/** What a service answered, as lines for a person at a terminal. */
+/** What a service answered, on standard output. */
 
 /** Values that are shown; the rest is counted. `--json` has all of it. */
 const valuesMax = 40;
 
+/**
+ * As JSON, or on a terminal as lines. What a service says is escaped where a terminal would obey it; the value stays. One that can't be
+ * printed, being nested too deeply, was sent and answered all the same: the exit code still says how that ended.
+ */
+export function printReply(reply: JsonObject, { json }: { readonly json?: boolean | undefined }): void {
+  const readable = json !== true && process.stdout.isTTY === true;
+  try {
+    process.stdout.write(readable ? readableLines(reply) : `${printableJson(showExactObject(reply))}\n`);
+  } catch (error) {
+    process.stderr.write(`Cannot print the answer: ${messageOf(error)}\n`);
+  }
+}
+
 /** Fields and values, one a line, nested ones indented. */
-export function readableLines(value: unknown): string {
+function readableLines(value: unknown): string {
   const rows = rowsOf(value, "");
   const more = rows.length - valuesMax;
   const shown = more > 0 ? [...rows.slice(0, valuesMax), `... and ${more} more lines: --json prints everything`] : rows;

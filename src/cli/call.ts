@@ -11,13 +11,13 @@ import { messageOf } from "../core/error-code.ts";
 import { exitCodeOf, exitCodes, UsageError } from "../core/exit.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { nearest } from "../core/nearest.ts";
-import { inQuotes, printableJson, printableLines } from "../core/shell-text.ts";
-import { parseExactObject, scalarText, showExactObject } from "../settle/exact-json.ts";
+import { inQuotes, printableLines } from "../core/shell-text.ts";
+import { parseExactObject, scalarText } from "../settle/exact-json.ts";
 import { goesOn, isQuestion } from "../settle/proof.ts";
 import { offerText, testTerminal } from "../trial/terminal-test.ts";
 import { apiKeyVariable, type CurlRequest, curlCommand } from "./call-curl.ts";
 import { CallFollower, declinedCode } from "./call-follow.ts";
-import { readableLines } from "./call-print.ts";
+import { printReply } from "./call-print.ts";
 import {
   type CalledService,
   type CallTarget,
@@ -303,19 +303,6 @@ function timeoutMsOf({ timeout }: CallArguments): number | undefined {
   if (timeout === undefined) return undefined;
   if (!(timeout > 0)) throw new UsageError(`Cannot call: --timeout ${timeout} must be a number of seconds above 0`);
   return timeout * 1_000;
-}
-
-/**
- * As JSON, or on a terminal as lines. What a service says is escaped where a terminal would obey it; the value stays. One that can't be
- * printed, being nested too deeply, was sent and answered all the same: the exit code still says how that ended.
- */
-function printReply(reply: JsonObject, { json }: CallArguments): void {
-  const readable = json !== true && process.stdout.isTTY === true;
-  try {
-    process.stdout.write(readable ? readableLines(reply) : `${printableJson(showExactObject(reply))}\n`);
-  } catch (error) {
-    process.stderr.write(`Cannot print the answer: ${messageOf(error)}\n`);
-  }
 }
 
 const positionals = {
