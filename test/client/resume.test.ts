@@ -176,7 +176,10 @@ test('resume() never sends /cancel again by the token that was given with "sent"
 });
 
 /** Ends in nothing, as settle() tells it. */
-async function endedInNothing(script: Script | string, options: { readonly signal?: AbortSignal; readonly askOnly?: AbortSignal }) {
+async function endedInNothing(
+  script: Script | string,
+  options: { readonly signal?: AbortSignal; readonly askOnly?: AbortSignal },
+) {
   const world = over(script);
   const settled = await world.client.bank.settle("cancel", body, { ...world.options, ...options, windowMs: 5_000 });
   world.done();
