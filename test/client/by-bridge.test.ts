@@ -463,7 +463,7 @@ test("settleByBridge() only asks from askOnly's abort on, and its token does so 
   }
 });
 
-test("resume() of a code of a bridge without a journal shows one more and no third, and takes no failure of it for the payment's end", async () => {
+test("resume() of a code that a bridge forgot shows one more, no third, and takes no failure for its end", async () => {
   const { token } = await run([...shown(forgotten), ...asked(lost)], { windowMs: 1 });
   const later = over([...asked(error(1)), ...shown(declined(false)), ...repeat(9, ["/check", error(1)])]);
   assert.equal((await later.client.resume(kept(token), { ...later.options, windowMs: 4_000 })).result, "unknown");
