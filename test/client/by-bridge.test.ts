@@ -3,15 +3,18 @@ import { test } from "node:test";
 import { RemoteService } from "../../src/client/remote-service.ts";
 import { resume, settle } from "../../src/client/settle.ts";
 import type { SettleEvent, SettleOptions } from "../../src/client/settle-types.ts";
-import { bank } from "../../src/contract/bank.ts";
-import { fiscal } from "../../src/contract/fiscal.ts";
-import { qr } from "../../src/contract/qr.ts";
-import { nothingSent } from "../../src/core/fault.ts";
+import type { Contract } from "../../src/contract/contract.ts";
+import { contracts } from "../../src/contract/contracts.ts";
 import type { OperationResult } from "../../src/core/followed.ts";
 import type { Clock } from "../../src/settle/clock.ts";
 import { type Answer, failedAnswer, type TransportRequest } from "../../src/settle/transport.ts";
 import {
+  absent,
+  approved,
+  body,
   busy,
+  down,
+  endsAt,
   error,
   kept,
   knownBy,
@@ -20,71 +23,88 @@ import {
   ok,
   over,
   repeat,
-  reply,
   type Script,
   Scripted,
+  sale,
   TestClock,
+  why,
   wrong,
 } from "./scripted.ts";
 
 /** Tests src/client/settle.ts. A bridge is asked to follow the operation (`Prefer: wait`). */
-
-const settleByBridge = (service: RemoteService, path: string, given: object, options: SettleOptions) =>
-  settle(service, path, given, options, true);
-
-const body = { pay_id: "P-1", amount: 1500 };
 
 /** An answer as a bridge gives it that followed the operation. */
 const by = (answer: Answer, result: OperationResult, isGuarded = true): Answer => ({
   ...answer,
   followed: { result, answerOf: undefined, isGuarded },
 });
-const approved = reply({ status: "success", data: { status: "APPROVED", rrn: "77" } });
 
-/** As of its question. */
-const ofQuestion = (answer: Answer, result: OperationResult): Answer => ({
+/** As of its question, by which a payment's name may be proven. */
+const ofQuestion = (answer: Answer, result: OperationResult, isGuarded = true, trans?: string): Answer => ({
   ...answer,
-  followed: { result, answerOf: "/check", isGuarded: true },
+  followed: { result, answerOf: "/check", isGuarded, ...(trans !== undefined && { trans }) },
 });
 
-async function settled(script: Script, more: SettleOptions = {}, path = "/sale") {
-  const transport = new Scripted(script);
+interface RunOptions extends SettleOptions {
+  readonly service?: keyof typeof contracts;
+  /** What happens as a request leaves. */
+  readonly before?: (request: TransportRequest, clock: TestClock) => void;
+}
+
+/** A run over a script, with what was told, the requests as they left, and the time that it waited. */
+async function run(script: Script, { before, service: name, ...options }: RunOptions = {}) {
+  const path = script[0]?.[0] ?? "/sale";
+  const contract: Contract = contracts[name ?? (path === "/showqrcode" ? "qr" : "bank")];
+  const scripted = new Scripted(script);
   const clock = new TestClock();
-  const events: SettleEvent[] = [];
-  const service = new RemoteService({ contract: bank, transport, merchantId: undefined, timeoutMs: undefined });
-  const ended = await settleByBridge(service, path, body, {
-    clock,
-    onProgress: (event) => {
-      events.push(event);
+  clock.ms = 5_000;
+  const requests: TransportRequest[] = [];
+  const transport = {
+    send: (request: TransportRequest) => {
+      requests.push(request);
+      before?.(request, clock);
+      return scripted.send(request);
     },
-    ...more,
-  });
+    close: async () => {},
+  };
+  const events: SettleEvent[] = [];
+  const onProgress = (event: SettleEvent) => {
+    events.push(event);
+    return options.onProgress?.(event);
+  };
+  const service = new RemoteService({ contract, transport, merchantId, timeoutMs: undefined });
+  const given = name === "fiscal" ? sale : body;
+  const ended = await settle(service, path, given, { clock, ...options, onProgress }, true);
   assert.deepEqual(
-    transport.seen.map(({ route }) => route),
+    scripted.seen.map(({ route }) => route),
     script.map(([route]) => route),
   );
-  return { ...ended, events, clock };
+  return {
+    ...ended,
+    known: knownBy(ended.token),
+    types: events.map(({ type }) => type),
+    events,
+    requests,
+    clock,
+    seen: scripted.seen,
+  };
 }
 
 const asksNot = (outcome: "not-sent" | "unknown"): Answer => ({
   ...failedAnswer(outcome, "the terminal can't be asked"),
-  ...{
-    httpStatus: outcome === "not-sent" ? 503 : 502,
-    reason: outcome === "not-sent" ? "cannot-ask" : "no-question",
-    retryAfterMs: undefined,
-  },
+  ...(outcome === "not-sent" ? { httpStatus: 503, reason: "cannot-ask" } : { httpStatus: 502, reason: "no-question" }),
 });
 
 const paid = ok({ data: { rrn: "1" } });
 const open = by(lost, "unknown");
 const forgotten = by(lost, "unknown", false);
-const absent = error(-15);
-const why = "Cannot send to line till: it is down";
-const down: Answer = { ...failedAnswer("not-sent", `${why}. ${nothingSent}`), httpStatus: 503 };
 const reused: Answer = { ...failedAnswer("not-sent", why), httpStatus: 422, reason: "key-reused" };
 const others = ok({ code: 0, message: "Approved", data: { status: "APPROVED", txn_id: "T-9" } });
+/** A code with its name: a second one of a bridge that forgot the first. */
 const shownT1 = by(ok({ data: { trans: "T1" } }), "pending");
 const shownT2 = by(ok({ data: { trans: "T2" } }), "pending", false);
+/** Of one that a bridge shows without knowing an earlier one. */
+const declined = (isGuarded: boolean) => ofQuestion(error(1), "declined", isGuarded);
 const called = (...answers: readonly Answer[]): Script => answers.map((answer) => ["/sale", answer]);
 const asked = (...answers: readonly Answer[]): Script => answers.map((answer) => ["/check", answer]);
 const shown = (...answers: readonly Answer[]): Script => answers.map((answer) => ["/showqrcode", answer]);
@@ -97,9 +117,20 @@ const failedSince = `it may have been carried out, and the last request about it
 const unproven =
   "it may have been carried out, and the last answer is about another operation, or doesn't prove how this one ended";
 
+const ok9 = ok({ data: { trans: "T9" } });
+const twice = (answer: Answer) => shown(answer, answer);
+const namedT1 = is("unknown", { name: "T1", isNameProven: true });
+const unnamed = (isAccepted: boolean) => is("unknown", { isAccepted, name: "P-1", isNameProven: false });
+const refused = (answerOf: string | undefined): Answer => ({
+  ...error(1, { message: "not paid" }),
+  followed: { result: "unknown", answerOf, isGuarded: true },
+});
+
 /** The requests in their order, and what comes of them within so many milliseconds. */
-const rows: readonly (readonly [what: string, script: Script, expected: Expected, windowMs?: number])[] = [
-  ["an end", called(by(approved, "approved")), is("approved", { data: { status: "APPROVED", rrn: "77" } })],
+type Row = readonly [what: string, script: Script, expected: Expected, windowMs?: number];
+
+const rows: readonly Row[] = [
+  ["an end", called(by(approved, "approved")), is("approved", { data: { status: "APPROVED", txn_id: "7" } })],
   [
     "a decline",
     called(by(error(-20, { data: { status: "ERROR" } }), "declined")),
@@ -166,48 +197,66 @@ const rows: readonly (readonly [what: string, script: Script, expected: Expected
     60_000,
   ],
   ["a payment whose name nobody gives", shown(ofQuestion(paid, "approved")), is("approved", { trans: undefined })],
+  ["a second code's failure by a bridge that knows the first one", shown(shownT1, declined(true)), is("declined")],
+  ["a code's failure where there was no other", shown(declined(false)), is("declined")],
+  [
+    "a second code's failure by a bridge that forgot the first one, which is paid",
+    [...shown(shownT1, declined(false)), ...asked(paid)],
+    is("approved"),
+  ],
+  // Names: only the start's answer, or the bridge's word, gives one, and its token asks by it
+  ...[shownT1, ofQuestion(ok({ data: { trans: "T9" } }), "pending"), open, by(error(-3), "unknown")].map(
+    (later, at): Row => [`a code with its name, and then by answer ${at}`, shown(shownT1, later), namedT1, 1_000],
+  ),
+  ["a name in an answer to the bridge's question, which goes on", twice(ofQuestion(ok9, "pending")), unnamed(true), 1_000],
+  ["a name in an answer to the bridge's question, which is unknown", twice(ofQuestion(ok9, "unknown")), unnamed(false), 1_000],
+  ...[true, false].map(
+    (isGuarded): Row => [
+      `a paid code with its proven name, ${isGuarded ? "with" : "without"} a journal`,
+      shown(ofQuestion(paid, "approved", isGuarded, "T1")),
+      is("approved", { trans: "T1" }),
+    ],
+  ),
+  ["a failed code with its proven name", shown(ofQuestion(error(1), "declined", true, "T1")), is("declined", { trans: "T1" })],
+  [
+    "a second code that isn't paid yet",
+    [...shown(shownT1, ofQuestion(ok(), "pending", false, "T2")), ...asked(ok(), ok())],
+    is("unknown", { trans: undefined, name: "T2" }),
+    2_500,
+  ],
+  ["a second code that is paid", shown(shownT1, ofQuestion(paid, "approved", false, "T2")), is("approved", { trans: "T2" })],
+  // Beside unknown stands no error to a question that ends a payment by the contract, but its start's own
+  ["an error to a question, unknown", twice(refused("/check")), is("unknown", { code: undefined, message: unproven }), 1_500],
+  ["an error to its start, unknown", twice(refused(undefined)), is("unknown", { code: 1, message: "not paid" }), 1_500],
 ];
 
 for (const [what, script, expected, windowMs = 20_000] of rows) {
   test(`settleByBridge() is answered ${what}: ${String(expected["result"])}`, async () => {
-    const path = script[0]?.[0] ?? "";
-    const isQr = path === "/showqrcode" || path === "/refund";
-    const { token, ...seen } = await (isQr ? runQr(script, { windowMs }) : settled(script, { windowMs }, path));
-    const all: Expected = { ...knownBy(token), ...seen };
+    const service = script[0]?.[0] === "/refund" ? "qr" : undefined;
+    const { known, ...seen } = await run(script, { windowMs, ...(service && { service }) });
+    const all: Expected = { ...known, ...seen };
     assert.deepEqual(Object.fromEntries(Object.keys(expected).map((name) => [name, all[name]])), expected);
+    if ("trans" in expected) assert.equal(seen.token.trans, expected["trans"], "in its token too");
   });
 }
 
 test("settleByBridge() that is stopped before it was sent sends nothing", async () => {
-  for (const stop of ["signal", "askOnly"] as const) {
-    const { result } = await settled([], { [stop]: AbortSignal.abort() });
-    assert.equal(result, "not-sent");
-  }
+  for (const stop of ["signal", "askOnly"] as const)
+    assert.equal((await run([], { [stop]: AbortSignal.abort() })).result, "not-sent");
 });
 
 test("settleByBridge() sends the same call again while the word is pending or unknown", async () => {
-  const { result, events } = await settled([
-    ["/sale", by(ok(), "pending")],
-    ["/sale", by(lost, "unknown")],
-    ["/sale", by(approved, "approved")],
-  ]);
+  const { result, types } = await run(called(by(ok(), "pending"), open, by(approved, "approved")));
   assert.equal(result, "approved");
-  assert.deepEqual(
-    events.map(({ type }) => type),
-    ["sent", "in progress", "waiting", "resent", "waiting", "resent", "final"],
-  );
+  assert.deepEqual(types, ["sent", "in progress", "waiting", "resent", "waiting", "resent", "final"]);
 });
 
 test("settleByBridge() hands out no token by which an operation that was sent could be sent again before it is asked about", async () => {
   for (const path of ["/sale", "/refund", "/confirm"]) {
-    const { events } = await settled(
-      [
-        [path, by(lost, "unknown")],
-        [path, by(approved, "approved")],
-      ],
-      {},
-      path,
-    );
+    const { events } = await run([
+      [path, open],
+      [path, by(approved, "approved")],
+    ]);
     for (const { token } of events) {
       const later = over([["/check", lost]]);
       const { end = "unknown" } = knownBy(token);
@@ -217,33 +266,6 @@ test("settleByBridge() hands out no token by which an operation that was sent co
   }
 });
 
-/** A run over a script, with the requests as they left and the token as each event gave it. */
-async function run(
-  script: Script,
-  options: SettleOptions = {},
-  before: (request: TransportRequest, clock: TestClock) => void = () => {},
-) {
-  const scripted = new Scripted(script);
-  const clock = new TestClock();
-  clock.ms = 5_000;
-  const requests: TransportRequest[] = [];
-  const transport = {
-    send: (request: TransportRequest) => {
-      requests.push(request);
-      before(request, clock);
-      return scripted.send(request);
-    },
-    close: async () => {},
-  };
-  const service = new RemoteService({ contract: bank, transport, merchantId: undefined, timeoutMs: undefined });
-  const settled = await settleByBridge(service, "/sale", body, { clock, ...options });
-  assert.deepEqual(
-    scripted.seen.map(({ route }) => route),
-    script.map(([route]) => route),
-  );
-  return { ...settled, requests, clock };
-}
-
 test("settleByBridge() sends nothing when its first event can't be stored, and rejects with the reason", async () => {
   const full = new Error("disk full");
   await assert.rejects(run([], { onProgress: () => Promise.reject(full) }), full);
@@ -252,23 +274,15 @@ test("settleByBridge() sends nothing when its first event can't be stored, and r
     events++;
     if (type === "sent" && events > 1) throw full;
   };
-  await assert.rejects(run([["/sale", busy]], { onProgress }), full);
+  await assert.rejects(run(called(busy), { onProgress }), full);
 });
 
 test("settleByBridge() goes on when a later event's handler fails, until what wasn't sent is to be sent", async () => {
-  const failsAt = (...types: readonly SettleEvent["type"][]) => ({
-    onProgress: ({ type }: SettleEvent) => {
-      if (types.includes(type)) throw new Error("no display");
-    },
-  });
-  const { result } = await run(
-    [
-      ["/sale", busy],
-      ["/sale", by(ok(), "pending")],
-      ["/sale", by(approved, "approved")],
-    ],
-    failsAt("not sent", "waiting", "resent", "final"),
-  );
+  const failing: readonly SettleEvent["type"][] = ["not sent", "waiting", "resent", "final"];
+  const onProgress = ({ type }: SettleEvent) => {
+    if (failing.includes(type)) throw new Error("no display");
+  };
+  const { result } = await run(called(busy, by(ok(), "pending"), by(approved, "approved")), { onProgress });
   assert.equal(result, "approved");
 });
 
@@ -278,14 +292,9 @@ test("settleByBridge() does nothing while its handler is at work, and sends noth
     await new Promise((resolve) => setImmediate(resolve));
     log.push(what);
   };
-  const { clock } = await run(
-    [
-      ["/sale", busy],
-      ["/sale", by(lost, "unknown")],
-      ["/sale", by(approved, "approved")],
-    ],
-    { onProgress: ({ type }) => takesTime(`told: ${type}`) },
-    (_, each) => {
+  const { clock } = await run(called(busy, open, by(approved, "approved")), {
+    onProgress: ({ type }) => takesTime(`told: ${type}`),
+    before: (_, each) => {
       log.push("calls");
       each.sleep = async (ms) => {
         log.push("sleeps");
@@ -293,7 +302,7 @@ test("settleByBridge() does nothing while its handler is at work, and sends noth
         await TestClock.prototype.sleep.call(each, ms);
       };
     },
-  );
+  });
   const waits = ["told: waiting", "sleeps", "wakes"];
   assert.deepEqual(log, [
     ...["told: sent", "calls", "told: not sent", ...waits],
@@ -304,9 +313,9 @@ test("settleByBridge() does nothing while its handler is at work, and sends noth
 });
 
 test("settleByBridge() that is left while it waits ends at once, and asks at once where it may only ask from then on", async () => {
-  for (const [stop, asked, result] of [
+  for (const [stop, answers, result] of [
     ["signal", [], "unknown"],
-    ["askOnly", [["/check", approved]], "approved"],
+    ["askOnly", asked(approved), "approved"],
   ] as const) {
     const stopping = new AbortController();
     const clock: Clock = {
@@ -317,20 +326,14 @@ test("settleByBridge() that is left while it waits ends at once, and asks at onc
           setImmediate(() => stopping.abort());
         }),
     };
-    const ended = await run([["/sale", by(ok(), "pending")], ...asked], { clock, [stop]: stopping.signal });
+    const ended = await run([...called(by(ok(), "pending")), ...answers], { clock, [stop]: stopping.signal });
     assert.equal(ended.result, result, stop);
   }
 });
 
 test("settleByBridge() asks the bridge to follow for what is left of its window, ten minutes at most", async () => {
-  const waits = async (options: SettleOptions) => {
-    const { requests } = await run(
-      [
-        ["/sale", by(ok(), "pending")],
-        ["/sale", by(approved, "approved")],
-      ],
-      options,
-    );
+  const waits = async (options: RunOptions) => {
+    const { requests } = await run(called(by(ok(), "pending"), by(approved, "approved")), options);
     return requests.map(({ waitS }) => waitS);
   };
   assert.deepEqual(await waits({}), [180, 179]);
@@ -342,8 +345,8 @@ test("settleByBridge() waits for the bridge's answer longer than the bridge foll
   t.mock.timers.enable({ apis: ["setTimeout"] });
   let sends = 0;
   const transport = { send: () => new Promise<never>(() => sends++), close: async () => {} };
-  const service = new RemoteService({ contract: bank, transport, merchantId: undefined, timeoutMs: 1_000 });
-  void settleByBridge(service, "/sale", body, { windowMs: 60_000, clock: new TestClock() });
+  const service = new RemoteService({ contract: contracts.bank, transport, merchantId: undefined, timeoutMs: 1_000 });
+  void settle(service, "/sale", body, { windowMs: 60_000, clock: new TestClock() }, true);
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   await turn();
   // The bank's 30 s for an answer, the window, and a margin of 30 s
@@ -358,200 +361,93 @@ test("settleByBridge() waits for the bridge's answer longer than the bridge foll
 test("settleByBridge() can be withdrawn by askOnly until it has left", async () => {
   const stop = new AbortController();
   const withdrawn: boolean[] = [];
-  const { result } = await run(
-    [
-      ["/sale", by(ok(), "pending")],
-      ["/check", approved],
-    ],
-    { askOnly: stop.signal },
-    (request) => {
+  const { result } = await run([...called(by(ok(), "pending")), ...asked(approved)], {
+    askOnly: stop.signal,
+    before: (request) => {
       withdrawn.push(request.withdrawn?.aborted === false);
       stop.abort();
     },
-  );
+  });
   assert.deepEqual([result, withdrawn], ["approved", [true, false]], "what has left is waited for");
 });
 
 test("settleByBridge() that is stopped after a call that wasn't sent sends none again, and says not-sent", async () => {
   for (const stop of ["signal", "askOnly"] as const) {
-    const stopping = new AbortController();
-    const { result, message } = await run([["/sale", busy]], {
-      [stop]: stopping.signal,
-      onProgress: ({ type }) => {
-        if (type === "waiting") stopping.abort();
-      },
-    });
+    const { result, message } = await run(called(busy), endsAt("waiting", stop));
     assert.deepEqual([result, message], ["not-sent", "it was stopped before it was sent"]);
   }
 });
 
 test("settleByBridge() says what was last known when its caller leaves while a call is out, and waits no more", async () => {
   for (const [answer, result] of [
-    [by(lost, "unknown"), "unknown"],
+    [open, "unknown"],
     [busy, "not-sent"],
   ] as const) {
     const leaving = new AbortController();
-    const left = await run([["/sale", answer]], { signal: leaving.signal }, () => queueMicrotask(() => leaving.abort()));
+    const before = () => queueMicrotask(() => leaving.abort());
+    const left = await run(called(answer), { signal: leaving.signal, before });
     assert.deepEqual([left.result, left.clock.slept], [result, []]);
   }
 });
 
 test("settleByBridge() that is left between two calls sends and announces nothing more, and doesn't say that nothing was sent", async () => {
-  for (const at of ["waiting", "resent"]) {
-    const leaving = new AbortController();
-    const types: string[] = [];
-    const { result, message } = await settled([["/sale", by(ok(), "pending")]], {
-      signal: leaving.signal,
-      onProgress: ({ type }) => {
-        types.push(type);
-        if (type === at) leaving.abort();
-      },
-    });
+  for (const at of ["waiting", "resent"] as const) {
+    const { result, message, types } = await run(called(by(ok(), "pending")), endsAt(at));
     assert.deepEqual([result, message], ["unknown", "it is no longer followed"]);
     assert.deepEqual(types, ["sent", "in progress", "waiting", ...(at === "resent" ? ["resent"] : []), "final"]);
   }
 });
 
 test("settleByBridge() asks by itself for what is left of its window, and once where nothing is", async () => {
-  const left = await run(
-    [["/sale", by(lost, "unknown")], ["/sale", by(lost, "unknown", false)], ...repeat(9, ["/check", ok()])],
-    { windowMs: 9_000, intervalMs: 1_000 },
-  );
-  assert.equal(left.result, "unknown");
-  const over = await run(
-    [
-      ["/sale", lost],
-      ["/check", approved],
-    ],
-    { windowMs: 9_000 },
-    ({ route }, clock) => {
+  const script = [...called(open, forgotten), ...repeat(9, ["/check", ok()])];
+  assert.equal((await run(script, { windowMs: 9_000, intervalMs: 1_000 })).result, "unknown");
+  const late = await run([...called(lost), ...asked(approved)], {
+    windowMs: 9_000,
+    before: ({ route }, clock) => {
       if (route === "/sale") clock.ms += 20_000;
     },
-  );
-  assert.equal(over.result, "approved");
-  assert.equal(over.requests[0]?.waitS, 9);
+  });
+  assert.deepEqual([late.result, late.requests[0]?.waitS], ["approved", 9]);
 });
 
 test("settleByBridge() asks the bridge for nothing more once its window is over, and says what it was told", async () => {
-  const late = await run(
-    [["/sale", by(ok({ data: { status: "IN_PROGRESS" } }), "pending")]],
-    { windowMs: 9_000 },
-    (_, clock) => {
+  const late = await run(called(by(ok({ data: { status: "IN_PROGRESS" } }), "pending")), {
+    windowMs: 9_000,
+    before: (_, clock) => {
       clock.ms += 20_000;
     },
-  );
+  });
   assert.deepEqual([late.result, late.data], ["unknown", { status: "IN_PROGRESS" }]);
-  const edge = await run(repeat(2, ["/sale", by(lost, "unknown")]), { windowMs: 1_000 });
+  const edge = await run(called(open, open), { windowMs: 1_000 });
   assert.deepEqual([edge.result, edge.message, edge.clock.slept], ["unknown", "no answer came", [1_000]]);
   assert.equal(edge.requests[1]?.waitS, 0);
 });
 
 test("resume() of what settleByBridge() never sent says so, and sends nothing", async () => {
-  const { token, message } = await run([["/sale", wrong]]);
-  assert.deepEqual([knownBy(token).end, message], ["not-sent", "mend it"]);
+  const { token, known, message } = await run(called(wrong));
+  assert.deepEqual([known.end, message], ["not-sent", "mend it"]);
   const world = over([]);
   const again = await world.client.resume(kept(token), world.options);
   assert.deepEqual([again.result, again.message], ["not-sent", "nothing was sent: mend it"]);
 });
 
-/** The same over qr. */
-async function runQr(script: Script, options: SettleOptions = {}) {
-  const scripted = new Scripted(script);
-  const service = new RemoteService({ contract: qr, transport: scripted, merchantId: undefined, timeoutMs: undefined });
-  const settled = await settleByBridge(
-    service,
-    script[0]?.[0] ?? "",
-    { ...body, trans: undefined },
-    {
-      clock: new TestClock(),
-      ...options,
-    },
-  );
-  assert.deepEqual(
-    scripted.seen.map(({ route }) => route),
-    script.map(([route]) => route),
-  );
-  return { ...settled, seen: scripted.seen };
-}
-
-test("settleByBridge() keeps the name that only the start's answer gives, and its token asks by it", async () => {
-  const shown = by(ok({ data: { trans: "T1" } }), "pending");
-  const ofQuery: Answer = {
-    ...ok({ data: { trans: "T9" } }),
-    followed: { result: "pending", answerOf: "/check", isGuarded: true },
-  };
-  for (const later of [shown, ofQuery, by(lost, "unknown"), by(error(-3), "unknown")]) {
-    const { result, token } = await runQr(
-      [
-        ["/showqrcode", shown],
-        ["/showqrcode", later],
-      ],
-      { windowMs: 1_000 },
-    );
-    assert.equal(result, "unknown");
-    const { name, isNameProven } = knownBy(token);
-    assert.deepEqual([name, isNameProven], ["T1", true]);
-  }
-  const { result, seen } = await runQr([
-    ["/showqrcode", by(ok({ data: { trans: "T1" } }), "pending", false)],
-    ["/check", ok()],
-    ["/check", ok({ data: { rrn: "1" } })],
-  ]);
-  assert.equal(result, "approved");
-  assert.deepEqual(
-    seen.slice(1).map(({ body: asked }) => asked["trans"]),
-    ["T1", "T1"],
-  );
+test("settleByBridge() asks by itself by the name that only the start's answer gave", async () => {
+  const { result, seen } = await run([...shown(by(ok({ data: { trans: "T1" } }), "pending", false)), ...asked(ok(), paid)]);
+  assert.deepEqual([result, seen[1]?.body["trans"], seen[2]?.body["trans"]], ["approved", "T1", "T1"]);
 });
 
-/** A bridge's answer to a payment: /check's, or a fault, with the name that it says is proven. */
-const named = (answer: Answer, result: OperationResult, trans: string, isGuarded = true): Answer => ({
-  ...answer,
-  followed: { result, answerOf: "/check", isGuarded, trans },
-});
-
-test("settleByBridge() gives the name that the bridge says is proven, in its token too, which asks by it", async () => {
-  for (const isGuarded of [true, false]) {
-    const { result, trans, token } = await runQr([["/showqrcode", named(paid, "approved", "T1", isGuarded)]]);
-    assert.deepEqual([result, trans, token.trans], ["approved", "T1", "T1"]);
-  }
+test("settleByBridge() gives the name that the bridge says is proven while a payment goes on, and its token asks by it", async () => {
   for (const [answer, result] of [
     [ok(), "pending"],
     [lost, "unknown"],
     [busy, "pending"],
   ] as const) {
-    const open = await runQr(repeat(2, ["/showqrcode", named(answer, result, "T1")]), { windowMs: 1_000 });
-    assert.deepEqual([open.result, open.trans, open.token.trans], ["unknown", "T1", "T1"], result);
-    const later = over([["/check", paid]]);
-    const resumed = await later.client.resume(kept(open.token), later.options);
+    const going = await run(twice(ofQuestion(answer, result, true, "T1")), { windowMs: 1_000 });
+    assert.deepEqual([going.result, going.trans, going.token.trans], ["unknown", "T1", "T1"], result);
+    const later = over(asked(paid));
+    const resumed = await later.client.resume(kept(going.token), later.options);
     assert.deepEqual([resumed.result, resumed.trans], ["approved", "T1"]);
     assert.equal(later.service.seen[0]?.body["trans"], "T1");
-  }
-  const declined = await runQr([["/showqrcode", named(error(1), "declined", "T1")]]);
-  assert.deepEqual([declined.result, declined.trans], ["declined", "T1"]);
-});
-
-test("settleByBridge() of a code that a bridge showed once more gives no name until that says by it that it is paid", async () => {
-  const first = by(ok({ data: { trans: "T1" } }), "pending");
-  const open = await runQr(
-    [["/showqrcode", first], ["/showqrcode", named(ok(), "pending", "T2", false)], ...repeat(2, ["/check", ok()])],
-    { windowMs: 2_000, intervalMs: 1_000 },
-  );
-  assert.deepEqual([open.result, open.trans, knownBy(open.token).name], ["unknown", undefined, "T2"]);
-  const ended = await runQr([
-    ["/showqrcode", first],
-    ["/showqrcode", named(paid, "approved", "T2", false)],
-  ]);
-  assert.deepEqual([ended.result, ended.trans], ["approved", "T2"]);
-});
-
-test("settleByBridge() takes the answer to the bridge's question for no answer to the start, and learns no name by it", async () => {
-  for (const result of ["pending", "unknown"] as const) {
-    const followed = { result, answerOf: "/check", isGuarded: true } as const;
-    const ofQuery: Answer = { ...ok({ data: { trans: "T9" } }), followed };
-    const { token } = await runQr(repeat(2, ["/showqrcode", ofQuery]), { windowMs: 1_000 });
-    const { isAccepted, name, isNameProven } = knownBy(token);
-    assert.deepEqual([isAccepted, name, isNameProven], [result === "pending", "P-1", false]);
   }
 });
 
@@ -561,123 +457,50 @@ test("settleByBridge() only asks from askOnly's abort on, and its token does so 
     const onProgress = ({ type }: SettleEvent) => {
       if (type === at) queueMicrotask(() => stop.abort());
     };
-    const stopped = await settled([["/sale", by(lost, "unknown")], ...repeat(2, ["/check", lost])], {
-      askOnly: stop.signal,
-      windowMs: 2_000,
-      intervalMs: 1_000,
-      onProgress,
-    });
-    assert.deepEqual([stopped.result, knownBy(stopped.token).isStopped], ["unknown", true], at);
+    const options = { askOnly: stop.signal, windowMs: 2_000, intervalMs: 1_000, onProgress };
+    const stopped = await run([...called(open), ...asked(lost, lost)], options);
+    assert.deepEqual([stopped.result, stopped.known.isStopped], ["unknown", true], at);
   }
 });
 
-test("settleByBridge() takes no failure of a second code for the payment's end, where an earlier one may be paid", async () => {
-  const declined = (isGuarded: boolean): Answer => ({
-    ...error(1),
-    followed: { result: "declined", answerOf: "/check", isGuarded },
-  });
-  const first = by(ok({ data: { trans: "T1" } }), "pending");
-  const again = await runQr([
-    ["/showqrcode", first],
-    ["/showqrcode", declined(true)],
-  ]);
-  assert.equal(again.result, "declined", "the bridge knows the first one");
-  const alone = await runQr([["/showqrcode", declined(false)]]);
-  assert.equal(alone.result, "declined", "there was no other");
-  const second = await runQr([
-    ["/showqrcode", first],
-    ["/showqrcode", declined(false)],
-    ["/check", ok({ data: { rrn: "1" } })],
-  ]);
-  assert.equal(second.result, "approved", "the bridge forgot the first one, whose code was paid");
-
-  const resumed = over([["/check", error(1)], ["/showqrcode", declined(false)], ...repeat(9, ["/check", error(1)])]);
-  const { token } = await runQr(
-    [
-      ["/showqrcode", by(lost, "unknown", false)],
-      ["/check", lost],
-    ],
-    { windowMs: 1 },
-  );
-  const { result } = await resumed.client.resume(kept(token), { ...resumed.options, windowMs: 4_000 });
-  assert.equal(result, "unknown");
-  const shown = resumed.service.seen.filter(({ route }) => route === "/showqrcode");
-  assert.equal(shown.length, 1, "no third code is shown");
+test("resume() of a code that a bridge forgot shows one more, no third, and takes no failure for its end", async () => {
+  const { token } = await run([...shown(forgotten), ...asked(lost)], { windowMs: 1 });
+  const later = over([...asked(error(1)), ...shown(declined(false)), ...repeat(9, ["/check", error(1)])]);
+  assert.equal((await later.client.resume(kept(token), { ...later.options, windowMs: 4_000 })).result, "unknown");
+  assert.equal(later.service.seen.filter(({ route }) => route === "/showqrcode").length, 1);
 });
 
 test("settleByBridge() gives a declined payment a token that shows no code again", async () => {
-  const declined: Answer = { ...error(1), followed: { result: "declined", answerOf: "/check", isGuarded: true } };
-  const transport = new Scripted([["/showqrcode", declined]]);
-  const service = new RemoteService({ contract: qr, transport, merchantId: undefined, timeoutMs: undefined });
-  const payment = { pay_id: "Q-1", amount: 100, currency: "944", currency_name: "AZN", pay_system: "P" };
-  const ended = await settleByBridge(service, "/showqrcode", payment, { clock: new TestClock() });
-  assert.equal(ended.result, "declined");
+  const { result, token } = await run(shown(declined(true)));
+  assert.equal(result, "declined");
   const later = over(repeat(8, ["/check", error(1)]));
-  const { result } = await later.client.resume(kept(ended.token), { ...later.options, windowMs: 12_000 });
-  assert.notEqual(result, "approved");
+  assert.notEqual((await later.client.resume(kept(token), { ...later.options, windowMs: 12_000 })).result, "approved");
   assert.deepEqual(new Set(later.service.seen.map(({ route }) => route)), new Set(["/check"]));
 });
 
-test("settleByBridge() shows beside unknown no error to a question that ends a payment by the contract, but its start's own", async () => {
-  const refusal = (answerOf?: string): Answer => ({
-    ...error(1, { message: "not paid" }),
-    followed: { result: "unknown", answerOf, isGuarded: true },
-  });
-  const said = async (answer: Answer) => {
-    const { result, code, message } = await runQr(repeat(2, ["/showqrcode", answer]), { windowMs: 1_500 });
-    return [result, code, message];
-  };
-  const unproven =
-    "it may have been carried out, and the last answer is about another operation, or doesn't prove how this one ended";
-  assert.deepEqual(await said(refusal("/check")), ["unknown", undefined, unproven]);
-  assert.deepEqual(await said(refusal()), ["unknown", 1, "not paid"]);
-});
-
 test("settleByBridge() takes no 'there is none' for proof at once while its first call may be on its way", async () => {
-  const transport = new Scripted([
-    ["/sale", by(lost, "unknown")],
-    ["/sale", by(error(4), "unknown", false)],
-    ...repeat(10, ["/check_status", error(9)]),
-  ]);
-  const service = new RemoteService({ contract: fiscal, transport, merchantId, timeoutMs: undefined });
-  const sale = { documentExtID: "D-1", items: [{}] };
-  const ended = await settleByBridge(service, "/sale", sale, { clock: new TestClock(), windowMs: 12_000 });
-  assert.equal(ended.result, "unknown");
+  const script = [...called(open, by(error(4), "unknown", false)), ...repeat(7, ["/check_status", error(9)])];
+  assert.equal((await run(script, { service: "fiscal", windowMs: 12_000 })).result, "unknown");
 });
 
 for (const route of ["/refund", "/cancel"] as const) {
   for (const denials of [1, 100]) {
     test(`resume() of a ${route} that a bridge sent proves nothing by ${denials} "there is none" of the key that it shares`, async () => {
-      const transport = new Scripted([[route, by(lost, "unknown", false)]]);
-      const service = new RemoteService({ contract: bank, transport, merchantId: undefined, timeoutMs: undefined });
-      const ended = await settleByBridge(service, route, body, { clock: new TestClock(), windowMs: 0 });
-      assert.equal(ended.result, "unknown");
-      const later = over([...repeat(denials, ["/check", error(-15)]), ...repeat(100, ["/check", approved])] as Script);
-      const options = { ...later.options, windowMs: 60_000 };
-      assert.equal((await later.client.resume(kept(ended.token), options)).result, "unknown");
+      const { result, token } = await run([[route, forgotten], ...asked(lost)], { windowMs: 0 });
+      assert.equal(result, "unknown");
+      const later = over([...repeat(denials, ["/check", absent]), ...repeat(100, ["/check", approved])]);
+      assert.equal((await later.client.resume(kept(token), { ...later.options, windowMs: 60_000 })).result, "unknown");
       assert.deepEqual(new Set(later.service.seen.map((each) => each.route)), new Set(["/check"]));
     });
   }
 }
 
 test("resume() of what a bridge was to follow asks first, and sends it again with the header, which the bridge recognises", async () => {
-  const gone = new AbortController();
-  let token: unknown;
-  await settled([["/sale", lost]], {
-    signal: gone.signal,
-    onProgress: (event) => {
-      token = kept(event.token);
-      if (event.type === "asked") gone.abort();
-    },
-  });
-  const absent = error(-15);
+  const { events } = await run(called(lost), endsAt("asked"));
+  const token = kept(events.findLast(({ type }) => type === "asked")?.token ?? assert.fail("nothing was asked"));
+  // Its journal has it: the batch is closed.
+  const scripted = new Scripted([...asked(absent), ...called(by(approved, "approved"))]);
   const waits: (number | undefined)[] = [];
-  const script: Script = [
-    ["/check", absent],
-    // Its journal has it: the batch is closed.
-    ["/sale", by(approved, "approved")],
-  ];
-  const scripted = new Scripted(script);
   const transport = {
     send: (request: TransportRequest) => {
       waits.push(request.waitS);
@@ -685,16 +508,16 @@ test("resume() of what a bridge was to follow asks first, and sends it again wit
     },
     close: async () => {},
   };
-  const service = new RemoteService({ contract: bank, transport, merchantId: undefined, timeoutMs: undefined });
+  const service = new RemoteService({ contract: contracts.bank, transport, merchantId: undefined, timeoutMs: undefined });
   const { result, steps } = await resume({ bank: service }, token, { clock: new TestClock() });
   assert.equal(result, "approved");
   assert.deepEqual([waits[0], typeof waits[1], waits.length, steps.length], [undefined, "number", 2, 2]);
 });
 
 test("settleByBridge() counts a start's refusal once, however often the bridge repeats it: its token is no proof of a second one", async () => {
-  const refused = by(error(1), "unknown");
-  const { result, token } = await runQr(shown(refused, refused, refused), { windowMs: 3_000 });
-  assert.deepEqual([result, knownBy(token).refusals], ["unknown", 1]);
+  const refusal = by(error(1), "unknown");
+  const { result, token, known } = await run(shown(refusal, refusal, refusal), { windowMs: 3_000 });
+  assert.deepEqual([result, known.refusals], ["unknown", 1]);
   const later = over([...asked(error(1)), ...shown(by(paid, "approved"))]);
   assert.equal((await later.client.resume(kept(token), later.options)).result, "approved");
   later.done();

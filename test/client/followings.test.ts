@@ -6,13 +6,13 @@ import type { Settled, SettleEvent, SettleOptions } from "../../src/client/settl
 import type { Token } from "../../src/client/token.ts";
 import type { Answer, Transport, TransportRequest } from "../../src/settle/transport.ts";
 import { until } from "../support/until.ts";
-import { error, kept, knownBy, lost, merchantId, ok, over, type Script, TestClock } from "./scripted.ts";
+import { absent, approved, body, error, kept, knownBy, merchantId, ok, over, sale, TestClock, tokenAt } from "./scripted.ts";
 
 /** Tests src/client/followings.ts: one operation that several callers of a client follow. */
 
-const body = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
-const approved = ok({ data: { status: "APPROVED", txn_id: "7" } });
 const reversed = error(-1, { data: { status: "REVERSED", txn_id: "7" } });
+
+const refund = { pay_id: "P-1", trans: "T-1", rrn: "1", amount: 100, currency: "978", pay_system: "PALM" };
 
 /** A service whose answers come when a test gives them. */
 class Held implements Transport {
@@ -60,22 +60,8 @@ function caller() {
   return { options, events, types: () => events.map(({ type }) => type), leave: () => leaving.abort() };
 }
 
-/** The token of an operation, as it was with the first event of a type. */
-async function tokenAt(script: Script, type: SettleEvent["type"], begin: (client: Client, options: SettleOptions) => unknown) {
-  const world = over(script);
-  const gone = new AbortController();
-  let token: unknown;
-  const onProgress = (event: SettleEvent) => {
-    if (event.type === type) token ??= kept(event.token);
-    if (token !== undefined) gone.abort();
-  };
-  await begin(world.client, { clock: world.clock, signal: gone.signal, onProgress });
-  assert.notEqual(token, undefined);
-  return token;
-}
-
 /** Nothing of it was sent. */
-const unsentCancel = () => tokenAt([], "asked", (client, options) => client.bank.settle("cancel", body, options));
+const unsentCancel = () => tokenAt([], "asked", ({ bank }, options) => bank.settle("cancel", body, options));
 
 test("settle() and resume() refuse what is no AbortSignal or function before anything is sent", async () => {
   const { service, client } = held();
@@ -100,14 +86,13 @@ test("settle() and resume() refuse what is no AbortSignal or function before any
   assert.equal(result, "not-sent");
 });
 
-type Begin = (client: Client, token: unknown, options: SettleOptions) => Promise<Settled>;
+type Begin = (client: Client, token: Token, options: SettleOptions) => Promise<Settled>;
 const settles =
   (operation: "sale" | "confirm"): Begin =>
   (client, _, options) =>
     client.bank.settle(operation, { ...body }, options);
-const resumes: Begin = (client, token, options) => client.resume(kept(token as Token), options);
-const soldToken = () => tokenAt([["/sale", lost]], "waiting", (client, options) => client.bank.settle("sale", body, options));
-const absent = error(-15);
+const resumes: Begin = (client, token, options) => client.resume(kept(token), options);
+const soldToken = () => tokenAt("sale lost", "waiting");
 const toConfirm = [absent, absent, absent, ok(), approved];
 
 for (const [name, tokenOf, first, second, answers, seen] of [
@@ -161,8 +146,7 @@ test("two settle() by the bridge send it once, and have one end", async () => {
 });
 
 test("resume() twice at once prints one copy", async () => {
-  const sale = { documentExtID: "ORDER-1", items: [{ itemAmount: 150 }] };
-  const token = await tokenAt([["/sale", lost]], "waiting", (client, options) => client.fiscal.settle("sale", sale, options));
+  const token = await tokenAt("sale lost", "waiting", ({ fiscal }, options) => fiscal.settle("sale", sale, options));
   const world = over([
     ["/check_status", ok({ docStatus: 1, documentID: 12, printError: 3 })],
     ["/check_copy", ok({ code: 0 })],
@@ -176,18 +160,14 @@ test("resume() twice at once prints one copy", async () => {
 });
 
 test("resume() after the end follows anew, by its own token", async () => {
-  const token = await tokenAt([["/sale", lost]], "waiting", (client, options) => client.bank.settle("sale", body, options));
-  const world = over([
-    ["/check", approved],
-    ["/check", approved],
-  ]);
+  const token = await soldToken();
+  const world = over("check approved x2");
   for (let times = 0; times < 2; times++) assert.equal((await world.client.resume(token, world.options)).result, "approved");
   world.done();
 });
 
 test("settle() twice at once of two bodies under one key, and of qr's operations on one payment, sends both", async () => {
   const { service, client, options } = held();
-  const refund = { pay_id: "P-1", trans: "T-1", rrn: "1", amount: 100, currency: "978", pay_system: "PALM" };
   const all = [
     client.bank.settle("sale", body, options),
     client.bank.settle("sale", { ...body, amount: 1600 }, options),
@@ -205,7 +185,7 @@ test("settle() twice at once of two bodies under one key, and of qr's operations
 test("resume() of another body under the same key, and of a second refund of one qr payment, is another operation", async () => {
   const { service, client, options } = held();
   const sold = (amount: number) =>
-    tokenAt([["/sale", lost]], "waiting", (each, more) => each.bank.settle("sale", { ...body, amount }, more));
+    tokenAt("sale lost", "waiting", (each, more) => each.bank.settle("sale", { ...body, amount }, more));
   const all = [client.resume(await sold(100), options), client.resume(await sold(200), options)];
   await settleDown();
   assert.deepEqual(service.seen, ["/check", "/check"]);
@@ -213,10 +193,7 @@ test("resume() of another body under the same key, and of a second refund of one
     await service.answer(approved);
     await each;
   }
-  const refund = { pay_id: "P-1", trans: "T-1", rrn: "1", amount: 100, currency: "978", pay_system: "PALM" };
-  const refunded = (await tokenAt([["/refund", lost]], "final", (each, more) =>
-    each.qr.settle("refund", refund, more),
-  )) as Token;
+  const refunded = await tokenAt("refund lost", "final", ({ qr }, more) => qr.settle("refund", refund, more));
   const again = client.qr.settle("refund", refund, options);
   await settleDown();
   const first = await client.resume({ ...refunded, madeMs: 1 }, options);
@@ -252,7 +229,7 @@ test("a caller who joined and aborts is answered unknown at once, with a token t
   assert.equal((await first).result, "reversed");
   assert.deepEqual(service.seen, ["/check", "/cancel", "/check"]);
   // The other one may have sent it since: by this token nothing is sent.
-  const later = over([["/check", approved]]);
+  const later = over("check approved");
   const asked = await later.client.resume(kept(left.token), { ...later.options, windowMs: 0 });
   assert.equal(asked.result, "unknown");
   later.done();
@@ -299,7 +276,7 @@ for (const [sent, expected] of [
 }
 
 test("a token that can't be stored stops it for all: nothing is sent, and each caller is told why", async () => {
-  const world = over([["/check", approved]]);
+  const world = over("check approved");
   const full = new Error("disk full");
   const onProgress = ({ type }: SettleEvent) => {
     if (type === "sent") throw full;

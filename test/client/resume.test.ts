@@ -4,9 +4,13 @@ import type { SettleEvent } from "../../src/client/settle-types.ts";
 import { readToken } from "../../src/client/token.ts";
 import { areFacts, type Fact } from "../../src/settle/fact.ts";
 import {
+  absent,
   absentBefore,
   absentFrom0To30s,
+  approved,
+  body,
   busy,
+  closed,
   error,
   kept,
   knownBy,
@@ -16,37 +20,19 @@ import {
   over,
   repeat,
   type Script,
+  sale,
+  tokenAt,
   wrong,
 } from "./scripted.ts";
 
 /** Tests src/client/settle.ts, src/client/token.ts. */
 
-const body = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
-const sale = { documentExtID: "ORDER-1", items: [{ itemAmount: 150 }] };
-const approved = ok({ data: { status: "APPROVED", txn_id: "7" } });
-const closed = ok({ docStatus: 1, documentID: 12 });
-const absent = error(-15);
-
-/** Follows until an event of a type, and gives the token it came with, as if the process had died there. */
-async function tokenAt(script: Script, type: SettleEvent["type"], operation: "sale" | "cancel" = "sale"): Promise<unknown> {
-  const world = over(script);
-  const gone = new AbortController();
-  let token: unknown;
-  await world.client.bank.settle(operation, body, {
-    clock: world.clock,
-    signal: gone.signal,
-    onProgress: (event) => {
-      if (event.type !== type || token !== undefined) return;
-      token = kept(event.token);
-      gone.abort();
-    },
-  });
-  assert.notEqual(token, undefined);
-  return token;
-}
+/** The token of a cancel, before which its key is asked about. */
+const cancelAt = (script: Script | string, type: SettleEvent["type"]) =>
+  tokenAt(script, type, ({ bank }, options) => bank.settle("cancel", body, options));
 
 test("a token holds the body to the letter, big integers too, and no merchant's id", async () => {
-  const world = over([["/sale", closed]]);
+  const world = over("sale closed");
   const amount = 9007199254740993n;
   const { token } = await world.client.fiscal.settle("sale", { ...sale, items: [{ itemAmount: amount }] }, world.options);
   const text = JSON.stringify(token);
@@ -70,10 +56,7 @@ for (const [name, script, at] of [
 ] as const) {
   test(`resume() after ${name} asks first, and never sends blindly`, async () => {
     const token = await tokenAt(script, at);
-    const world = over([
-      ["/check", ok()],
-      ["/check", approved],
-    ]);
+    const world = over("check ok, check approved");
     assert.equal((await world.client.resume(token, world.options)).result, "approved");
     world.done();
   });
@@ -86,11 +69,7 @@ for (const [name, script, at] of [
 ] as const) {
   test(`resume() after ${name} resends the same, with the same key, only when it isn't found`, async () => {
     const token = await tokenAt(script, at);
-    const world = over([
-      ["/check", absent],
-      ["/sale", ok()],
-      ["/check", approved],
-    ]);
+    const world = over("check -15, sale ok, check approved");
     assert.equal((await world.client.resume(token, world.options)).result, "approved");
     assert.equal(world.service.bodies[1], readToken(token).token.body);
     assert.deepEqual(
@@ -102,10 +81,10 @@ for (const [name, script, at] of [
 }
 
 test("resume() doesn't resend more often than settle() would have, over all processes", async () => {
-  let token = await tokenAt([["/sale", lost]], "waiting");
+  let token: unknown = await tokenAt("sale lost", "waiting");
   let sent = 1;
   for (let process = 0; process < 6; process++) {
-    const world = over([["/check", absent], ["/sale", lost], ...Array.from({ length: 30 }, () => ["/check", absent] as const)]);
+    const world = over([["/check", absent], ["/sale", lost], ...repeat(30, ["/check", absent])]);
     const settled = await world.client.resume(token, { ...world.options, windowMs: 10_000 });
     sent += world.service.seen.filter(({ route }) => route === "/sale").length;
     token = kept(settled.token);
@@ -115,7 +94,7 @@ test("resume() doesn't resend more often than settle() would have, over all proc
 });
 
 test("resume() says declined for a start that was refused and then isn't found, with the start's code", async () => {
-  const token = await tokenAt([["/sale", error(-3)]], "waiting");
+  const token = await tokenAt("sale -3", "waiting");
   const world = over(absentFrom0To30s);
   const { result, code } = await world.client.resume(token, { ...world.options, intervalMs: 1000 });
   assert.deepEqual([result, code], ["declined", -3]);
@@ -151,7 +130,7 @@ const baselines = [
 
 for (const [name, script, at] of baselines) {
   test(`resume() of /cancel ${name} knows that nothing was sent: it asks, sends, and follows it to its end`, async () => {
-    const token = await tokenAt(script, at, "cancel");
+    const token = await cancelAt(script, at);
     const world = over([
       ["/check", approved],
       ["/cancel", ok()],
@@ -169,8 +148,8 @@ for (const [name, script, at] of baselines) {
 }
 
 test("resume() of /cancel that has its baseline doesn't send when its token can't be stored, and rejects with the reason", async () => {
-  const token = await tokenAt([], "asked", "cancel");
-  const world = over([["/check", approved]]);
+  const token = await cancelAt([], "asked");
+  const world = over("check approved");
   const full = new Error("disk full");
   const onProgress = ({ type }: SettleEvent) => {
     if (type === "sent") throw full;
@@ -197,7 +176,10 @@ test('resume() never sends /cancel again by the token that was given with "sent"
 });
 
 /** Ends in nothing, as settle() tells it. */
-async function endedInNothing(script: Script, options: { readonly signal?: AbortSignal; readonly askOnly?: AbortSignal }) {
+async function endedInNothing(
+  script: Script | string,
+  options: { readonly signal?: AbortSignal; readonly askOnly?: AbortSignal },
+) {
   const world = over(script);
   const settled = await world.client.bank.settle("cancel", body, { ...world.options, ...options, windowMs: 5_000 });
   world.done();
@@ -231,10 +213,10 @@ for (const [name, script, options, words] of [
 }
 
 test("resume() of a start that the service refused never sends it again: declined, with the start's code", async () => {
-  const first = over([["/sale", error(-47)]]);
+  const first = over("sale -47");
   const { result, token } = await first.client.bank.settle("sale", body, first.options);
   assert.equal(result, "declined");
-  const world = over([["/check", absent]]);
+  const world = over("check -15");
   const again = await world.client.resume(kept(token), { ...world.options, intervalMs: 1000 });
   assert.deepEqual([again.result, again.code], ["declined", -47]);
   world.done();
@@ -242,28 +224,25 @@ test("resume() of a start that the service refused never sends it again: decline
 
 /** A token of an operation that may have been sent, and whose baseline isn't known. */
 async function lostBaseline(): Promise<unknown> {
-  const { token } = readToken(await tokenAt([], "asked", "cancel"));
+  const { token } = readToken(await cancelAt([], "asked"));
   return kept({ ...token, facts: [{ is: "sent", atMs: 1 }] });
 }
 
-test("resume() of /cancel without a baseline takes nothing for its own, and doesn't resend", async () => {
-  const token = await lostBaseline();
-  const world = over(Array.from({ length: 11 }, () => ["/check", approved] as const));
-  const options = { ...world.options, windowMs: 10_000, intervalMs: 1000 };
-  assert.equal((await world.client.resume(token, options)).result, "unknown");
-  world.done();
-});
-
-test("resume() of /cancel without a baseline takes nothing for its own that runs under its pay_id either", async () => {
-  const token = await lostBaseline();
-  const world = over([["/check", ok()], ...Array.from({ length: 10 }, () => ["/check", approved] as const)]);
-  const options = { ...world.options, windowMs: 10_000, intervalMs: 1000 };
-  assert.equal((await world.client.resume(token, options)).result, "unknown");
-  world.done();
-});
+for (const [what, first] of [
+  ["", approved],
+  [" that runs under its pay_id", ok()],
+] as const) {
+  test(`resume() of /cancel without a baseline takes nothing for its own${what}, and doesn't resend`, async () => {
+    const token = await lostBaseline();
+    const world = over([["/check", first], ...repeat(10, ["/check", approved])]);
+    const options = { ...world.options, windowMs: 10_000, intervalMs: 1000 };
+    assert.equal((await world.client.resume(token, options)).result, "unknown");
+    world.done();
+  });
+}
 
 test("resume() of /cancel with a baseline takes what differs from it for its own", async () => {
-  const token = await tokenAt([["/check", approved]], "sent", "cancel");
+  const token = await cancelAt("check approved", "sent");
   const own = ok({ data: { status: "APPROVED", txn_id: "8" } });
   const world = over([
     ["/check", approved],
@@ -274,51 +253,32 @@ test("resume() of /cancel with a baseline takes what differs from it for its own
 });
 
 test("resume() of a document whose copy was being printed doesn't print again: unprinted", async () => {
-  const first = over([
+  const script: Script = [
     ["/sale", error(15)],
     ["/check_status", closed],
-  ]);
-  const gone = new AbortController();
-  let token: unknown;
-  await first.client.fiscal.settle("sale", sale, {
-    clock: first.clock,
-    signal: gone.signal,
-    onProgress: (event) => {
-      if (event.type !== "printing") return;
-      token = kept(event.token);
-      gone.abort();
-    },
-  });
-  const second = over([["/check_status", closed]]);
+  ];
+  const token = await tokenAt(script, "printing", ({ fiscal }, options) => fiscal.settle("sale", sale, options));
+  const second = over("check_status closed");
   const { result, data } = await second.client.resume(token, second.options);
   assert.deepEqual([result, data?.["documentID"]], ["unprinted", 12]);
   second.done();
 });
 
 test("resume() waits while it is turned away", async () => {
-  const token = await tokenAt([["/sale", ok()]], "in progress");
-  const world = over([
-    ["/check", busy],
-    ["/check", approved],
-  ]);
+  const token = await tokenAt("sale ok", "in progress");
+  const world = over("check busy, check approved");
   assert.equal((await world.client.resume(token, world.options)).result, "approved");
   assert.deepEqual(world.clock.slept, [1000]);
 });
 
-const good = { v: 2, service: "bank", route: "/sale", body: "{}", madeMs: 1, facts: [] };
-for (const [name, value, words] of [
-  ["nothing", undefined, /is not an object/],
-  ["its text", JSON.stringify(good), /parsed if it was kept as text/],
-  ["another version", { ...good, v: 1 }, /its v is 1/],
-  ["no service", { ...good, service: "cash" }, /no service cash/],
-  ["no operation", { ...good, route: "/terminals" }, /no operation \/terminals/],
-  ["a route of Object's own", { ...good, route: "__proto__" }, /no operation/],
-  ["a broken body", { ...good, body: "{" }, /body/],
-  ["no facts", { ...good, facts: undefined }, /its facts/],
+for (const [name, change, words] of [
+  ["another version", { v: 1 }, /its v is 1/],
+  ["a route of Object's own", { route: "__proto__" }, /no operation/],
 ] as const) {
-  test(`resume() rejects ${name}, and says what is wrong`, async () => {
+  test(`resume() rejects ${name}, says what is wrong, and sends nothing`, async () => {
     const { client, service } = over([]);
-    await assert.rejects(client.resume(value), (thrown) => thrown instanceof TypeError && words.test(thrown.message));
+    const token = { v: 2, service: "bank", route: "/sale", body: "{}", madeMs: 1, facts: [], ...change };
+    await assert.rejects(client.resume(token), { name: "TypeError", message: words });
     assert.equal(service.seen.length, 0);
   });
 }
@@ -387,10 +347,7 @@ for (const [what, [path, script, end], said, isShown] of [
 }
 
 test("resume() of what came to nothing is told that it goes on, and follows it to its end", async () => {
-  const first = over([
-    ["/sale", error(10)],
-    ["/check_status", error(9)],
-  ]);
+  const first = over("sale 10, check_status 9");
   const failed = await first.client.fiscal.settle("sale", sale, first.options);
   assert.equal(failed.result, "failed");
   const again = over([
@@ -401,28 +358,17 @@ test("resume() of what came to nothing is told that it goes on, and follows it t
   again.done();
 });
 
-for (const [which, start, asked] of [
-  ["lost", lost, absent],
-  ["refused by an error that leaves it open", error(-3), absent],
+for (const [which, start] of [
+  ["lost", lost],
+  ["refused by an error that leaves it open", error(-3)],
 ] as const) {
   test(`resume() of a start that was ${which} more than a day ago sends nothing, and "there is none" proves nothing: the batch may be closed`, async () => {
-    const gone = new AbortController();
-    let token: unknown;
-    const sold = over([["/sale", start]]);
-    await sold.client.bank.settle("sale", body, {
-      ...sold.options,
-      signal: gone.signal,
-      onProgress: (event) => {
-        token = kept(event.token);
-        if (event.type === "waiting") gone.abort();
-      },
-    });
-    const { token: read } = readToken(token);
+    const { token: read } = readToken(kept(await tokenAt([["/sale", start]], "waiting")));
     const old = { ...read, madeMs: read.madeMs - 86_400_000 };
-    const later = over(repeat(60, ["/check", asked]));
+    const later = over(repeat(60, ["/check", absent]));
     assert.equal((await later.client.resume(kept(old), { ...later.options, windowMs: 60_000 })).result, "unknown");
     assert.ok(later.service.seen.every(({ route }) => route === "/check"));
-    const found = over([["/check", approved]]);
+    const found = over("check approved");
     assert.equal((await found.client.resume(kept(old), found.options)).result, "approved", "what it has, it says");
   });
 }

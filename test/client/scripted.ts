@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { type Client, createClientOver } from "../../src/client/client.ts";
-import type { SettleEvent, SettleOptions } from "../../src/client/settle-types.ts";
+import type { Settled, SettleEvent, SettleOptions } from "../../src/client/settle-types.ts";
 import { readToken, type Token } from "../../src/client/token.ts";
+import { nothingSent } from "../../src/core/fault.ts";
 import { parseForm, unescapeValue } from "../../src/envelope/form.ts";
 import type { Clock } from "../../src/settle/clock.ts";
 import { parseExactObject } from "../../src/settle/exact-json.ts";
@@ -45,15 +46,30 @@ export const busy: Answer = { ...failedAnswer("not-sent", "the line is down"), h
 /** Turned away for good. */
 export const wrong: Answer = { ...failedAnswer("not-sent", "mend it"), httpStatus: 401 };
 
+export const why = "Cannot send to line till: it is down";
+/** Not sent, as the bridge says it of a line. */
+export const down: Answer = { ...failedAnswer("not-sent", `${why}. ${nothingSent}`), httpStatus: 503 };
+
+export const approved = ok({ data: { status: "APPROVED", txn_id: "7" } });
+export const absent = error(-15);
+export const closed = ok({ docStatus: 1, documentID: 12 });
+
+/** What is settled: by bank, by fiscal. */
+export const body = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
+export const sale = { documentExtID: "D-1", items: [{ itemAmount: 150 }] };
+
 export type Script = readonly (readonly [route: string, answer: Answer])[];
 
 export const repeat = (times: number, ...steps: Script): Script => Array.from({ length: times }, () => steps).flat();
+
+/** What words of a script stand for everywhere. */
+const usual = { lost, busy, wrong, down, approved, closed, ok: ok() };
 
 /**
  * A script in words, as `sale lost, check -15 x3, check approved`: a number is an error of that code.
  * @param answers What its other words stand for.
  */
-export function scriptOf(words: string, answers: Readonly<Record<string, Answer>>): Script {
+export function scriptOf(words: string, answers: Readonly<Record<string, Answer>> = usual): Script {
   return words.split(", ").flatMap((each) => {
     const [route, word = "", times = "x1"] = each.split(" ");
     return repeat(Number(times.slice(1)), [`/${route}`, answers[word] ?? error(Number(word))]);
@@ -61,12 +77,12 @@ export function scriptOf(words: string, answers: Readonly<Record<string, Answer>
 }
 
 /** Nothing is known under its key before it is sent. */
-export const absentBefore: Script = repeat(3, ["/check", error(-15)]);
+export const absentBefore: Script = repeat(3, ["/check", absent]);
 /** "Not found" each second from the first after a start to the third that counts: from 30 s on, when its time-out is over (bank.md, Limits). */
-export const absentTo30s = repeat(32, ["/check", error(-15)]);
+export const absentTo30s = repeat(32, ["/check", absent]);
 export const goneTo30s = repeat(32, ["/check_status", error(9)]);
 /** The same of one that is resumed, which asks at once. */
-export const absentFrom0To30s = repeat(33, ["/check", error(-15)]);
+export const absentFrom0To30s = repeat(33, ["/check", absent]);
 
 /** A token as a till would keep it. */
 export const kept = (token: Token): unknown => JSON.parse(JSON.stringify(token));
@@ -111,8 +127,9 @@ export function bodyOf({ service, body }: TransportRequest): Readonly<Record<str
   return parsed;
 }
 
-/** A client over a script, with what it told and how long it waited. */
-export function over(script: Script) {
+/** A client over a script, which may be in words, with what it told and how long it waited. */
+export function over(written: Script | string) {
+  const script = typeof written === "string" ? scriptOf(written) : written;
   const service = new Scripted(script);
   const clock = new TestClock();
   const events: SettleEvent[] = [];
@@ -130,4 +147,33 @@ export function over(script: Script) {
       script.map(([route]) => route),
     );
   return { client, service, clock, events, options, done };
+}
+
+/** A stop or a leaving, as options, that comes with the first event of a type. */
+export function endsAt(type: SettleEvent["type"], by: "signal" | "askOnly" = "signal") {
+  const ending = new AbortController();
+  const onProgress = (event: SettleEvent) => {
+    if (event.type === type) ending.abort();
+  };
+  return { [by]: ending.signal, onProgress };
+}
+
+const sold = ({ bank }: Client, options: SettleOptions) => bank.settle("sale", body, options);
+
+/** The token of an operation as it was with the first event of a type, as if the process had died there. */
+export async function tokenAt(
+  script: Script | string,
+  type: SettleEvent["type"],
+  begin: (client: Client, options: SettleOptions) => Promise<Settled> = sold,
+): Promise<Token> {
+  const { client, clock } = over(script);
+  const gone = new AbortController();
+  let token: Token | undefined;
+  const onProgress = (event: SettleEvent) => {
+    if (event.type !== type) return;
+    token ??= event.token;
+    gone.abort();
+  };
+  await begin(client, { clock, signal: gone.signal, onProgress });
+  return token ?? assert.fail(`no event: ${type}`);
 }

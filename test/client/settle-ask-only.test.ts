@@ -1,37 +1,32 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClientOver } from "../../src/client/client.ts";
-import type { SettleEvent } from "../../src/client/settle-types.ts";
 import { readToken } from "../../src/client/token.ts";
 import {
+  absent,
   absentFrom0To30s,
   absentTo30s,
-  busy,
+  body,
+  closed,
+  endsAt,
   error,
-  goneTo30s,
+  kept,
   knownBy,
   lost,
   merchantId,
-  ok,
   over,
   repeat,
   type Script,
+  sale,
 } from "./scripted.ts";
 
 /** Tests src/settle/judge.ts. */
 
-const sale = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
-const receipt = { documentExtID: "ORDER-1", items: [{ itemAmount: 150 }] };
-const approved = ok({ data: { txn_id: "7", status: "APPROVED", rrn: "77" } });
-const absent = error(-15);
-const closed = ok({ docStatus: 1, documentID: 12 });
-
 /** Follows with a stop that comes while the given request is out, or before all when that is 0. */
 async function stoppedAt(
   request: number,
-  script: Script,
-  service: "bank" | "fiscal" = "bank",
-  { windowMs = 20_000, isAborted = false } = {},
+  script: Script | string,
+  { windowMs = 60_000, isAborted = false, service = "bank" as "bank" | "fiscal" } = {},
 ) {
   const world = over(script);
   const stop = new AbortController();
@@ -46,68 +41,72 @@ async function stoppedAt(
   const options = { ...world.options, askOnly: stop.signal, aborted, windowMs, intervalMs: 1000 };
   const { client } = world;
   const settled = await (service === "bank"
-    ? client.bank.settle("sale", sale, options)
-    : client.fiscal.settle("sale", receipt, options));
+    ? client.bank.settle("sale", body, options)
+    : client.fiscal.settle("sale", sale, options));
   world.done();
   return settled;
 }
 
-test("askOnly before the first sending: nothing is sent, and that is what it says", async () => {
-  assert.equal((await stoppedAt(0, [])).result, "not-sent");
-  assert.equal((await stoppedAt(0, [], "fiscal")).result, "not-sent");
-});
+const fiscal = { service: "fiscal" } as const;
 
-test("askOnly: a start that wasn't sent is not tried again, and has ended", async () => {
-  assert.equal((await stoppedAt(1, [["/sale", busy]])).result, "not-sent");
-});
-
-test("askOnly: an operation that runs is asked about to its end", async () => {
-  const { result } = await stoppedAt(1, [
-    ["/sale", ok()],
-    ["/check", ok()],
-    ["/check", approved],
-  ]);
-  assert.equal(result, "approved");
-});
-
-test('askOnly: a lost start is never resent, and "not found" ends it: after 30 s', async () => {
-  assert.equal((await stoppedAt(1, [["/sale", lost], ...absentTo30s], "bank", { windowMs: 60_000 })).result, "declined");
-  assert.equal((await stoppedAt(1, [["/sale", lost], ...goneTo30s], "fiscal", { windowMs: 60_000 })).result, "failed");
-});
-
-test("askOnly that comes with the question's -15 keeps the resend from being sent", async () => {
-  assert.equal((await stoppedAt(2, [["/sale", lost], ...absentTo30s], "bank", { windowMs: 60_000 })).result, "declined");
-});
-
-test("askOnly: fiscal code 5 is asked about, not resent", async () => {
-  const { result } = await stoppedAt(
+/** The number of the request while which the stop comes, and what is said in the end, with fields of what its token knows. */
+const rows: readonly (readonly [
+  what: string,
+  request: number,
+  script: string,
+  says: string,
+  options?: Parameters<typeof stoppedAt>[2],
+  known?: Readonly<Record<string, unknown>>,
+])[] = [
+  ["while a start is out that isn't sent: it is not tried again, and has ended", 1, "sale busy", "not-sent"],
+  ["of one that runs: it is asked to its end", 1, "sale ok, check ok, check approved", "approved"],
+  ['of a lost start: it is never resent, and "not found" for 30 s ends it', 1, "sale lost, check -15 x32", "declined"],
+  ["of a lost document: never resent, and ended so too", 1, "sale lost, check_status 9 x32", "failed", fiscal],
+  ["with the question's -15: the resend isn't sent", 2, "sale lost, check -15 x32", "declined"],
+  ["after fiscal code 5: it is asked about, not resent", 1, "sale 5, check_status closed", "closed", fiscal],
+  [
+    "of a document in progress that was aborted at the terminal, and isn't found for 30 s",
     1,
-    [
-      ["/sale", error(5)],
-      ["/check_status", closed],
-    ],
-    "fiscal",
-  );
-  assert.equal(result, "closed");
+    "sale 44, check_status 9 x32",
+    "failed",
+    { ...fiscal, isAborted: true },
+    { isAborted: true },
+  ],
+  [
+    "of a document in progress that nobody took away, and isn't found",
+    1,
+    "sale 44, check_status 9 x40",
+    "unknown",
+    { ...fiscal, windowMs: 40_000 },
+  ],
+  ["of an accepted bank operation that isn't found", 1, "sale ok, check -15 x20", "unknown", { windowMs: 20_000 }],
+  [
+    "while a resending is out: its refusal is read as one, and told by its own code",
+    3,
+    "sale lost, check -15, sale -29, check -15 x32",
+    "declined",
+    {},
+    { end: "failed", code: -29 },
+  ],
+];
+
+test("askOnly before the first sending: nothing is sent, and that is what it says", async () => {
+  for (const service of ["bank", "fiscal"] as const) assert.equal((await stoppedAt(0, [], { service })).result, "not-sent");
 });
 
-test("a document in progress that was aborted at the terminal, and is then not found for 30 s, has failed", async () => {
-  const script: Script = [["/sale", error(44)], ...goneTo30s];
-  const aborted = await stoppedAt(1, script, "fiscal", { windowMs: 60_000, isAborted: true });
-  assert.deepEqual([aborted.result, knownBy(aborted.token).isAborted], ["failed", true]);
-  const gone: Script = [["/sale", error(44)], ...repeat(40, ["/check_status", error(9)] as const)];
-  const stopped = await stoppedAt(1, gone, "fiscal", { windowMs: 40_000 });
-  assert.equal(stopped.result, "unknown", "nobody took it away");
-});
-
-test("askOnly: an accepted bank operation that isn't found stays unknown", async () => {
-  assert.equal((await stoppedAt(1, [["/sale", ok()], ...repeat(20, ["/check", absent])])).result, "unknown");
-});
+for (const [what, request, script, says, options, known = {}] of rows) {
+  test(`askOnly ${what}: ${says}`, async () => {
+    const { result, code, token } = await stoppedAt(request, script, options);
+    assert.equal(result, says);
+    const all: Readonly<Record<string, unknown>> = { ...knownBy(token), code };
+    for (const [name, value] of Object.entries(known)) assert.equal(all[name], value, name);
+  });
+}
 
 test("askOnly that comes while onProgress stores the token keeps the start from being sent", async () => {
   const world = over([]);
   const stop = new AbortController();
-  const { result } = await world.client.bank.settle("sale", sale, {
+  const { result } = await world.client.bank.settle("sale", body, {
     clock: world.clock,
     askOnly: stop.signal,
     onProgress: () => stop.abort(),
@@ -124,36 +123,24 @@ test("askOnly that comes while the request is being signed keeps it from being s
     return merchantId;
   };
   const client = createClientOver(world.service, { fiscal: { merchantId: lookUp } });
-  const { result } = await client.fiscal.settle("sale", receipt, { clock: world.clock, askOnly: stop.signal });
+  const { result } = await client.fiscal.settle("sale", sale, { clock: world.clock, askOnly: stop.signal });
   assert.equal(result, "not-sent");
   world.done();
 });
 
 test("resume() with askOnly resends nothing, and a token that was stopped stays so", async () => {
-  const first = await stoppedAt(1, [["/sale", lost], ...repeat(20, ["/check", error(-3)])]);
+  const first = await stoppedAt(1, [["/sale", lost], ...repeat(20, ["/check", error(-3)])], { windowMs: 20_000 });
   assert.deepEqual([first.result, knownBy(first.token).isStopped], ["unknown", true]);
-  const token: unknown = JSON.parse(JSON.stringify(first.token));
+  const token = kept(first.token);
   const world = over(absentFrom0To30s);
   assert.equal((await world.client.resume(token, { ...world.options, intervalMs: 1000 })).result, "declined");
   world.done();
   const { token: read } = readToken(token);
   const again = over(absentFrom0To30s);
   const options = { ...again.options, askOnly: AbortSignal.abort(), intervalMs: 1000 };
-  assert.equal(
-    (await again.client.resume({ ...read, facts: read.facts.filter(({ is }) => is !== "stopped") }, options)).result,
-    "declined",
-  );
+  const facts = read.facts.filter(({ is }) => is !== "stopped");
+  assert.equal((await again.client.resume({ ...read, facts }, options)).result, "declined");
   again.done();
-});
-
-test("askOnly that comes while a resending is out: its refusal is read as one, and told by its own code", async () => {
-  const { result, code, token } = await stoppedAt(
-    3,
-    [["/sale", lost], ["/check", absent], ["/sale", error(-29)], ...absentTo30s],
-    "bank",
-    { windowMs: 60_000 },
-  );
-  assert.deepEqual([result, code, knownBy(token).end], ["declined", -29, "failed"]);
 });
 
 test("askOnly that comes right before a resending keeps it from being sent: it is asked about", async () => {
@@ -169,14 +156,10 @@ test("askOnly that comes right before a resending keeps it from being sent: it i
     ],
   ] as const) {
     const world = over(script);
-    const stop = new AbortController();
-    const onProgress = ({ type }: SettleEvent) => {
-      if (type === at) stop.abort();
-    };
-    const options = { clock: world.clock, askOnly: stop.signal, intervalMs: 1000, onProgress };
+    const options = { clock: world.clock, intervalMs: 1000, ...endsAt(at, "askOnly") };
     const { result, token } = await (service === "bank"
-      ? world.client.bank.settle("sale", sale, options)
-      : world.client.fiscal.settle("sale", receipt, options));
+      ? world.client.bank.settle("sale", body, options)
+      : world.client.fiscal.settle("sale", sale, options));
     assert.deepEqual([result, knownBy(token).isStopped], [service === "bank" ? "declined" : "closed", true]);
     world.done();
   }

@@ -4,19 +4,12 @@ import { dataOf } from "../../src/client/settle.ts";
 import type { SettleEvent } from "../../src/client/settle-types.ts";
 import { readToken } from "../../src/client/token.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import { askAgain, nothingSent } from "../../src/core/fault.ts";
+import { askAgain } from "../../src/core/fault.ts";
 import { type Answer, failedAnswer, type TransportRequest } from "../../src/settle/transport.ts";
-import { busy, error, knownBy, lost, ok, over, repeat } from "./scripted.ts";
-
-const body = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
-const approved = ok({ data: { status: "APPROVED", txn_id: "7" } });
-const absent = error(-15);
+import { absent, approved, body, busy, down, endsAt, error, knownBy, lost, ok, over, repeat, sale, why } from "./scripted.ts";
 
 test("settle() tells its first event, with a token, before anything is sent", async () => {
-  const world = over([
-    ["/sale", ok()],
-    ["/check", approved],
-  ]);
+  const world = over("sale ok, check approved");
   let sentBefore: number | undefined;
   await world.client.bank.settle("sale", body, {
     clock: world.clock,
@@ -29,12 +22,7 @@ test("settle() tells its first event, with a token, before anything is sent", as
 });
 
 test("settle() doesn't say of a sale that may have begun that nothing was sent or changed, where that is said of a question", async () => {
-  const why = "Cannot send to line till: it is down";
-  const failures: readonly Answer[] = [
-    { ...failedAnswer("not-sent", `${why}. ${nothingSent}`), httpStatus: 503 },
-    failedAnswer("unknown", `${why}. ${askAgain}`),
-    failedAnswer("unknown", why),
-  ];
+  const failures: readonly Answer[] = [down, failedAnswer("unknown", `${why}. ${askAgain}`), failedAnswer("unknown", why)];
   for (const failure of failures)
     for (const start of [ok(), lost]) {
       const world = over([["/sale", start], ...repeat(3, ["/check", failure])]);
@@ -42,11 +30,7 @@ test("settle() doesn't say of a sale that may have begun that nothing was sent o
       assert.equal(result, "unknown");
       assert.equal(message, `it may have been carried out, and the last request about it failed: ${why}`);
     }
-  const world = over([
-    ["/sale", lost],
-    ["/check", absent],
-    ["/sale", { ...failedAnswer("not-sent", `${why}. ${nothingSent}`), httpStatus: 503 }],
-  ]);
+  const world = over("sale lost, check -15, sale down");
   const { result, message } = await world.client.bank.settle("sale", body, { ...world.options, windowMs: 1_500 });
   assert.equal(result, "unknown");
   assert.equal(message, `it may have been carried out, and the last request about it failed: ${why}`);
@@ -77,25 +61,19 @@ test("settle() gives an operation that is unknown no words of another one, or of
 
 test("settle() says of a closed document that its copy was not asked for, not that nothing was sent", async () => {
   const closed = ok({ code: 0, docStatus: 1, documentID: 7, printError: 1 });
-  const why = "Cannot send to line till: it is down";
-  const down: Answer = { ...failedAnswer("not-sent", `${why}. ${nothingSent}`), httpStatus: 503 };
   for (const refused of [down, { ...down, httpStatus: 401 }]) {
     const world = over([
       ["/sale", closed],
       ["/check_status", closed],
       ["/check_copy", refused],
     ]);
-    const sale = { documentExtID: "D-1", items: [] };
     const { result, message } = await world.client.fiscal.settle("sale", sale, { ...world.options, windowMs: 1_500 });
     assert.deepEqual([result, message], ["unprinted", `it is closed, and its copy was not asked for: ${why}`]);
   }
 });
 
 test("settle() waits for what onProgress promises before it sends", async () => {
-  const world = over([
-    ["/sale", ok()],
-    ["/check", approved],
-  ]);
+  const world = over("sale ok, check approved");
   let stored = false;
   await world.client.bank.settle("sale", body, {
     clock: world.clock,
@@ -118,10 +96,7 @@ test("settle() sends nothing when its first event can't be stored, and rejects w
 });
 
 test("settle() goes on when a later event's handler fails", async () => {
-  const world = over([
-    ["/sale", ok()],
-    ["/check", approved],
-  ]);
+  const world = over("sale ok, check approved");
   const onProgress = ({ type }: SettleEvent) => {
     if (type !== "sent") throw new Error("no display");
   };
@@ -129,13 +104,7 @@ test("settle() goes on when a later event's handler fails", async () => {
 });
 
 test("settle() tells each step in order, and records each request", async () => {
-  const world = over([
-    ["/sale", lost],
-    ["/check", absent],
-    ["/sale", ok()],
-    ["/check", ok()],
-    ["/check", approved],
-  ]);
+  const world = over("sale lost, check -15, sale ok, check ok, check approved");
   const { steps } = await world.client.bank.settle("sale", body, { ...world.options, intervalMs: 1000 });
   const types = world.events.map(({ type }) => type);
   assert.deepEqual(types, [
@@ -155,14 +124,10 @@ test("settle() tells each step in order, and records each request", async () => 
 });
 
 test("settle() stops following when its signal is aborted: unknown, with the token", async () => {
-  const world = over([["/sale", ok()]]);
-  const gone = new AbortController();
+  const world = over("sale ok");
   const { result, token } = await world.client.bank.settle("sale", body, {
     clock: world.clock,
-    signal: gone.signal,
-    onProgress: ({ type }) => {
-      if (type === "in progress") gone.abort();
-    },
+    ...endsAt("in progress"),
   });
   assert.equal(result, "unknown");
   assert.ok(knownBy(token).isAccepted);
@@ -170,7 +135,7 @@ test("settle() stops following when its signal is aborted: unknown, with the tok
 
 test("settle() that is left while a request is out gives a token that says that it may have arrived", async () => {
   const gone = new AbortController();
-  const world = over([["/sale", lost]]);
+  const world = over("sale lost");
   const { send } = world.service;
   world.service.send = async (request) => {
     gone.abort();
@@ -189,11 +154,7 @@ test("settle() sends nothing when its signal is aborted before the first sending
 });
 
 test("settle() says unknown at the end of windowMs, which begins when the first request has ended", async () => {
-  const world = over([
-    ["/sale", ok()],
-    ["/check", ok()],
-    ["/check", ok()],
-  ]);
+  const world = over("sale ok, check ok, check ok");
   const options = { ...world.options, windowMs: 2500, intervalMs: 1000 };
   assert.equal((await world.client.bank.settle("sale", body, options)).result, "unknown");
   world.done();
@@ -224,13 +185,9 @@ test("settle() that is left before anything was sent says not-sent; after a lost
     [lost, "unknown"],
   ] as const) {
     const world = over([["/sale", answer]]);
-    const leaving = new AbortController();
     const { result } = await world.client.bank.settle("sale", body, {
       clock: world.clock,
-      signal: leaving.signal,
-      onProgress: ({ type }) => {
-        if (type === "waiting") leaving.abort();
-      },
+      ...endsAt("waiting"),
     });
     assert.equal(result, expected);
     world.done();
@@ -248,12 +205,7 @@ test("settle() throws TypeError for a windowMs or intervalMs of a wrong kind bef
 });
 
 test("settle() does nothing while its handler is at work", async () => {
-  const world = over([
-    ["/sale", busy],
-    ["/sale", ok()],
-    ["/check", busy],
-    ["/check", approved],
-  ]);
+  const world = over("sale busy, sale ok, check busy, check approved");
   let inside = 0;
   const idle = () => assert.equal(inside, 0);
   const { service, clock } = world;
@@ -278,10 +230,7 @@ test("settle() does nothing while its handler is at work", async () => {
 });
 
 test("settle() counts the times of its steps from its beginning, whatever its clock says then", async () => {
-  const world = over([
-    ["/sale", ok()],
-    ["/check", approved],
-  ]);
+  const world = over("sale ok, check approved");
   world.clock.ms = 5_000;
   const { steps } = await world.client.bank.settle("sale", body, world.options);
   assert.deepEqual(
@@ -369,11 +318,7 @@ test("settle() that is stopped ends its wait where something would be sent again
 });
 
 test("settle() keeps its pace once it was stopped: a stop ends one wait, not all", async () => {
-  const world = over([
-    ["/sale", lost],
-    ["/check", error(-3)],
-    ["/check", approved],
-  ]);
+  const world = over("sale lost, check -3, check approved");
   const stop = new AbortController();
   const isWoken: (boolean | undefined)[] = [];
   const sleep = world.clock.sleep.bind(world.clock);
@@ -389,10 +334,7 @@ test("settle() keeps its pace once it was stopped: a stop ends one wait, not all
 });
 
 test("settle() can have only its start withdrawn by askOnly, never a question", async () => {
-  const world = over([
-    ["/sale", ok()],
-    ["/check", approved],
-  ]);
+  const world = over("sale ok, check approved");
   const requests: TransportRequest[] = [];
   const send = world.service.send.bind(world.service);
   world.service.send = (request) => {
@@ -411,7 +353,7 @@ test("settle() that is left says so: nothing was sent, or it is no longer follow
   const untouched = over([]);
   const { message } = await untouched.client.bank.settle("sale", body, { ...untouched.options, signal: AbortSignal.abort() });
   assert.equal(message, "it was stopped before it was sent");
-  const world = over([["/sale", ok()]]);
+  const world = over("sale ok");
   const leaving = new AbortController();
   const onProgress = ({ type }: SettleEvent) => {
     if (type === "waiting") leaving.abort();
@@ -427,7 +369,7 @@ test("settle() asks for the same copy again after it was turned away, and gives 
     ["/check_copy", busy],
     ["/check_copy", ok()],
   ]);
-  const { result, data } = await world.client.fiscal.settle("sale", { documentExtID: "D-1", items: [{}] }, world.options);
+  const { result, data } = await world.client.fiscal.settle("sale", sale, world.options);
   assert.deepEqual([result, data?.["documentID"]], ["closed", "12"]);
   assert.deepEqual(
     world.service.seen.slice(2).map((seen) => seen.body),
@@ -446,20 +388,20 @@ test("settle() prints by a documentID that is no number as it was given", async 
       ["/check_status", ok({ docStatus: 1, documentID })],
       ["/check_copy", ok()],
     ]);
-    await world.client.fiscal.settle("sale", { documentExtID: "D-1", items: [{}] }, world.options);
+    await world.client.fiscal.settle("sale", sale, world.options);
     assert.deepEqual(world.service.seen.at(-1)?.body, { documentID });
   }
 });
 
 test("resume() rejects the token of a service that its client doesn't have, and names it", async () => {
-  const world = over([["/sale", lost]]);
+  const world = over("sale lost");
   const { token } = await world.client.bank.settle("sale", body, { ...world.options, windowMs: 0 });
   const named = { ...token, service: "till-2", contract: "bank" };
   await assert.rejects(over([]).client.resume(named), { name: "TypeError", message: /no service till-2/ });
 });
 
 test("resume() sends nothing to a service of another contract: bank and qr have routes of the same name", async () => {
-  const world = over([["/refund", lost]]);
+  const world = over("refund lost");
   const refund = await world.client.bank.settle("refund", { ...body, rrn: "77" }, { ...world.options, windowMs: 0 });
   const later = over([]);
   const moved = { ...refund.token, service: "qr", contract: "bank" };
@@ -484,7 +426,7 @@ test("settle() that is left while its handler stores the token sends nothing mor
     ["sent", ["sent", "final"], 0],
     ["asked", ["sent", "in progress", "waiting", "asked", "final"], 1],
   ] as const) {
-    const world = over([["/sale", ok()]]);
+    const world = over("sale ok");
     const leaving = new AbortController();
     const told: SettleEvent["type"][] = [];
     const onProgress = (event: SettleEvent) => {

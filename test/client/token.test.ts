@@ -120,6 +120,8 @@ for (const [name, value, said] of [
   ["a route that is no text", { ...good, route: 7 }, /bank has no operation 7 to be followed/],
   ["a route that isn't followed", { ...good, route: "/check" }, /bank has no operation \/check to be followed/],
   ["a body that is no text", { ...good, body: {} }, /its body is not the text of a JSON object/],
+  ["a body that is broken", { ...good, body: "{" }, /its body is not the text of a JSON object/],
+  ["nothing", undefined, /is not an object/],
   ["a body that is no object", { ...good, body: "[]" }, /its body is not the text of a JSON object/],
   ["no time", { ...good, madeMs: undefined }, /its madeMs is not a number/],
   ["no facts", { ...good, facts: null }, /its facts are not those that a client writes/],
