@@ -167,7 +167,9 @@ class Tally {
     const sum = `${this.passed} passed, ${this.failed.length} failed, ${this.skipped.length} skipped in ${this.#seconds} s`;
     const longest = this.#took.toSorted((one, other) => other.ms - one.ms).slice(0, 8);
     const took = longest.map(({ files, ms }) => `${Math.round(ms / 1_000)} s ${files[0]}${files.length > 1 ? " ..." : ""}`);
-    return [...failures, ...wrote, ...skipped, `longest: ${took.join(", ")}`, sum].join("\n");
+    // Of a run that somebody waits for.
+    const told = this.#seconds < 60 ? [] : [`longest: ${took.join(", ")}`];
+    return [...failures, ...wrote, ...skipped, ...told, sum].join("\n");
   }
 }
 
