@@ -72,6 +72,8 @@ const cutsOfBridge = 2;
 test(`bridge over TCP loses no call and sends none twice through ${cuts} cut connections under load`, async (t) => {
   const [near = 0, far = 0] = await freePorts(2);
   const terminal = emulator(far);
+  // Before that the cable's connections would not last, and be dialled more slowly.
+  await terminal.logged(({ msg }) => msg === "posline emulates", "the emulator to listen");
   const cable = new Cable(near, far);
   const ends: Record<string, number> = {};
   let longestMs = 0;
