@@ -5,7 +5,7 @@ import { type BoxProof, seconds, spread } from "../proof.ts";
 
 /** The adapter is pulled in the middle of sales, and comes back under the same or another number. */
 
-/** Milliseconds until a call works after the device is back, less what it takes here to ask; the 66 questions of a row take 50 ms each here. */
+/** Milliseconds until a call works after the device is back, beside what it takes here to ask three times; the 66 questions of a row take 50 ms each here. */
 const backMs = 7_000;
 /** Rounds out of `rounds` after which memory must not grow any more: until then V8 finds the size of its heap. */
 const warmRounds = (rounds: number) => Math.floor(rounds / 2);
