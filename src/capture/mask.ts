@@ -39,12 +39,11 @@ function firstByte(text: Buffer): number | undefined {
 const isDigit = (byte: number) => byte >= 0x30 && byte <= 0x39;
 const isLetter = (byte: number) => (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
 
-/** Hides letters, digits and what isn't ASCII; white space, control characters and punctuation stay. */
+/** Letters, digits and what isn't ASCII are hidden; white space, control characters and punctuation stay. */
+const isHidden = (byte: number) => byte >= 0x80 || isLetter(byte) || isDigit(byte);
+
 function hide(out: Buffer, from: number, to: number): void {
-  for (let at = from; at < to; at++) {
-    const byte = out[at] ?? 0;
-    if (byte >= 0x80 || isLetter(byte) || isDigit(byte)) out[at] = x;
-  }
+  for (let at = from; at < to; at++) if (isHidden(out[at] ?? 0)) out[at] = x;
 }
 
 // --- a request of bank or qr: `<route>` or `<route>\n<JSON>`, with `:<port>` in front for qr
@@ -97,7 +96,7 @@ function writtenLike(text: string, character: string): string {
 /** Hides a value; what is escaped stays an escape. */
 function hideEscaped(value: Buffer): void {
   const hidden = value.toString("latin1").replace(written, (text) => {
-    return /[0-9A-Za-z\x80-\xff]/.test(characterOf(text)) ? writtenLike(text, "x") : text;
+    return isHidden(characterOf(text).charCodeAt(0)) ? writtenLike(text, "x") : text;
   });
   value.write(hidden, "latin1");
 }
