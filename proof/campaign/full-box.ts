@@ -1,7 +1,7 @@
 import { Events } from "../../src/admin/events.ts";
 import { Status } from "../../src/admin/status.ts";
 import { RunningBridge } from "../../src/bridge/bridge.ts";
-import { Settling } from "../../src/bridge/ways.ts";
+import { Ways } from "../../src/bridge/ways.ts";
 import { loadLab } from "../../src/cli/lab.ts";
 import type { Config } from "../../src/config/config.ts";
 import { journalDefaults, logDefaults, serviceDefaults } from "../../src/config/limits.ts";
@@ -47,7 +47,7 @@ export class FullBox {
   readonly operations: Operations;
   readonly #services: readonly BoxService[];
   readonly #onFailure: "refuse" | "relay";
-  readonly #settling: Settling;
+  readonly #ways: Ways;
   readonly #bridge: RunningBridge;
   /** Also those whose place was taken. */
   readonly #lines = new Set<Line>();
@@ -57,10 +57,10 @@ export class FullBox {
     this.#onFailure = onFailure;
     this.operations = new Operations({ folder, bytes: journalBytes, onFailure, report: new Told(), disk });
     void this.operations.start();
-    this.#settling = new Settling({ operations: this.operations, folder, resolve: "ask", error: fail });
+    this.#ways = new Ways({ operations: this.operations, folder, resolve: "ask", error: fail });
     const status = new Status("0.0.0");
     this.#bridge = new RunningBridge({
-      ...{ log: bugsOnly(fail), status, operations: this.operations, settling: this.#settling },
+      ...{ log: bugsOnly(fail), status, operations: this.operations, ways: this.#ways },
       events: new Events({ version: "0.0.0", notReady: () => status.notReady(), error: fail }),
       transportOf: ({ name }) => {
         const open = services.find(({ line }) => line === name)?.open;
@@ -84,7 +84,7 @@ export class FullBox {
 
   /** Nothing of it does anything any more. */
   kill(): void {
-    this.#settling.stop();
+    this.#ways.stop();
     for (const line of this.#lines) void line.stop(0, "killed");
   }
 

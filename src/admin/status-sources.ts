@@ -7,7 +7,7 @@ import type { LogHealth } from "../core/log.ts";
 /** A bridge's line is down, recovering, idle, awaiting or closed; a gateway's is down or open. */
 export type StatusLineState = "down" | "recovering" | "idle" | "awaiting" | "closed" | "open";
 
-/** Whether a service's terminal answers, as far as is known; see `recovery/liveness`. */
+/** Whether a service's terminal answers, as far as is known; see `trouble/liveness`. */
 export interface LiveService {
   readonly service: ServiceName;
   readonly state: "heard" | "unheard" | "unproven";

@@ -38,7 +38,7 @@ import { type BridgeLine, bridgeLine, type LineWatcher } from "./bridge-line.ts"
 import { BridgePorts, type PreparedPorts, socketsForAdmin, type WantedPort } from "./bridge-ports.ts";
 import { openMoneyJournal } from "./money-journal.ts";
 import { Taps } from "./taps.ts";
-import { Settling } from "./ways.ts";
+import { Ways } from "./ways.ts";
 
 /**
  * The bridge: `http/listener` → `line/caller`. Here parts are joined and started and stopped in order; nothing is decided.
@@ -92,12 +92,12 @@ export async function startBridge({ config, log, emulated, lab, sockets, tap, se
     events,
     emulated === undefined ? process.env["CACHE_DIRECTORY"] : undefined,
   );
-  const settling = settlingOf(operations, config, error);
+  const ways = waysOf(operations, config, error);
   const forServices = sockets.filter((each) => !adminSockets.includes(each));
   const control = emulation?.routes ?? {};
   const hasAdmin = config.admin !== undefined || adminSockets.length > 0 || emulation !== undefined;
   const isPlay = emulation !== undefined;
-  const parts = { log, status, events, transportOf, operations, settling, control, lab, ...(!isPlay && { setupSocket }) };
+  const parts = { log, status, events, transportOf, operations, ways, control, lab, ...(!isPlay && { setupSocket }) };
   const bridge = new RunningBridge({ ...parts, sockets: forServices, isWatched: hasAdmin || tap !== undefined });
   try {
     await bridge.reload(config);
@@ -124,7 +124,7 @@ interface RunningOptions {
   readonly operations: Operations;
   /** The emulator's routes on the admin port. */
   readonly control: Readonly<Record<string, AdminRoute>>;
-  readonly settling: Settling;
+  readonly ways: Ways;
   readonly lab: LoadLab;
   readonly setupSocket?: string | undefined;
   /** What is seen on the lines can be had: without an admin port and a tap's socket nobody would ever look. */
@@ -141,7 +141,7 @@ export class RunningBridge implements Bridge {
   readonly #operations: Operations;
   readonly #standstill = new Standstill(leavingBeatMs);
   readonly #control: Readonly<Record<string, AdminRoute>>;
-  readonly #settling: Settling;
+  readonly #ways: Ways;
   readonly #lines: LineSet<BridgeLine>;
   readonly #ports: BridgePorts;
   readonly #isWatched: boolean;
@@ -158,7 +158,7 @@ export class RunningBridge implements Bridge {
   #changed = () => {};
 
   constructor(options: RunningOptions) {
-    const { log, status, events, transportOf, sockets, operations, settling, control, isWatched } = options;
+    const { log, status, events, transportOf, sockets, operations, ways, control, isWatched } = options;
     this.#log = log;
     this.#lab = options.lab;
     this.#control = control;
@@ -171,7 +171,7 @@ export class RunningBridge implements Bridge {
     });
     this.#taps = new Taps(log);
     this.#operations = operations;
-    this.#settling = settling;
+    this.#ways = ways;
     this.#standstill.start();
     this.#watchers = isWatched ? [this.#traffic, this.#phases, this.#taps, this.#recorder] : [];
     this.#isWatched = isWatched;
@@ -208,7 +208,7 @@ export class RunningBridge implements Bridge {
       ...this.#events.routes,
       ...this.#taps.routes,
       "GET /recording": () => this.#recording(),
-      ...this.#settling.routes,
+      ...this.#ways.routes,
       "GET /test": async () => (await this.#tests)?.view() ?? { status: 200, text: '{"sales":{}}\n' },
       "POST /test": async (body, request) => (await this.#loadedTests()).test(body, request),
       ...this.#setupRoutes,
@@ -289,14 +289,14 @@ export class RunningBridge implements Bridge {
       const before = Object.keys(this.#config?.services ?? {});
       refuseForgotten(before, Object.keys(config.services), config.journal === false ? [] : this.#operations.unended());
     } catch (error) {
-      this.#settling.drop();
+      this.#ways.drop();
       const why = this.#config === undefined ? "start failed" : "the new configuration was refused";
       await Promise.all([this.#ports.discard(ports), this.#lines.discard(lines, why)]);
       throw error;
     }
     this.#ports.take(ports);
     this.#lines.take(lines);
-    this.#settling.take(config, this.lines);
+    this.#ways.take(config, this.lines);
     this.#log.setLevel(config.log.level);
     for (const warning of this.#ports.warnings) this.#log.process("warn", warning);
     this.#config = config;
@@ -310,7 +310,7 @@ export class RunningBridge implements Bridge {
     this.#status.stopping();
     void this.#tests?.then((tests) => tests.stop());
     this.#standstill.stop();
-    this.#settling.stop();
+    this.#ways.stop();
     const answered = this.#ports.close();
     // Only then are waiting calls refused: their answers end their connections, and nobody can connect any more.
     await this.#ports.closed;
@@ -367,7 +367,7 @@ export class RunningBridge implements Bridge {
       journal:
         journal === false || journal.folder === undefined
           ? undefined
-          : { folder: journal.folder, onFailure: journal.onFailure, live: this.#settling.live },
+          : { folder: journal.folder, onFailure: journal.onFailure, live: this.#ways.live },
       log: this.#log,
     });
   }
@@ -397,11 +397,11 @@ export class RunningBridge implements Bridge {
         service,
         config,
         rules: { check: config.check, merchantId, validate },
-        handler: this.#settling.prepare(served, caller, device),
+        handler: this.#ways.handlerOf(served, caller, device),
         isFollowed: true,
         refusal: (route, bodyBytes) => {
           const { refusal } = line;
-          return refusal !== undefined && this.#settling.mayJoin(service, route, bodyBytes) ? undefined : refusal;
+          return refusal !== undefined && this.#ways.mayJoin(service, route, bodyBytes) ? undefined : refusal;
         },
         report: this.#callReport(config.line),
       },
@@ -431,9 +431,9 @@ async function operationsOf({ journal }: Config, log: Log, events: Events, cache
   return openMoneyJournal(journal, journal.folder, log, publish, lastRecord);
 }
 
-function settlingOf(operations: Operations, { journal }: Config, error: (reason: unknown) => void): Settling {
+function waysOf(operations: Operations, { journal }: Config, error: (reason: unknown) => void): Ways {
   const { folder, resolve } = journal === false ? { folder: undefined, resolve: "observe" as const } : journal;
-  return new Settling({ operations, folder, resolve: folder === undefined ? "observe" : resolve, error });
+  return new Ways({ operations, folder, resolve: folder === undefined ? "observe" : resolve, error });
 }
 
 /** The schema library is loaded only where a service asks for whole schemas. */

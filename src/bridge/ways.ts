@@ -14,11 +14,11 @@ import { chosenBy, endBy, readOperatorSettle } from "../operations/operator-sett
 import { type Served, servedBy } from "../process/served.ts";
 
 /**
- * How a bridge's operations come to their ends: by their own answers, by the answers to tills' and to posline's questions, and by the person
- * who looked. What is followed outlasts a new configuration, and is asked about as that one says.
+ * The way of each service's calls, and how a bridge's operations come to their ends: by their own answers, by the answers to tills' and to
+ * posline's questions, and by the person who looked. What is followed outlasts a new configuration, and is asked about as that one says.
  */
 
-export interface SettlingOptions {
+export interface WaysOptions {
   readonly operations: Operations;
   /** The journal's folder; undefined where none is kept. */
   readonly folder: string | undefined;
@@ -32,8 +32,8 @@ interface PreparedWay extends Way {
   readonly questions: Handler;
 }
 
-export class Settling {
-  readonly #options: SettlingOptions;
+export class Ways {
+  readonly #options: WaysOptions;
   readonly #hearing: Hearing;
   readonly #asking: Asking;
   readonly #following: Following;
@@ -43,7 +43,7 @@ export class Settling {
   readonly #inFlight = new Map<ServiceName, InFlight>();
   #config: Config | undefined;
 
-  constructor(options: SettlingOptions) {
+  constructor(options: WaysOptions) {
     const { operations, resolve, error } = options;
     this.#options = options;
     this.#hearing = new Hearing(operations, resolve !== false, error);
@@ -56,7 +56,7 @@ export class Settling {
    * caller wants it.
    * @param device The mark of its line's device.
    */
-  prepare({ service, config: { contract: name } }: Served, caller: Handler, device?: string): Handler {
+  handlerOf({ service, config: { contract: name } }: Served, caller: Handler, device?: string): Handler {
     const contract = contracts[name];
     const inFlight = this.#inFlight.get(service) ?? new InFlight();
     this.#inFlight.set(service, inFlight);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { Settling } from "../../src/bridge/ways.ts";
+import { Ways } from "../../src/bridge/ways.ts";
 import type { Call, Handler } from "../../src/core/call.ts";
 import { Presence } from "../../src/core/presence.ts";
 import type { AdminAnswer } from "../../src/http/admin-listener.ts";
@@ -24,10 +24,10 @@ async function opened() {
   const entry = journal.begin(callOf("A"), routeTo());
   await entry.sent();
   await entry.ended({ outcome: "unknown" });
-  const settling = new Settling({ operations: journal, folder, resolve: false, error: assert.ifError });
+  const ways = new Ways({ operations: journal, folder, resolve: false, error: assert.ifError });
   const request = { query: new URLSearchParams(), headers: {}, checkChange: () => {} };
   const settle = async (): Promise<AdminAnswer> => {
-    const answer = await settling.routes["POST /journal/settle"]?.('{"key":"A","as":"done","note":"seen"}', request);
+    const answer = await ways.routes["POST /journal/settle"]?.('{"key":"A","as":"done","note":"seen"}', request);
     assert.ok(answer !== undefined && "status" in answer);
     return answer;
   };
@@ -91,8 +91,7 @@ const terminal =
   };
 
 /** Without a journal. */
-const settlingOf = () =>
-  new Settling({ operations: new Operations(), folder: undefined, resolve: "observe", error: assert.ifError });
+const waysOf = () => new Ways({ operations: new Operations(), folder: undefined, resolve: "observe", error: assert.ifError });
 const config = { lines: {}, services: { bank: served.config }, journal: false, log: { level: "info" } } as const;
 const line = { name: "till", state: "idle", waiting: 0 };
 
@@ -107,30 +106,30 @@ const saleOf = (key: string): Call => ({
   followMs: 1_000,
 });
 
-test("Settling asks as the configuration says that was taken, and never as one says that was refused", async () => {
+test("Ways asks as the configuration says that was taken, and never as one says that was refused", async () => {
   const asked: string[] = [];
-  const settling = settlingOf();
-  const first = settling.prepare(served, terminal("first", asked));
-  settling.take(config, [line]);
+  const ways = waysOf();
+  const first = ways.handlerOf(served, terminal("first", asked));
+  ways.take(config, [line]);
   await first(saleOf("A-1"));
-  settling.prepare(served, terminal("refused", asked));
-  settling.drop();
-  settling.take(config, [line]);
+  ways.handlerOf(served, terminal("refused", asked));
+  ways.drop();
+  ways.take(config, [line]);
   await first(saleOf("A-2"));
-  const next = settling.prepare(served, terminal("next", asked));
-  settling.take(config, [line]);
+  const next = ways.handlerOf(served, terminal("next", asked));
+  ways.take(config, [line]);
   await next(saleOf("A-3"));
   assert.deepEqual([...new Set(asked)], ["first", "next"]);
-  settling.stop();
+  ways.stop();
 });
 
-test("Settling asks by the configuration in force about a call that came before it, and join identical calls across it", async () => {
+test("Ways asks by the configuration in force about a call that came before it, and join identical calls across it", async () => {
   const asked: string[] = [];
-  const settling = settlingOf();
-  const first = settling.prepare(served, terminal("first", asked));
-  settling.take(config, [line]);
-  const next = settling.prepare(served, terminal("next", asked));
-  settling.take(config, [line]);
+  const ways = waysOf();
+  const first = ways.handlerOf(served, terminal("first", asked));
+  ways.take(config, [line]);
+  const next = ways.handlerOf(served, terminal("next", asked));
+  ways.take(config, [line]);
   await first(saleOf("A-1"));
   await next(saleOf("A-2"));
   assert.deepEqual([...new Set(asked)], ["next"]);
@@ -142,5 +141,5 @@ test("Settling asks by the configuration in force about a call that came before 
     [undefined, true],
   );
   assert.deepEqual(asked, ["first"]);
-  settling.stop();
+  ways.stop();
 });

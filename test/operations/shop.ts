@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Settling } from "../../src/bridge/ways.ts";
+import { Ways } from "../../src/bridge/ways.ts";
 import type { Call, ContractName, Handler, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import type { JsonObject } from "../../src/core/json-object.ts";
@@ -58,7 +58,7 @@ export class Shop {
   readonly #places = new Map<string, Place>();
   #disk = new SimDisk();
   #operations = new Operations();
-  #settling: Settling | undefined;
+  #ways: Ways | undefined;
   #calls = new Map<string, Handler>();
 
   /** The answer to the last call, or its fault. */
@@ -83,7 +83,7 @@ export class Shop {
       for (const [name, { contract }] of this.#places) this.#places.set(name, { contract, device: `${contract} ${step.move}` });
       this.#prepare();
     } else if ("restart" in step) {
-      this.#settling?.stop();
+      this.#ways?.stop();
       this.#disk = this.#disk.afterCut([{ keeps: "all", bytes: 0 }], true);
       this.#start();
       await this.#time.settle();
@@ -96,7 +96,7 @@ export class Shop {
     const journal = { folder, bytes, onFailure: "relay", report: new Told(), disk: this.#disk } as const;
     this.#operations = this.#hasJournal ? new Operations(journal) : new Operations();
     void this.#operations.start();
-    this.#settling = new Settling({ operations: this.#operations, folder, resolve: "observe", error: assert.ifError });
+    this.#ways = new Ways({ operations: this.#operations, folder, resolve: "observe", error: assert.ifError });
     this.#prepare();
   }
 
@@ -106,11 +106,11 @@ export class Shop {
     );
     for (const [service, { device }] of this.#places) {
       const config = services[service] ?? serviceConfigOf();
-      const calls = this.#settling?.prepare({ service, config }, (call) => this.#exchange(call, device), device);
+      const calls = this.#ways?.handlerOf({ service, config }, (call) => this.#exchange(call, device), device);
       if (calls !== undefined) this.#calls.set(service, calls);
     }
     const line = { name: "till", state: "idle", waiting: 0 };
-    this.#settling?.take({ lines: {}, services, journal: false, log: { level: "info" } }, [line]);
+    this.#ways?.take({ lines: {}, services, journal: false, log: { level: "info" } }, [line]);
   }
 
   async #call(service: string, route: string, more: object, waitS: number | undefined): Promise<string | undefined> {

@@ -1,4 +1,4 @@
-import { Settling } from "../../src/bridge/ways.ts";
+import { Ways } from "../../src/bridge/ways.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, Handler, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
@@ -76,7 +76,7 @@ export class WholeBox {
     const config = serviceConfigOf();
     const { line } = lineOver(device.open, { services: ["bank"] });
     const caller = lineCaller({ contract, line, merchantId, ledger: operations, replyTimeoutMs: {} });
-    const settling = new Settling({
+    const ways = new Ways({
       operations,
       folder,
       resolve: this.#resolves ? "ask" : "observe",
@@ -84,9 +84,9 @@ export class WholeBox {
         throw error;
       },
     });
-    const calls = settling.prepare({ service: "bank", config }, caller);
-    settling.take({ lines: {}, services: { bank: config }, journal: false, log: { level: "info" } }, [line]);
-    this.#life = { device, operations, settling, calls, line };
+    const calls = ways.handlerOf({ service: "bank", config }, caller);
+    ways.take({ lines: {}, services: { bank: config }, journal: false, log: { level: "info" } }, [line]);
+    this.#life = { device, operations, ways, calls, line };
     line.start();
     await this.time.advance(3_000);
     return this;
@@ -102,11 +102,11 @@ export class WholeBox {
 
   /** `kill -9`, and a new process on the same disk. */
   async kill(isReadOnly = false): Promise<void> {
-    const { settling, line } = this.#running;
+    const { ways, line } = this.#running;
     this.disk.fuse = 0;
     this.disk = this.disk.afterCut([{ keeps: "all", bytes: 0 }], true);
     this.disk.isReadOnly = isReadOnly;
-    settling.stop();
+    ways.stop();
     void line.stop(0);
     await this.start();
   }
@@ -164,7 +164,7 @@ export class WholeBox {
 interface Life {
   readonly device: FakeDevice;
   readonly operations: Operations;
-  readonly settling: Settling;
+  readonly ways: Ways;
   readonly calls: Handler;
   readonly line: Line;
 }

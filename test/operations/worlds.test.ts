@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import fc from "fast-check";
-import { Settling } from "../../src/bridge/ways.ts";
+import { Ways } from "../../src/bridge/ways.ts";
 import type { Call, Handler, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { type OperationResult, operationResults } from "../../src/core/followed.ts";
@@ -96,7 +96,7 @@ class Life {
   #disk = new SimDisk();
   #operations: Operations;
   #calls: Handler;
-  #settling: Settling;
+  #ways: Ways;
   #lives = 0;
   #requests = 0;
   #isHealthy = false;
@@ -106,7 +106,7 @@ class Life {
 
   constructor(world: World) {
     this.#world = world;
-    [this.#operations, this.#settling, this.#calls] = this.#started();
+    [this.#operations, this.#ways, this.#calls] = this.#started();
   }
 
   async run(): Promise<void> {
@@ -139,26 +139,26 @@ class Life {
   #kill(): void {
     this.#lives++;
     this.#open = 0;
-    this.#settling.stop();
+    this.#ways.stop();
     this.#line = Promise.resolve();
     this.#disk.fuse = 0;
     this.#disk = this.#disk.afterCut([{ keeps: "all", bytes: 0 }], true);
-    [this.#operations, this.#settling, this.#calls] = this.#started();
+    [this.#operations, this.#ways, this.#calls] = this.#started();
   }
 
-  #started(): [Operations, Settling, Handler] {
+  #started(): [Operations, Ways, Handler] {
     const life = this.#lives + 1;
     const operations = new Operations({ folder, bytes, onFailure: "relay", report: new Told(), disk: this.#disk });
     void operations.start();
     const fail = (error: unknown) => {
       throw error;
     };
-    const settling = new Settling({ operations, folder, resolve: "ask", error: fail });
+    const ways = new Ways({ operations, folder, resolve: "ask", error: fail });
     const config = serviceConfigOf();
-    const calls = settling.prepare({ service: "bank", config }, (call) => this.#exchange(call, life));
+    const calls = ways.handlerOf({ service: "bank", config }, (call) => this.#exchange(call, life));
     const line = { name: config.line, state: "idle", waiting: 0 };
-    settling.take({ lines: {}, services: { bank: config }, journal: false, log: { level: "info" } }, [line]);
-    return [operations, settling, calls];
+    ways.take({ lines: {}, services: { bank: config }, journal: false, log: { level: "info" } }, [line]);
+    return [operations, ways, calls];
   }
 
   /** One call of a till; what it is told must be so. */
@@ -282,7 +282,7 @@ const never = () => new Promise<Reply>(() => {});
 
 const campaign = process.env["FOLLOW_RUNS"];
 
-test("Settling carries out nothing twice under one key, and tells no till what its terminal's ledger hasn't, in any world", async () => {
+test("Ways carries out nothing twice under one key, and tells no till what its terminal's ledger hasn't, in any world", async () => {
   await fc.assert(
     fc.asyncProperty(world, (each) => new Life(each).run()),
     { numRuns: Number(campaign ?? 200), ...(campaign === undefined ? { seed: 20_261_122 } : {}), includeErrorInReport: true },
