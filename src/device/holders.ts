@@ -50,6 +50,7 @@ export async function lookForHolders(paths: readonly string[], proc = "/proc"): 
     names.filter((name) => /^\d+$/.test(name)).map((pid) => lookInto(Number(pid), proc, byDevice, byNumber)),
   );
   const hidden = names.length === 0 || seen.includes(false) || (await hidesProcesses(proc));
+  const opened = new Map(Array.from(byDevice, ([device, pids]) => [device, new Set(pids)]));
   await addLockHolders(byDevice, proc);
   const result = new Map<string, Holders>();
   for (const [path, device] of devices) {
@@ -61,7 +62,9 @@ export async function lookForHolders(paths: readonly string[], proc = "/proc"): 
         return { ...holder, name: holder.name || "unknown", ...(ended && { ended }) };
       }),
     );
-    result.set(path, { holders, hidden });
+    // What had the descriptor itself and has ended since has it no more; a lock's owner that has ended left it to somebody.
+    const held = holders.filter(({ pid, ended }) => ended !== true || opened.get(device)?.has(pid) !== true);
+    result.set(path, { holders: held, hidden });
   }
   return result;
 }

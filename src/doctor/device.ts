@@ -83,7 +83,7 @@ export const seeAll = "sudo posline doctor";
 
 export async function checkHolders(line: string, node: string, host: Host, processes: Processes): Promise<HolderCheck> {
   const found = (await lookForHolders([node], host.proc)).get(node);
-  const holders = found?.holders ?? [];
+  const holders = await withoutHelpers(found?.holders ?? [], host, processes);
   if (holders.length === 0) {
     if (found?.hidden === false) return { finding: finding("holder", "ok", "no process has it open", { line }), isFree: true };
     const what = "no process has it open, as far as this user can see: it can't look into other users' processes";
@@ -100,6 +100,20 @@ export async function checkHolders(line: string, node: string, host: Host, proce
   const unit = first === undefined ? undefined : poslineHolding(first.pid, processes);
   const what = `${unit ?? "posline"} has it open (process ${holders.map(({ pid }) => pid).join(", ")}), as it should be`;
   return { finding: finding("holder", "ok", what, { line }), isFree: false };
+}
+
+/**
+ * The holders without what a posline among them started: its `stty` reads the settings on posline's own descriptor, now and then, and has
+ * not even a name of its own when it begins.
+ */
+async function withoutHelpers(holders: readonly Holder[], { proc }: Host, processes: Processes): Promise<readonly Holder[]> {
+  const areOthers = await Promise.all(
+    holders.map(async ({ pid }) => {
+      const parent = /^PPid:\s+(\d+)$/m.exec((await readTextAt(proc, String(pid), "status")) ?? "")?.[1];
+      return parent === undefined || poslineHolding(Number(parent), processes) === undefined;
+    }),
+  );
+  return holders.filter((_, index) => areOthers[index]);
 }
 
 function poslineHolding(pid: Holder["pid"], processes: Processes): string | undefined {

@@ -180,6 +180,13 @@ test("examine() names a stranger that holds the device and how to stop it, and l
   assert.equal(line.openings, 0);
 });
 
+test("examine() takes what posline starts for a look at its device's settings for no other program", async () => {
+  const { host, node } = soundBox();
+  host.running(44, "posline", { args: ["posline", "serve"], opens: [node] }).running(812, "node", { opens: [node] });
+  host.write("proc/812/status", "Name:\tnode\nState:\tR (running)\nPPid:\t44\n");
+  assert.equal(one(await look(host), "holder").what, "posline has it open (process 44), as it should be");
+});
+
 test("examine() asks the service that holds the line how it stands, and says how to stop it for a full test", async () => {
   const { host, line, node } = soundBox({ admin: { port: 8880 } });
   host.installed().running(44, "node", {
