@@ -13,6 +13,7 @@ import type { Log } from "../core/log.ts";
 import { version } from "../core/version.ts";
 import type { ValidateBody } from "../envelope/request.ts";
 import type { AdminAnswer, AdminRoute } from "../http/admin-listener.ts";
+import { LazyPart } from "../http/lazy-part.ts";
 import type { HttpListenerOptions } from "../http/listener.ts";
 import { lineCaller } from "../line/caller.ts";
 import { leavingBeatMs, leavingsFirst } from "../line/leavings-first.ts";
@@ -31,9 +32,7 @@ import { type Listening, type Served, servedBy, sharedLines } from "../process/s
 import { type LineView, summaryOf } from "../process/summary.ts";
 import type { Supervised } from "../process/supervision.ts";
 import { owedForMs } from "../recovery/limits.ts";
-import type { SetupRelay } from "../setup/setup-relay.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
-import type { TerminalTests } from "../trial/terminal-tests.ts";
 import { type BridgeLine, bridgeLine, type LineWatcher } from "./bridge-line.ts";
 import { BridgePorts, type PreparedPorts, socketsForAdmin, type WantedPort } from "./bridge-ports.ts";
 import { openMoneyJournal } from "./money-journal.ts";
@@ -149,10 +148,10 @@ export class RunningBridge implements Bridge {
   /** Who sees what happens on the lines, beside log and status. */
   readonly #watchers: readonly LineWatcher[];
   readonly #traffic = new LineTraffic();
-  readonly #setupSocket: string | undefined;
   readonly #lab: LoadLab;
-  #setup: Promise<SetupRelay> | undefined;
-  #tests: Promise<TerminalTests> | undefined;
+  readonly #tests: LazyPart;
+  /** None without the socket of a helper that may write the configuration. */
+  readonly #setup: LazyPart | undefined;
   admin: Admin | undefined;
   #config: Config | undefined;
   #changed = () => {};
@@ -175,7 +174,21 @@ export class RunningBridge implements Bridge {
     this.#standstill.start();
     this.#watchers = isWatched ? [this.#traffic, this.#phases, this.#taps, this.#recorder] : [];
     this.#isWatched = isWatched;
-    this.#setupSocket = options.setupSocket;
+    this.#tests = new LazyPart("/test", '{"sales":{}}', async () => {
+      const { TerminalTests } = await import("../trial/terminal-tests.ts");
+      return new TerminalTests(
+        () => (this.#config === undefined ? [] : servedBy(this.#config)),
+        (service) => this.#ports.connect(service),
+      );
+    });
+    const socket = options.setupSocket;
+    this.#setup =
+      socket === undefined
+        ? undefined
+        : new LazyPart("/setup", '{"isRunning":false,"messages":[]}', async () => {
+            const { SetupRelay } = await import("../setup/setup-relay.ts");
+            return new SetupRelay({ socket, log });
+          });
     this.#lines = new LineSet({
       make: (shared, place) => bridgeLine(shared, place, transportOf(shared), this.#reportOf(shared.name), this.#watchers),
       owing: ({ path }) => {
@@ -209,9 +222,8 @@ export class RunningBridge implements Bridge {
       ...this.#taps.routes,
       "GET /recording": () => this.#recording(),
       ...this.#ways.routes,
-      "GET /test": async () => (await this.#tests)?.view() ?? { status: 200, text: '{"sales":{}}\n' },
-      "POST /test": async (body, request) => (await this.#loadedTests()).test(body, request),
-      ...this.#setupRoutes,
+      ...this.#tests.routes,
+      ...this.#setup?.routes,
       ...this.#control,
     };
     if (this.#config === undefined) return others;
@@ -225,34 +237,6 @@ export class RunningBridge implements Bridge {
   /** Serves unmasked taps on a Unix socket that listens already. */
   openTap(fd: number): void {
     this.#taps.open(fd);
-  }
-
-  /** Loaded with the first test: a bridge that nobody tests holds no client. */
-  #loadedTests(): Promise<TerminalTests> {
-    this.#tests ??= import("../trial/terminal-tests.ts").then(
-      (loaded) =>
-        new loaded.TerminalTests(
-          () => (this.#config === undefined ? [] : servedBy(this.#config)),
-          (service) => this.#ports.connect(service),
-        ),
-    );
-    return this.#tests;
-  }
-
-  /** None without the socket of a helper that may write the configuration. */
-  get #setupRoutes(): Readonly<Record<string, AdminRoute>> {
-    const socket = this.#setupSocket;
-    if (socket === undefined) return {};
-    const loaded = () => {
-      this.#setup ??= import("../setup/setup-relay.ts").then(({ SetupRelay: Relay }) => new Relay({ socket, log: this.#log }));
-      return this.#setup;
-    };
-    return {
-      "GET /setup": async () => {
-        return (await this.#setup)?.view() ?? { status: 200, text: '{"isRunning":false,"messages":[]}\n' };
-      },
-      "POST /setup": async (body) => (await loaded()).change(body),
-    };
   }
 
   /** What the lines' engines were given last, masked, for `posline replay`. */
@@ -308,7 +292,7 @@ export class RunningBridge implements Bridge {
 
   async stop(): Promise<void> {
     this.#status.stopping();
-    void this.#tests?.then((tests) => tests.stop());
+    void this.#tests.stop();
     this.#standstill.stop();
     this.#ways.stop();
     const answered = this.#ports.close();
@@ -320,7 +304,7 @@ export class RunningBridge implements Bridge {
     this.#taps.close();
     await this.admin?.close();
     // Only now nobody can begin another one, which would keep the process alive.
-    (await this.#setup)?.stop();
+    await this.#setup?.stop();
     await this.#operations.close();
   }
 

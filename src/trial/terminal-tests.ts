@@ -68,7 +68,7 @@ export class TerminalTests {
   }
 
   /** Anybody may ask, as at the service's own port; a sale is a change, and may have the bank's key from posline itself. */
-  async test(body: string, { checkChange }: Pick<AdminRequest, "checkChange">): Promise<AdminAnswer> {
+  async change(body: string, { checkChange }: Pick<AdminRequest, "checkChange">): Promise<AdminAnswer> {
     const all = this.#served();
     const problems: string[] = [];
     // Wrong fields are among the problems.
