@@ -44,7 +44,7 @@ async function certify(...args: string[]): Promise<Certified> {
   return { code: process.child.exitCode, stdout, stderr, others: rows.filter((row) => !row.startsWith("held")) };
 }
 
-const withSales = ["--with-sales", "--amount", "100", "--currency", "EUR", "--yes"];
+const withSales = ["--with-sales", "--amount", "100", "--currency", "EUR", "--yes", "--close-day"];
 
 test("posline certify holds everything of posline emulate over a pty, and over tcp: without sales, and writes its reports", async () => {
   const { ends, cut } = cable();
@@ -81,15 +81,15 @@ test("posline certify calls everything not seen with nothing connected, with an 
   const noisy: Pty = new Pty(() => noisy.write(Buffer.from("\x80\x00\xf8\x78\x00")));
   try {
     const lines = [silent, echo, noisy].map(({ path }) => path);
-    const told = await Promise.all(lines.map((line) => certify("--line", line, "--merchant-id-file", merchantIdFile)));
-    const asked = checks.filter(({ sells }) => sells !== true).length;
+    const told = await Promise.all(lines.map((line) => certify("--line", line, "--services", "bank")));
+    const asked = checks.filter(({ service, sells }) => service === "bank" && sells !== true).length;
     for (const { code, stdout, others } of told) {
       assert.equal(code, 75);
       assert.equal(others.length, asked);
       assert.match(stdout, new RegExp(`\n0 held, 0 broken, ${asked} not seen\nNothing is claimed`));
     }
     const [nothing, echoed, noise] = told;
-    assert.match(nothing?.stdout ?? "", /bank-answers .* Nothing was answered within 9 s/);
+    assert.match(nothing?.stdout ?? "", /bank-answers .* Nothing was answered within 36 s/);
     assert.match(echoed?.stdout ?? "", /bank-answers .* the line echoes, and no terminal answers/);
     assert.match(noise?.stdout ?? "", /bank-answers .* bytes came that are no frame: the speed may be another one/);
   } finally {
@@ -106,7 +106,7 @@ test("posline certify says what is wrong with its flags, and with a line that ca
   };
   await bad(64, /no line is named: add --line DEVICE/);
   await bad(64, /no check "bank-idel": did you mean "bank-idle"\?/, "--line", "/dev/null", "--check", "bank-idel");
-  await bad(64, /move money or print: add --with-sales/, "--line", "/dev/null", "--check", "bank-sale");
+  await bad(64, /move money, print or close the day: add --with-sales/, "--line", "/dev/null", "--check", "bank-sale");
   await bad(64, /--with-sales needs an amount/, "--line", "/dev/null", "--with-sales");
   await bad(
     64,
@@ -120,6 +120,7 @@ test("posline certify says what is wrong with its flags, and with a line that ca
     "EUR",
   );
   await bad(64, /add --yes/, "--line", "/dev/null", "--with-sales", "--amount", "1", "--currency", "EUR");
+  await bad(64, /--close-day is for sales/, "--line", "/dev/null", "--close-day");
   await bad(64, /--amount is for sales/, "--line", "/dev/null", "--amount", "1");
   await bad(69, /Cannot certify "\/dev\/no-such-tty": /, "--line", "/dev/no-such-tty");
   const [port] = await freePorts(1);

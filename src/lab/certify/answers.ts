@@ -1,10 +1,10 @@
 import { contracts } from "../../contract/contracts.ts";
 import { validateReply } from "../../contract/schema.ts";
 import type { ContractName } from "../../core/call.ts";
-import { isObject, type JsonObject } from "../../core/json-object.ts";
+import { isObject, type JsonObject, looseInteger } from "../../core/json-object.ts";
 import { crc32 } from "../../wire/crc32.ts";
 import { broken, type Finding, held, unseen } from "../report/judgement.ts";
-import type { Asker, TerminalAnswer } from "./asker.ts";
+import { type Asker, dataIn, type TerminalAnswer } from "./asker.ts";
 import { type CertifyCheck, checkOf, type Sentence } from "./check.ts";
 
 /** What a terminal answers to requests that change nothing: right ones, and wrong ones. */
@@ -52,92 +52,151 @@ function namesIn({ operations, data }: JsonObject): readonly string[] {
 
 export const codeText = ({ code }: TerminalAnswer) => (code === undefined ? "" : ` (code ${code})`);
 
-type Asks = (asker: Asker) => Promise<TerminalAnswer>;
-
-/** A request that must be refused: what is wrong with it is said behind "a request". */
-export type Wrong = readonly [title: string, what: string, asks: Asks];
-
-/** The code is the one by which the contract has it refused; undefined if any will do. */
+/** A request that must be refused, in words behind "a request". */
 export type Refusal = readonly [
   service: ContractName,
   name: string,
-  wrong: Wrong,
+  what: string,
+  asks: (asker: Asker) => Promise<TerminalAnswer>,
+  /** That by which the contract has it refused; undefined if any will do. */
   code: number | undefined,
   sentence: Sentence,
 ];
 
-export const refusalCheck = ([service, name, [title, what, asks], code, sentence]: Refusal): CertifyCheck =>
-  checkOf(service, name, title, sentence, async (asker) => {
-    const answer = await asks(asker);
-    if (answer.status !== "error") return broken(`It answered a request ${what} with status ${String(answer.status)}`);
-    if (answer.code === undefined) return broken(`It refused a request ${what} without a code`);
-    const refused = `It refused a request ${what} with code ${answer.code}`;
-    return code === undefined || code === answer.code ? held(refused) : broken(`${refused}; the contract has ${code}`);
-  });
+export const refusalCheck = ([service, name, what, asks, code, sentence]: Refusal): CertifyCheck =>
+  checkOf(service, name, `a request ${what}`, sentence, async (asker) => refusalFinding(await asks(asker), what, code));
+
+function refusalFinding(answer: TerminalAnswer, what: string, code?: number): Finding {
+  if (answer.status !== "error") return broken(`It answered a request ${what} with status ${String(answer.status)}`);
+  if (answer.code === undefined) return broken(`It refused a request ${what} without a code`);
+  const refused = `It refused a request ${what} with code ${answer.code}`;
+  return code === undefined || code === answer.code ? held(refused) : broken(`${refused}; the contract has ${code}`);
+}
 
 const asks =
-  (...asked: Parameters<Asker["ask"]>): Asks =>
+  (...asked: Parameters<Asker["ask"]>): Refusal[3] =>
   (asker) =>
     asker.ask(...asked);
 
 /** Asks with a key of this run. */
 export const asksOf =
-  (route: string, field: string, name: string, fields: JsonObject = {}): Asks =>
+  (route: string, field: string, name: string, fields: JsonObject = {}): Refusal[3] =>
   (asker) =>
     asker.ask(route, { [field]: asker.key(name), ...fields });
 
 const zeros = Buffer.from("0".repeat(40)).toString("base64");
 
-const route: Wrong = ["A route that there is none of", "on a route that there is none of", asks("/posline_certify")];
-const cutOff: Wrong = ["A body that is no JSON", "whose body is cut-off JSON", asks("/check", '{"pay_id":')];
-const noPayId: Wrong = ["A required field is missing", "without its pay_id", asks("/check", {})];
-const noneOf = asksOf("/check", "pay_id", "none");
-const unknownId: Wrong = ["A pay_id that nothing has", "about a pay_id that nothing has", noneOf];
-const noTrans: Wrong = ["A required field is missing", "without its trans and its pay_system", noneOf];
-const { route: second, body: secondBody } = contracts.qr.secondProbe;
-const noPayment: Wrong = ["a payment that there is none of", "about a payment that there is none of", asks(second, secondBody)];
-const wrongSign: Wrong = ["A wrong sign", "with a wrong sign", asks("/check_shift", {}, { sign: zeros })];
-const noSign: Wrong = ["No sign", "without a sign", asks("/check_shift", {}, { sign: "" })];
-const status = "/check_status";
-const cutOffData: Wrong = ["Data that are no JSON", "whose data are cut-off JSON", asks(status, '{"documentExtID":')];
-const noBase64: Wrong = ["Data that are no Base64", "whose data are no Base64", asks(status, undefined, { data: "*posline*" })];
-const noId: Wrong = ["A required field is missing", "about a document without either of its ids", asks(status, {})];
-const noneOfIds = asksOf(status, "documentExtID", "none");
-const unknownDocument: Wrong = ["A documentExtID that nothing has", "about a documentExtID that nothing has", noneOfIds];
+/** 64 characters of two bytes each. */
+const cyrillic = "\u0416".repeat(64);
+
+/** JSON of 4 KiB: white space means nothing in it. */
+const long = (json: JsonObject) => JSON.stringify(json).replace("{", `{${" ".repeat(4_096)}`);
 
 const qrError = "Errors: An error response has status 'error', code (typically 1) and message";
+const qrEnd = "Endpoints, responses: final error gives status error, code, message.";
 const fiscalError = "Errors: Every error response has status 'error', an integer code and optionally message.";
 const unparseable = "Errors, rule 2: Unparseable JSON or Base64: code 2.";
 const required = "Endpoints, request bodies: pay_id string R; trans string R; pay_system string R";
 const mandatory = "Authentication: Signature is mandatory for every request, on both transports.";
+const badRequest = "Errors: -29 | invalid request parameters or body";
+const noTransaction = "Errors: -15 | transaction not found";
+const noDocument = "Errors: 9 | DOCUMENT_NOT_FOUND | document not found";
+const missing = "Errors, rule 2: Missing required field: code 3.";
+
+const noRoute = "on a route that there is none of";
+const ofLength = "of 4 KiB";
+const ofLetters = "with a key of 64 Cyrillic letters";
+const { route: secondRoute, body: secondBody } = contracts.qr.secondProbe;
+const noPayment = { trans: "posline", pay_system: "posline" };
+const status = "/check_status";
 
 const refusals: readonly Refusal[] = [
-  ["bank", "unknown-route", route, -80, "Errors: -80 | operation not supported"],
-  ["bank", "broken-json", cutOff, -29, "Errors: -29 | invalid request parameters or body"],
-  ["bank", "missing-field", noPayId, -29, "Status query request: pay_id (string, required)"],
-  ["bank", "unknown-key", unknownId, -15, "Errors: -15 | transaction not found"],
-  ["qr", "unknown-route", route, undefined, qrError],
-  ["qr", "broken-json", cutOff, undefined, qrError],
-  ["qr", "missing-field", noTrans, undefined, required],
-  ["qr", "unknown-key", noPayment, undefined, "Endpoints, responses: final error gives status error, code, message."],
-  ["fiscal", "unknown-route", route, undefined, fiscalError],
-  ["fiscal", "wrong-sign", wrongSign, 1, "Authentication: A signature failure returns code 1 (AUTH_ERROR)."],
-  ["fiscal", "no-sign", noSign, undefined, mandatory],
-  ["fiscal", "broken-json", cutOffData, 2, unparseable],
-  ["fiscal", "broken-base64", noBase64, 2, unparseable],
-  ["fiscal", "missing-field", noId, 3, "Errors, rule 2: Missing required field: code 3."],
-  ["fiscal", "unknown-document", unknownDocument, 9, "Errors: 9 | DOCUMENT_NOT_FOUND | document not found"],
+  ["bank", "unknown-route", noRoute, asks("/posline_certify"), -80, "Errors: -80 | operation not supported"],
+  ["bank", "broken-json", "whose body is cut-off JSON", asks("/check", '{"pay_id":'), -29, badRequest],
+  ["bank", "missing-field", "without its pay_id", asks("/check", {}), -29, "Status query request: pay_id (string, required)"],
+  ["bank", "abort-nothing", "to abort without a pay_id", asks("/abort", {}), -29, "Abort request: pay_id (string, required)"],
+  ["bank", "unknown-key", "about a pay_id that nothing has", asksOf("/check", "pay_id", "none"), -15, noTransaction],
+  ["bank", "letters", ofLetters, asks("/check", { pay_id: cyrillic }), -15, noTransaction],
+  ["bank", "long", ofLength, asks("/check", long({ pay_id: "posline certify" })), -15, noTransaction],
+  ["qr", "unknown-route", noRoute, asks("/posline_certify"), undefined, qrError],
+  ["qr", "broken-json", "whose body is cut-off JSON", asks("/check", '{"pay_id":'), undefined, qrError],
+  ["qr", "missing-field", "without its trans and its pay_system", asksOf("/check", "pay_id", "none"), undefined, required],
+  ["qr", "cancel-nothing", "to cancel nothing", asks("/cancel", {}), undefined, qrError],
+  ["qr", "refund-nothing", "to give nothing back", asks("/refund", {}), undefined, qrError],
+  ["qr", "unknown-key", "about a payment that there is none of", asks(secondRoute, secondBody), undefined, qrEnd],
+  ["qr", "letters", ofLetters, asks("/check", { pay_id: cyrillic, ...noPayment }), undefined, qrEnd],
+  ["qr", "long", ofLength, asks("/check", long({ pay_id: "posline certify", ...noPayment })), undefined, qrEnd],
+  ["fiscal", "unknown-route", noRoute, asks("/posline_certify"), undefined, fiscalError],
+  ["fiscal", "no-sign", "without a sign", asks("/check_shift", {}, { sign: "" }), undefined, mandatory],
+  ["fiscal", "broken-json", "whose data are cut-off JSON", asks(status, '{"documentExtID":'), 2, unparseable],
+  ["fiscal", "broken-base64", "whose data are no Base64", asks(status, undefined, { data: "*posline*" }), 2, unparseable],
+  ["fiscal", "missing-field", "about a document without either of its ids", asks(status, {}), 3, missing],
+  ["fiscal", "copy-of-nothing", "for a copy without its documentID", asks("/check_copy", {}), 3, missing],
+  ["fiscal", "abort-nothing", "to abort without a documentExtID", asks("/abort", {}), 3, missing],
+  ["fiscal", "unknown-document", "about a document of another id", asksOf(status, "documentExtID", "none"), 9, noDocument],
+  ["fiscal", "great-id", "about document 2^63-1", asks(status, `{"documentID":${2n ** 63n - 1n}}`), 9, noDocument],
+  ["fiscal", "letters", ofLetters, asks(status, { documentExtID: cyrillic }), 9, noDocument],
+  ["fiscal", "long", ofLength, asks(status, long({ documentExtID: "posline certify" })), 9, noDocument],
 ];
 
 const prefix = "Endpoints, Serial: The :<port> prefix is mandatory and selects the target service";
 const slash = "Endpoints, Serial: command (required, the route with or without a leading slash)";
+const pairs = "Resources: The list of terminal and merchant pairs is the authoritative source of valid routing pairs.";
+const signFailure = "Authentication: A signature failure returns code 1 (AUTH_ERROR).";
 const reserved = "Endpoints, Serial frame: After the CRC is calculated, any CRC byte equal to 0x03 is replaced by 0x20.";
 
 const own: readonly CertifyCheck[] = [
   checkOf("qr", "prefix", "a route without its port", prefix, withoutPort),
   checkOf("fiscal", "command-without-slash", "command without a leading slash", slash, withoutSlash),
   checkOf("fiscal", "reserved-checksum", "a checksum that has a byte 03", reserved, reservedChecksum),
+  checkOf("bank", "operations", "the operations that it lists", "Errors: -80 | operation not supported", listedOperations),
+  checkOf("bank", "pairs", "the pairs of terminal and merchant", pairs, routingPairs),
+  checkOf("fiscal", "wrong-sign", "a wrong sign, on each route", signFailure, wrongSigns),
 ];
+
+/** Those of an empty body that lack what they need, so that nothing is begun: the others close a day, print, or end a session. */
+const incomplete: Readonly<Record<"bank" | "fiscal", readonly string[]>> = {
+  bank: ["/sale", "/preauth", "/confirm", "/cancel", "/refund", "/check", "/abort"],
+  fiscal: ["/sale", "/refund", status, "/check_copy", "/abort", "/deposit", "/withdraw"],
+};
+
+/** What is listed is supported, and nothing else. */
+async function listedOperations(asker: Asker): Promise<Finding> {
+  const listed = namesIn((await asker.ask("/supported_operations")).json);
+  for (const route of incomplete.bank) {
+    const answer = await asker.ask(route, {});
+    const refusal = refusalFinding(answer, `to ${route} without what it needs`);
+    if (refusal.verdict !== "held") return refusal;
+    const isListed = listed.includes(route.slice(1));
+    if (isListed === (answer.code !== -80)) continue;
+    return broken(`It ${isListed ? "lists" : "doesn't list"} ${route.slice(1)}, and answers it${codeText(answer)}`);
+  }
+  return held(`It has ${incomplete.bank.length} operations as it lists them`);
+}
+
+async function routingPairs(asker: Asker): Promise<Finding> {
+  const { terminals } = dataIn(await asker.ask("/terminals"));
+  const listed = Array.isArray(terminals) ? terminals.filter(isObject) : [];
+  const odd = listed.find(
+    ({ terminal, merchant }) => looseInteger(terminal) === undefined || looseInteger(merchant) === undefined,
+  );
+  if (odd !== undefined) return broken("It lists a terminal without the numbers of terminal and merchant");
+  const names = listed.map(({ terminal, merchant }) => `${String(terminal)}/${String(merchant)}`);
+  const twice = names.find((name, index) => names.indexOf(name) < index);
+  if (twice !== undefined) return broken(`It lists the pair ${twice} twice`);
+  return names.length === 0 ? unseen("It lists no terminal") : held(`It lists ${names.length} pairs`);
+}
+
+/** A request that lacks fields as well may be refused for those first. */
+async function wrongSigns(asker: Asker): Promise<Finding> {
+  for (const route of ["/check_shift", "/get_info", ...incomplete.fiscal]) {
+    const answer = await asker.ask(route, {}, { sign: zeros });
+    const isForFields = incomplete.fiscal.includes(route) && answer.code === 3;
+    const refusal = refusalFinding(answer, `to ${route} with a wrong sign`, isForFields ? 3 : 1);
+    if (refusal.verdict !== "held") return refusal;
+  }
+  return held("It refused a wrong sign on each route");
+}
 
 async function withoutPort(asker: Asker): Promise<Finding> {
   const { route, isAnswer } = asker.contract.probe;

@@ -6,7 +6,7 @@ import { nowMs } from "../../core/clock.ts";
 import { isObject, type JsonObject, looseInteger } from "../../core/json-object.ts";
 import { printable } from "../../core/shell-text.ts";
 import { parseObject, wholeOf } from "../../envelope/json.ts";
-import { questionToLine, toLine } from "../../envelope/request.ts";
+import { toLine } from "../../envelope/request.ts";
 import { signOf } from "../../envelope/sign.ts";
 import { type Crc16, otherReading } from "../../wire/crc16.ts";
 import { frameOf } from "../../wire/framing.ts";
@@ -34,7 +34,7 @@ export interface AskedQuestion extends HeardBytes {
 
 /** Waits of a certification, in milliseconds: as long as the contracts have an answer take. */
 export const usualPace = {
-  /** For each of the first questions to a service: what nobody answers by then isn't there. */
+  /** For each of the first questions to a service but the last, which is waited for as long as an answer may take. */
   presenceMs: 3_000,
   /** For which an answer is waited at most, if the contract allows more. */
   answerMsMax: Number.POSITIVE_INFINITY,
@@ -105,13 +105,13 @@ export class Asker {
   readonly contract: Contract;
   readonly wire: Wire;
   readonly merchantId: string | undefined;
-  readonly sale: Sale | undefined;
   readonly pace: Pace;
   /** All that was asked of this service in this run. */
   readonly exchanges: AskedQuestion[] = [];
   /** The time line of the check that is made. */
   moments: Moment[] = [];
   readonly #keys: string;
+  readonly #sale: Sale | undefined;
   readonly #once = new Map<string, Promise<unknown>>();
   #presence: Presence | undefined;
   #slowestMs = 0;
@@ -120,10 +120,16 @@ export class Asker {
   constructor({ wire, contract, merchantId, sale, pace, keys }: AskerOptions) {
     this.wire = wire;
     this.contract = contract;
-    this.sale = sale;
+    this.#sale = sale;
     this.pace = pace;
     this.merchantId = merchantId;
     this.#keys = keys;
+  }
+
+  /** @throws CheckEnd without an amount. */
+  get sale(): Sale {
+    if (this.#sale === undefined) throw new CheckEnd(unseen("It needs an amount: --with-sales"));
+    return this.#sale;
   }
 
   /** Begins a check: its time line is empty. */
@@ -182,9 +188,11 @@ export class Asker {
     const readings = isKnown ? [crc16, crc16] : [crc16, otherReading(crc16), crc16];
     const asked = (reading: Crc16) =>
       `${probe.route}, to see if ${service} is there${isKnown ? "" : ` (CRC-16/${reading.toUpperCase()})`}`;
-    const heard = await this.askUntilAnswered(readings, pace.presenceMs, asked, true);
+    const heard = await this.askUntilAnswered(readings, pace.presenceMs, asked, this.answerMs(probe.route));
     const answer = heard.at(-1)?.answers[0];
-    if (answer === undefined) return absentOf(heard, pace.presenceMs * readings.length);
+    if (answer === undefined) {
+      return absentOf(heard, pace.presenceMs * (readings.length - 1) + this.answerMs(probe.route));
+    }
     if (answer.status !== "error") return { answer };
     const error = `It answers ${probe.route} with an error (code ${answer.code})`;
     return { absent: unseen(`${error}: ${service} isn't there, or can't work`) };
@@ -192,17 +200,20 @@ export class Asker {
 
   /**
    * Asks in one reading of CRC16 after the other until there is an answer.
+   * @param lastMs How long the last is waited for, if it is the question whether the service is there.
    * @returns what came of each question.
    */
   async askUntilAnswered(
     readings: readonly Crc16[],
     waitMs: number,
     asked: (reading: Crc16) => string,
-    isFirst = false,
+    lastMs?: number,
   ): Promise<readonly AskedQuestion[]> {
     const heard: AskedQuestion[] = [];
     for (const reading of readings) {
-      const saying = { asked: asked(reading), waitMs, isSeveral: true, isFirst };
+      const isLast = heard.length === readings.length - 1;
+      const ms = isLast ? (lastMs ?? waitMs) : waitMs;
+      const saying = { asked: asked(reading), waitMs: ms, isSeveral: true, isFirst: lastMs !== undefined };
       const exchange = await this.send(this.probe(reading), saying);
       heard.push(exchange);
       if (exchange.answers.length === 0) continue;
@@ -216,7 +227,7 @@ export class Asker {
   /** A request's payload. A fiscal one is signed. */
   payload(route: string, json?: string, form: FormChange = {}): readonly Buffer[] {
     const { contract } = this;
-    if (contract.envelope === "text") return questionToLine(contract, route, undefined, json);
+    if (contract.envelope === "text") return toLine(contract, route, json === undefined ? [] : [Buffer.from(json)], undefined);
     const data = form.data ?? Buffer.from(json ?? "{}").toString("base64");
     const sign = form.sign ?? signOf(data, this.merchantId ?? "");
     return toLine(contract, route, [Buffer.from(`data=${data}${sign === "" ? "" : `&sign=${sign}`}`)], undefined);
@@ -241,6 +252,12 @@ export class Asker {
   /** Milliseconds of silence that are no answer. */
   get silentMs(): number {
     return Math.min(this.pace.answerMsMax, Math.max(silentMsMin, 3 * this.#slowestMs));
+  }
+
+  /** Answers without their copies, if it was found to repeat its answers: it is accused of that alone. */
+  withoutCopies(payloads: readonly Buffer[]): readonly Buffer[] {
+    const repeats = this.exchanges.some(({ answers, isSeveral }) => answers.length > 1 && !isSeveral);
+    return repeats ? payloads.filter((payload, index) => payloads[index - 1]?.equals(payload) !== true) : payloads;
   }
 
   /**
@@ -268,7 +285,7 @@ export class Asker {
     const { contract, wire } = this;
     const sentMs = nowMs();
     this.note("bridge", `asks ${this.#shown(asked)}`);
-    const heard = await wire.send(bytes, contract.framing, waitMs);
+    const heard = await wire.send(bytes, contract.framing, waitMs, isSeveral);
     if (wire.lost !== undefined) throw new CheckEnd(unseen(`The line was lost: ${wire.lost}`));
     if (heard.isStuck) throw new CheckEnd(unseen("The line takes no bytes: look at the flow control and the cable"));
     const answers = heard.frames.map(({ payload, atMs }) => answerOf(wholeOf(payload), atMs - sentMs));

@@ -11,11 +11,22 @@ export interface CertifyCheck extends Case {
   readonly service: ContractName;
   /** True if it moves money, prints or changes state. */
   readonly sells?: true;
+  /** True if it ends a batch or a shift. */
+  readonly closesDay?: true;
   readonly run: (asker: Asker) => Promise<Finding>;
 }
 
 /** A sentence of a contract, word for word, behind the place where it stands. */
 export type Sentence = `${string}: ${string}`;
+
+/** A check that sells, as it is listed. */
+export type SaleRow = readonly [
+  service: ContractName,
+  name: string,
+  title: string,
+  sentence: Sentence,
+  run: CertifyCheck["run"],
+];
 
 /** A check by its service, its name behind that, and its title. */
 export function checkOf(

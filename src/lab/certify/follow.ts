@@ -80,7 +80,7 @@ export async function follow(asker: Asker, operation: Operation, ask?: () => Pro
         if (path === route) {
           starts.push(answer);
           if (starts.length === 1) meanwhile = await ask?.();
-        } else {
+        } else if (starts.length > 0) {
           polls.push(answer);
           // An end that the driver doesn't believe, since its status denies it or it names another key, is the check's to judge.
           if (namesEnd(asker, answer)) stop.abort();

@@ -72,7 +72,8 @@ const first: readonly Row[] = [
   ["frame", "Its answers are frames", "frame", answersInFrames],
   ["checksum", "One reading of the checksum", "checksum", oneReading],
   ["wrong-checksum", "A request with a wrong checksum", "mismatch", wrongChecksum],
-  ["cut-short", "A request cut short, then a whole one", "cut", cutShort],
+  ["cut-short", "A request cut short, then a whole one", "cut", (asker) => cutShort(asker)],
+  ["cut-early", "Two bytes of a request, then a whole one", "cut", (asker) => cutShort(asker, 0)],
   ["two-at-once", "Two requests at once", "oneInFlight", twoAtOnce],
   ["idle", "Asked again after idle time", "same", afterIdleTime],
   ["reopened", "The line is closed and opened again", "same", afterReopening],
@@ -101,8 +102,10 @@ async function answersToNext(asker: Asker): Promise<number> {
   const { route: asked } = contract.probe;
   await asker.askRaw(asker.probe(), { asked, waitMs: asker.answerMs(asked), isSeveral: true });
   const late = await asker.wire.listen(contract.framing, asker.silentMs);
-  return (exchanges.at(-1)?.answers.length ?? 0) + late.length;
+  return asker.withoutCopies([...payloadsOf(exchanges.at(-1)), ...late]).length;
 }
+
+const payloadsOf = (exchange: AskedQuestion | undefined) => exchange?.answers.map(({ payload }) => payload) ?? [];
 
 async function answersInTime(asker: Asker): Promise<Finding> {
   const times: number[] = [];
@@ -147,11 +150,12 @@ async function wrongChecksum(asker: Asker): Promise<Finding> {
   return held(`${did} a request whose checksum is wrong, and answered the next one`);
 }
 
-async function cutShort(asker: Asker): Promise<Finding> {
+/** @param share How much of it is sent. */
+async function cutShort(asker: Asker, share = 0.5): Promise<Finding> {
   const { contract, pace } = asker;
   await askFirst(asker);
   const frame = asker.probe();
-  const part = frame.subarray(0, Math.ceil(frame.length / 2));
+  const part = frame.subarray(0, Math.max(2, Math.ceil(frame.length * share)));
   const asked = `${contract.probe.route}, cut short: ${part.length} of ${frame.length} bytes`;
   const [answer] = (await asker.send(part, { asked, waitMs: pace.cutMs })).answers;
   if (answer !== undefined && answer.status !== "error") return broken("It carried out a request that was cut short");
@@ -167,10 +171,10 @@ async function twoAtOnce(asker: Asker): Promise<Finding> {
     return unseen(`Its answer to ${probe.route} is none of that route, so two can't be told apart`);
   const both = Buffer.concat([asker.probe(), asker.frame(asker.payload(secondProbe.route, secondProbe.body))]);
   const asked = `${probe.route} and ${secondProbe.route} at once`;
-  const { answers } = await asker.send(both, { asked, waitMs: asker.answerMs(probe.route), isSeveral: true });
+  const exchange = await asker.send(both, { asked, waitMs: asker.answerMs(probe.route), isSeveral: true });
   // The second answer may come late.
   const rest = await asker.wire.listen(framing, asker.silentMs);
-  const shapes = [...answers.map(({ payload }) => payload), ...rest].map((payload) => shapeOf(asker, payload));
+  const shapes = asker.withoutCopies([...payloadsOf(exchange), ...rest]).map((payload) => shapeOf(asker, payload));
   if (shapes.length > 2) return broken(`It gave ${shapes.length} answers to two requests`);
   if (shapes.includes("neither")) return broken("Of two requests at once it answered with what answers neither");
   const [one, two] = shapes;

@@ -84,8 +84,11 @@ export class Wire {
     await this.#link.close();
   }
 
-  /** Sends bytes, and hears until a whole frame of this framing came and the line is quiet again, or for so long. */
-  async send(bytes: Buffer, framing: Framing, waitMs: number): Promise<HeardBytes> {
+  /**
+   * Sends bytes, and hears until a whole frame of this framing came and the line is quiet again, or for so long.
+   * @param isSeveral True if another frame may come, which may have begun: it is heard to its end.
+   */
+  async send(bytes: Buffer, framing: Framing, waitMs: number, isSeveral: boolean): Promise<HeardBytes> {
     const link = this.#link;
     await link.waitForFrameEnd();
     const unaskedBytes = link.rawBytes;
@@ -94,6 +97,7 @@ export class Wire {
     const isAnswer = (received: ReceivedItem) => isWhole(received, framing) && !isSent(received);
     const ending = await link.request([bytes], isAnswer, waitMs);
     await link.silence(quietMs, silenceMsMax);
+    if (isSeveral) await link.waitForFrameEnd();
     const echoes = link.received.filter(isSent);
     const frames = link.received.filter(isAnswer);
     const [first] = frames;

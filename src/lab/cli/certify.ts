@@ -79,16 +79,18 @@ export async function runCertify(args: CertifyArguments): Promise<number> {
 }
 
 function chosenChecks(
-  { check: names, services, withSales = false }: CertifyArguments,
+  { check: names, services, withSales = false, closeDay = false }: CertifyArguments,
   all: readonly CertifyCheck[],
 ): readonly CertifyCheck[] {
   refuseUnknownNames(all, names, "Cannot certify: there is no check");
   const chosen = all.filter((each) => (names?.includes(each.name) ?? true) && (services?.includes(each.service) ?? true));
-  const asked = chosen.filter(({ sells }) => sells !== true || withSales);
+  if (closeDay && !withSales)
+    throw new UsageError("Cannot certify: --close-day is for sales: add --with-sales, or leave it out");
+  const asked = chosen.filter(({ sells, closesDay }) => (sells !== true || withSales) && (closesDay !== true || closeDay));
   if (asked.length > 0) return asked;
   throw new UsageError(
     chosen.length > 0
-      ? "Cannot certify: these checks move money or print: add --with-sales, --amount and --currency"
+      ? "Cannot certify: these checks move money, print or close the day: add --with-sales, --amount and --currency, or --close-day"
       : "Cannot certify: none of these checks is of these services: name others",
   );
 }
@@ -183,6 +185,10 @@ const flags = {
   "with-sales": { type: "boolean", describe: "Make the checks as well that move money, print and change state" },
   amount: { type: "whole", example: "100", describe: "Amount of each sale, in minor units" },
   currency: { type: "string", example: "EUR", describe: "Currency of the sales, as the terminal names it" },
+  "close-day": {
+    type: "boolean",
+    describe: "With sales: close bank's batch and fiscal's shift at the end, and open the shift again",
+  },
   yes: { type: "boolean", describe: "Don't ask before money moves" },
   ...reportFlags,
 } as const satisfies FlagTable;

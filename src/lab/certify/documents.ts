@@ -1,0 +1,210 @@
+import { contracts } from "../../contract/contracts.ts";
+import { settlingRulesOf } from "../../contract/settling.ts";
+import { type JsonObject, looseInteger } from "../../core/json-object.ts";
+import { hasCode } from "../../settle/proof.ts";
+import { broken, type Finding, held, unseen } from "../report/judgement.ts";
+import { asksOf, codeText, type Refusal, shapeFinding } from "./answers.ts";
+import type { Asker, TerminalAnswer } from "./asker.ts";
+import type { SaleRow, Sentence } from "./check.ts";
+import { ended, type FollowedToEnd, follow, namesEnd } from "./follow.ts";
+
+/** Receipts, returns and cash in the drawer. */
+
+const polled: Sentence = "Errors, recovery: do not resend; poll /check_status until docStatus 1.";
+const resent: Sentence =
+  "Endpoints, rule 3: resending the same request with the same documentExtID returns the existing result or continues processing the same operation.";
+const retryKey: Sentence = "Endpoints, rule 2: is the retry key to find and reuse the same document.";
+const metrics: Sentence = "Shift metrics: returned by /close_shift and /x_report; all optional";
+const shiftStates: Sentence = "States and transitions: Shift states: shiftStatus 1 = open, 2 = closed.";
+const notZero: Sentence = "Limits: amount in /deposit and /withdraw | greater than 0";
+const notEmpty: Sentence = "Limits: items in /sale and /refund | non-empty";
+const notPaid: Sentence = "Errors: 8 | DOCUMENT_NOT_PAID | document not fully paid";
+const change: Sentence = "Errors: 11 | CHANGE_ONLY_FOR_CASH | change allowed only for cash";
+const badDate: Sentence = "Errors: 14 | INVALID_DATE_FORMAT | invalid date format (for example in /dates_report)";
+const nothing = { amount: 0 };
+const noItems = { items: [] };
+
+const rows: readonly SaleRow[] = [
+  ["fiscal", "check-status", "a receipt, followed to docStatus 1", polled, receiptEnds],
+  ["fiscal", "same-key", "a receipt twice by its documentExtID", resent, receiptTwice],
+  ["fiscal", "check-copy", "a copy of the receipt", "Endpoints: /check_copy requires documentID.", copyOfReceipt],
+  ["fiscal", "return", "a return, followed to docStatus 1", polled, returnEnds],
+  ["fiscal", "deposit-twice", "a deposit twice by its documentExtID", retryKey, (asker) => cashTwice(asker, "/deposit", 1)],
+  [
+    "fiscal",
+    "withdraw-twice",
+    "a withdrawal twice by its documentExtID",
+    retryKey,
+    (asker) => cashTwice(asker, "/withdraw", -1),
+  ],
+  ["fiscal", "x-report", "an X report, not printed", metrics, (asker) => shown(asker, "/x_report", { skipReceipt: true })],
+];
+
+const refusals: readonly Refusal[] = [
+  ["fiscal", "deposit-of-nothing", "to deposit 0", asksOf("/deposit", "documentExtID", "nothing", nothing), undefined, notZero],
+  [
+    "fiscal",
+    "withdraw-of-nothing",
+    "to withdraw 0",
+    asksOf("/withdraw", "documentExtID", "nothing", nothing),
+    undefined,
+    notZero,
+  ],
+  [
+    "fiscal",
+    "receipt-of-nothing",
+    "for a receipt without items",
+    asksOf("/sale", "documentExtID", "empty", noItems),
+    undefined,
+    notEmpty,
+  ],
+  [
+    "fiscal",
+    "return-of-nothing",
+    "for a return without items",
+    asksOf("/refund", "documentExtID", "empty", noItems),
+    undefined,
+    notEmpty,
+  ],
+  ["fiscal", "not-paid", "for a receipt that is not paid", badReceipt("unpaid", "cashAmount", -1), undefined, notPaid],
+  ["fiscal", "change", "for a receipt with change for a card", badReceipt("change", "cashlessAmount", 1), undefined, change],
+  [
+    "fiscal",
+    "wrong-date",
+    "for a report from 28.11.2026 on",
+    (asker) => asker.ask("/dates_report", { dateFrom: "28.11.2026" }),
+    14,
+    badDate,
+  ],
+];
+
+const dayRows: readonly SaleRow[] = [
+  ["fiscal", "close-shift", "the shift is closed, and opened again", shiftStates, shiftClosed],
+];
+
+export const documents = { rows, refusals, dayRows };
+
+function receiptBody(asker: Asker, name = "receipt", field = "cashAmount", tooMuch = 0): JsonObject {
+  const { amount } = asker.sale;
+  const items = [{ itemId: "1", itemName: "posline certify", itemUnit: "pc", itemQty: 1000, itemAmount: amount }];
+  return { documentExtID: asker.key(name), items, payments: { [field]: amount + tooMuch } };
+}
+
+/** A receipt that is paid by too little or too much. */
+function badReceipt(name: string, field: string, tooMuch: number) {
+  return (asker: Asker) => asker.ask("/sale", receiptBody(asker, name, field, tooMuch));
+}
+
+/** What a route answers that only shows. */
+async function shown(asker: Asker, route: string, body?: JsonObject): Promise<Finding> {
+  const answer = await asker.ask(route, body);
+  return answer.status === "error"
+    ? unseen(`It answers ${route} with an error${codeText(answer)}`)
+    : shapeFinding(asker, route, answer);
+}
+
+const documentOf = ({ json }: TerminalAnswer) => (json["documentID"] === undefined ? undefined : String(json["documentID"]));
+
+/** A document as it was answered, and asked about: also if its first answer said that it is closed. */
+const documentIn = (asker: Asker, what: string, route: string, more: () => Promise<JsonObject>): Promise<FollowedToEnd> =>
+  asker.once(what, async () => {
+    const followed = await follow(asker, { what, name: what, route, body: { ...receiptBody(asker, what), ...(await more()) } });
+    if (followed.end !== followed.start) return followed;
+    const asked = await asker.ask("/check_status", { documentExtID: followed.key });
+    return { ...followed, polls: [asked], end: namesEnd(asker, asked) ? asked : undefined };
+  });
+
+const receipt = (asker: Asker) => documentIn(asker, "receipt", "/sale", async () => ({}));
+
+function endOfDocument(followed: FollowedToEnd): TerminalAnswer {
+  const { what, start } = followed;
+  return ended(followed, `It refused the ${what}${codeText(start)}: ${String(start.json["message"] ?? "")}`);
+}
+
+const endOfReceipt = async (asker: Asker) => endOfDocument(await receipt(asker));
+
+async function receiptEnds(asker: Asker): Promise<Finding> {
+  return documentFinding(asker, await receipt(asker));
+}
+
+async function returnEnds(asker: Asker): Promise<Finding> {
+  const parent = async () => ({ parentDocID: documentOf(await endOfReceipt(asker)) });
+  return documentFinding(asker, await documentIn(asker, "return", "/refund", parent));
+}
+
+function documentFinding(asker: Asker, followed: FollowedToEnd): Finding {
+  const end = endOfDocument(followed);
+  const [made, id] = [documentOf(followed.start), documentOf(end)];
+  if (made !== undefined && id !== made) return broken(`It made document ${made}, and /check_status says ${id}`);
+  return shapeFinding(asker, "/check_status", end, `Document ${id ?? "without a number"} has docStatus 1`);
+}
+
+async function receiptTwice(asker: Asker): Promise<Finding> {
+  const end = await endOfReceipt(asker);
+  return sameDocument(end, await asker.ask("/sale", receiptBody(asker)), "receipt");
+}
+
+async function copyOfReceipt(asker: Asker): Promise<Finding> {
+  const end = await endOfReceipt(asker);
+  const id = documentOf(end);
+  if (id === undefined) return unseen("The receipt has no documentID to ask by");
+  const copy = await asker.ask("/check_copy", { documentID: end.json["documentID"] });
+  if (copy.status === "error") return broken(`It has no copy of its own document ${id}${codeText(copy)}`);
+  const shape = shapeFinding(asker, "/check_copy", copy, `It gave a copy of document ${id}`);
+  const other = documentOf(copy) ?? id;
+  return shape.verdict === "held" && other !== id ? broken(`Asked for document ${id}, it copied ${other}`) : shape;
+}
+
+/** @param sign Of what becomes of the drawer's cash. */
+async function cashTwice(asker: Asker, route: string, sign: 1 | -1): Promise<Finding> {
+  const { amount } = asker.sale;
+  const body = { documentExtID: asker.key(route.slice(1)), amount };
+  const before = await cashIn(asker);
+  const made = await asker.ask(route, body);
+  if (made.status === "error") return unseen(`It refused ${route}${codeText(made)}`);
+  const again = await asker.ask(route, body);
+  const after = await cashIn(asker);
+  const changed = before === undefined || after === undefined ? undefined : sign * (after - before);
+  if (changed !== undefined && changed !== amount)
+    return broken(`Two times the same ${route} of ${amount} changed the cash by ${sign * changed}`);
+  const finding = sameDocument(made, again, route);
+  return finding.verdict === "not seen" && changed !== undefined
+    ? held(`${route} changed the cash by ${amount} once`)
+    : finding;
+}
+
+async function shiftClosed(asker: Asker): Promise<Finding> {
+  const closed = await shown(asker, "/close_shift", {});
+  if (closed.verdict !== "held") return closed;
+  for (const [route, number] of [
+    ["", 2],
+    ["/open_shift", 1],
+  ] as const) {
+    const opened = route === "" ? closed : await shown(asker, route, {});
+    if (opened.verdict !== "held") return opened;
+    const { shiftStatus } = (await asker.ask("/check_shift")).json;
+    if (shiftStatus !== undefined && looseInteger(shiftStatus) !== number)
+      return broken(`After ${route || "/close_shift"} it says shiftStatus ${String(shiftStatus)}`);
+  }
+  return held("The shift was closed, and is open again");
+}
+
+/** Whether an error says that the document is still being made, or lacks its print alone. */
+const isThere = (code: number | undefined) =>
+  hasCode(contracts.fiscal.finals.pendingCodes, code) || code === settlingRulesOf("fiscal", "/sale")?.print?.code;
+
+function sameDocument(made: TerminalAnswer, again: TerminalAnswer, what: string): Finding {
+  if (again.status === "error" && !isThere(again.code)) {
+    return broken(`Sent once more under its documentExtID, the ${what} was refused${codeText(again)}`);
+  }
+  const [first, second] = [documentOf(made), documentOf(again)];
+  if (first === undefined || second === undefined) return unseen(`The answers have no documentID to tell one ${what} from two`);
+  if (first !== second) return broken(`Two times the same ${what} made documents ${first} and ${second}`);
+  return held(`Sent once more under its documentExtID, the ${what} is document ${first} still`);
+}
+
+/** The drawer's cash, if the terminal tells it. */
+async function cashIn(asker: Asker): Promise<number | undefined> {
+  const { json } = await asker.ask("/check_shift");
+  return looseInteger(json["cash"]);
+}
