@@ -598,7 +598,7 @@ export class FullLife {
     for (const key of terminal.ended) {
       const sent = operations.under(name, key);
       const [known, referring] = [sale, back].map((route) => sent.findLast((each) => each.sent.route === route));
-      const hasEnded = known !== undefined && isGoodEnd(operations.knownOf(known).end) && isRecorded(known);
+      const hasEnded = known !== undefined && isGoodEnd(operations.togetherOf(known).end) && isRecorded(known);
       const isKnown = hasEnded && terminal.timesRun(sale, key) === 1;
       const isOwn = isNothing(referring?.sent.before) || (referring === undefined && terminal.timesRun(back, key) > 0);
       if (isKnown && !isOwn && !isClientKey(key)) terminal.forget(key);

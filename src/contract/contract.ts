@@ -69,7 +69,7 @@ export interface Code {
   readonly meaning: string;
 }
 
-/** A read-only request whose answer has a shape that no other answer of the service has. */
+/** A read-only request without a body, whose answer has a shape that no other answer of the service has. */
 export interface Probe {
   readonly route: string;
   /** True if this parsed reply can only be the answer to the probe. */

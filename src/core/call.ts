@@ -10,9 +10,9 @@ import type { Presence } from "./presence.ts";
  */
 
 /** The contracts by which services are asked. */
-export type ContractName = "fiscal" | "bank" | "qr";
+export const contractNames = ["fiscal", "bank", "qr"] as const;
 
-export const contractNames: readonly ContractName[] = ["fiscal", "bank", "qr"];
+export type ContractName = (typeof contractNames)[number];
 
 /** A service's name in the configuration: its contract's, or one of its own if a box has several of that contract. */
 export type ServiceName = string;

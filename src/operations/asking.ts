@@ -159,7 +159,7 @@ export class Asking {
 
   /** True if asking may teach more about the operation. */
   isOpen(sending: Sending): boolean {
-    return this.#operations.knownOf(sending).end === undefined && this.cannotAsk(sending) === undefined;
+    return this.#operations.togetherOf(sending).end === undefined && this.cannotAsk(sending) === undefined;
   }
 
   /** Asks once about an operation; undefined if it can't be asked about. */

@@ -47,7 +47,7 @@ export class Before {
       this.#asking.unwatch(former, watch);
       waited.polls += watch.polls;
     }
-    const isOpen = standing().some((each) => this.#operations.knownOf(each).end === undefined);
+    const isOpen = standing().some((each) => this.#operations.togetherOf(each).end === undefined);
     if (isOpen) throw this.#tooLong(asked, `an operation with its ${route.key} has not ended yet`);
   }
 

@@ -181,7 +181,7 @@ export class Following {
     // The terminal's words for an end that is known already.
     let last: EndedQuestion | undefined;
     let asks = 0;
-    if (start === undefined && this.#operations.knownOf(sending).end !== undefined) {
+    if (start === undefined && this.#operations.togetherOf(sending).end !== undefined) {
       const asker = new Presence();
       const answered = this.#asking.ask(sending, requestId, asker).then((each) => {
         last = each;
@@ -201,7 +201,7 @@ export class Following {
     const subject = subjectOf(asked.contract, sending);
     return toldOf({
       asked,
-      together: this.#operations.knownOf(sending),
+      together: this.#operations.togetherOf(sending),
       known: this.#hearing.knownOf(sending),
       start,
       last,
@@ -234,7 +234,7 @@ export class Following {
   #mayGiveBack({ contract, route }: AskedCall, sending: Sending): boolean {
     const { route: other } = sending.sent;
     const isBack = other !== route.path && settlingRulesOf(contract.service, other)?.isByAmount === true;
-    return isBack && this.#operations.knownOf(sending).end === undefined;
+    return isBack && this.#operations.togetherOf(sending).end === undefined;
   }
 
   /** Sends the operation, once all that has to be known before is known. */

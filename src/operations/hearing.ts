@@ -195,7 +195,7 @@ export class Hearing {
     const next = after(operation, known, fact);
     const end = provenEnd(next);
     const isEnd = end !== undefined && end !== known.end;
-    if (next === known || isGoodEnd(this.#operations.knownOf(sending).end)) return;
+    if (next === known || isGoodEnd(this.#operations.togetherOf(sending).end)) return;
     if (isEnd && counts === "good" && !isGoodEnd(end)) return;
     const settles = this.#settlesAll || sending.isFollowed;
     if (isEnd && !settles) {

@@ -13,7 +13,7 @@ import type { Fact } from "../settle/fact.ts";
 import { type Copies, resent } from "./copies.ts";
 import { Entry, type EntryBook } from "./entry.ts";
 import { recall, rememberedOf, sendingsMax, tooMany, tooSmall } from "./recall.ts";
-import { addFact, endOfOne, isOld, knownOf, noteOn, type Sending, type Together, unfailed } from "./sending.ts";
+import { addFact, endOfOne, isOld, noteOn, type Sending, type Together, togetherOf, unfailed } from "./sending.ts";
 import { UnderKey } from "./under-key.ts";
 
 /**
@@ -135,7 +135,7 @@ export class Operations implements OperationLog {
   /** Operations whose end somebody wants to know: unknown, or followed by this process and without an end. After a day that is unknown. */
   wanted(): readonly Sending[] {
     for (const each of this.#followed) {
-      const isOver = each.endedMs !== undefined && this.knownOf(each).end !== undefined;
+      const isOver = each.endedMs !== undefined && this.togetherOf(each).end !== undefined;
       if (!isOver && !isOld(each)) continue;
       this.#followed.delete(each);
       if (!isOver && each.cause === undefined) this.#unknown(each);
@@ -200,8 +200,8 @@ export class Operations implements OperationLog {
     return unfailed(all).at(-1) ?? all.at(-1) ?? sending;
   }
 
-  knownOf(sending: Sending): Together {
-    return knownOf(this.sendingsOf(sending));
+  togetherOf(sending: Sending): Together {
+    return togetherOf(this.sendingsOf(sending));
   }
 
   lacksSince(sending: Sending): boolean {

@@ -122,7 +122,7 @@ export interface Together {
 }
 
 /** @param sendings In their order. */
-export function knownOf(sendings: readonly Sending[]): Together {
+export function togetherOf(sendings: readonly Sending[]): Together {
   const standing = unfailed(sendings);
   const isAccepted = standing.some((each) => (each.known ?? knownOfOne(each))?.isAccepted === true);
   const ends = standing.map(endOfOne);

@@ -2,7 +2,7 @@ import type { SettlingRules } from "../contract/settling.ts";
 import { isElsewhere } from "../core/device-mark.ts";
 import { type Ids, isNothing } from "../core/followed.ts";
 import { isSameOperation } from "../journal/record.ts";
-import { endOfOne, knownOf, type Sending, unfailed } from "./sending.ts";
+import { endOfOne, type Sending, togetherOf, unfailed } from "./sending.ts";
 
 /** Whose an answer is that names a key: an operation's own, or why not. docs/settling.md has the three cases: alone, follow-up, shared. */
 
@@ -52,7 +52,7 @@ export function whose({ sending, under, rules, before, device, hasOthers, lacks 
 /** True if a sending had ended before the later one was sent, which is certain only of an operation that was sent once. */
 function hadEnded(each: Sending, others: readonly Sending[], { order }: Sending): boolean {
   const same = others.filter(({ sent }) => isSameOperation(sent, each.sent));
-  return each.order < order && same.length === 1 && knownOf(same).end !== undefined;
+  return each.order < order && same.length === 1 && togetherOf(same).end !== undefined;
 }
 
 const because = (why: string): Whose => ({ why });

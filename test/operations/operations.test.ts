@@ -36,7 +36,7 @@ async function send(journal: Operations, key: string, outcome?: "answered" | "un
 
 const knownOf = (operations: Operations, key: string, route?: string, service?: string) => {
   const sending = lastSent(operations, key, route, service);
-  return sending === undefined ? undefined : operations.knownOf(sending);
+  return sending === undefined ? undefined : operations.togetherOf(sending);
 };
 
 /** The one that was sent last of a sale under a key. */

@@ -64,7 +64,7 @@ type Happening = typeof happenings extends fc.Arbitrary<infer T> ? T : never;
 /** What is known of each operation under the key, but for when it was sent. */
 const factsOf = (operations: Operations) =>
   operations.under("bank", "A").map((sending) => {
-    const { end, isAccepted, standing } = operations.knownOf(sending);
+    const { end, isAccepted, standing } = operations.togetherOf(sending);
     return [sending.sent.route, sending.sent.digest, end, isAccepted, standing.length, knownOfOne(sending)?.isAborted];
   });
 

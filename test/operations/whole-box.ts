@@ -152,7 +152,7 @@ export class WholeBox {
   /** How the operation that was sent last of a route is proven to have ended. */
   endOf(route: string, key = "P-1"): OperationEnd | undefined {
     const last = this.operations.under("bank", key).findLast(({ sent }) => sent.route === route);
-    return last === undefined ? undefined : this.operations.knownOf(last).end;
+    return last === undefined ? undefined : this.operations.togetherOf(last).end;
   }
 
   get unknown(): readonly string[] {

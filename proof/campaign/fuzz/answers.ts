@@ -176,7 +176,7 @@ const hearing: Target = {
         device: undefined,
       });
       for (const sending of operations.under(contract, "A-1")) {
-        const { end } = operations.knownOf(sending);
+        const { end } = operations.togetherOf(sending);
         assert.ok(end === undefined || isOperationEnd(end), `an end that is none: ${String(end)}`);
         const service = { contract: contracts[contract], merchantId: "M" };
         assert.ok(isObject(heard.triedOf(sending, service)));

@@ -101,7 +101,7 @@ async function assertTakesRecords(disk: SimDisk, random: Random): Promise<void> 
   const journal = await openOperations(options);
   try {
     assert.ok(journal.unknownTotal >= journal.unknown().length);
-    for (const listed of journal.listed) journal.knownOf(listed);
+    for (const listed of journal.listed) journal.togetherOf(listed);
     if (journal.state !== "ok") return;
     const entry = journal.begin(callOf(`NEW-${random.below(9)}`), routeTo());
     await entry.sent();
