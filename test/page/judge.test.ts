@@ -62,6 +62,8 @@ for (const [look, colorScheme, width] of [
     assert.deepEqual(await flawsOf(page), [[], 0]);
     assert.equal(await textOf(page, ".counts"), "1 held, 1 broken, 1 not seen");
     assert.equal(await page.locator("script, img, iframe").count(), 0);
+    const verdicts = await page.locator("tbody .verdict").allTextContents();
+    assert.deepEqual(verdicts, ["broken", "not seen", "held"], "what is broken comes first");
     assert.deepEqual(complaints, []);
     await close();
   });

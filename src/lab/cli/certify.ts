@@ -16,11 +16,13 @@ import { countOf, countsText, type Judged, type Judgement } from "../report/judg
 import { Table } from "../report/table.ts";
 import {
   clearProgress,
+  evidenceOf,
   exitCodeOfVerdicts,
   listOf,
   refuseUnknownNames,
   reportFlags,
   showProgress,
+  tryReports,
   writeReports,
 } from "./judging.ts";
 
@@ -37,6 +39,7 @@ export async function runCertify(args: CertifyArguments): Promise<number> {
     process.stdout.write(listOf(chosen));
     return exitCodes.ok;
   }
+  tryReports(args);
   const sale = saleOf(args);
   const { path, line, services } = await lineOf(args);
   if (sale !== undefined && args.yes !== true && !(await isConfirmed(sale, path, chosen))) return exitCodes.unknown;
@@ -72,6 +75,7 @@ export async function runCertify(args: CertifyArguments): Promise<number> {
     services: services.map(({ contract }) => contract.service).join(", "),
     sales: sale === undefined ? "none" : `${sale.amount} minor units of ${sale.currency}`,
     checks: `${cases.length} of ${checks.length}`,
+    ...evidenceOf(args, began, []),
   };
   const judgement: Judgement = { subject: path, by: "posline certify", version, began, setup, cases };
   writeReports(judgement, args);

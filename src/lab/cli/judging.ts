@@ -1,19 +1,22 @@
-import { writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { closeSync, openSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import type { FlagTable } from "../../core/command.ts";
 import { messageOf } from "../../core/error-code.ts";
 import { exitCodes, UsageError } from "../../core/exit.ts";
 import { nearest } from "../../core/nearest.ts";
-import { inQuotes } from "../../core/shell-text.ts";
+import { inQuotes, quoted } from "../../core/shell-text.ts";
 import { type Case, countOf, type Judged, type Judgement } from "../report/judgement.ts";
 import { junitOf } from "../report/junit.ts";
 import { reportOf } from "../report/report.ts";
 
 /** What the commands that judge share: cases by name, progress, reports and the exit code. */
 
-/** Where the verdicts are written, too. */
+/** Where the verdicts are written, too, and what is said of them there. */
 export interface ReportFiles {
   readonly junit?: string | undefined;
   readonly report?: string | undefined;
+  readonly subject?: string | undefined;
+  readonly by?: string | undefined;
 }
 
 export const reportFlags = {
@@ -23,16 +26,57 @@ export const reportFlags = {
     example: "verdicts.html",
     describe: "Write the verdicts and time lines to this file as one HTML page",
   },
+  subject: { type: "string", example: "'Till 4.2'", describe: "Name and version of what is judged, for the report" },
+  by: { type: "string", example: "'A. Smith, shop 7'", describe: "Who judges, and where, for the report" },
 } as const satisfies FlagTable;
 
-export function writeReports(judgement: Judgement, { junit, report }: ReportFiles): void {
-  if (junit !== undefined) write("--junit", junit, junitOf(judgement));
-  if (report !== undefined) write("--report", report, reportOf(judgement));
+/** Tries before a run of minutes whether its reports can be written. @throws UsageError if one can't. */
+export function tryReports({ junit, report }: ReportFiles): void {
+  for (const [flag, file] of [
+    ["--junit", junit],
+    ["--report", report],
+  ] as const) {
+    if (file !== undefined) asFile(flag, file, () => closeSync(openSync(file, "a")));
+  }
 }
 
-function write(flag: string, file: string, text: string): void {
+/** What a repetition needs, and whoever files the report. @param files Their contents are named by their SHA-256. */
+export function evidenceOf(
+  { subject, by }: ReportFiles,
+  began: Date,
+  files: readonly string[],
+): Readonly<Record<string, string>> {
+  const sums = files.filter(isFile).map((file) => `${sumOf(readFileSync(file))} ${file}`);
+  return {
+    ...(subject !== undefined && { name: subject }),
+    ...(by !== undefined && { "tried by": by }),
+    "run again": `posline ${process.argv.slice(2).map(quoted).join(" ")}`,
+    ...(sums.length > 0 && { "SHA-256": sums.join(", ") }),
+    took: `${Math.round((Date.now() - began.getTime()) / 1_000)} s`,
+    "time zone": Intl.DateTimeFormat().resolvedOptions().timeZone,
+    contracts: "bank v1, qr v1, fiscal without a version",
+    on: `Node ${process.versions.node}, ${process.platform} ${process.arch}`,
+  };
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+const sumOf = (content: string | Buffer) => createHash("sha256").update(content).digest("hex");
+
+/** The SHA-256 of the page is printed, so that whoever has it later can tell that it is the same: `sha256sum verdicts.html`. */
+export function writeReports(judgement: Judgement, { junit, report }: ReportFiles): void {
+  if (junit !== undefined) asFile("--junit", junit, () => writeFileSync(junit, junitOf(judgement)));
+  if (report === undefined) return;
+  const page = reportOf(judgement);
+  asFile("--report", report, () => writeFileSync(report, page));
+  process.stdout.write(`${report} has SHA-256 ${sumOf(page)}\n`);
+}
+
+function asFile(flag: string, file: string, act: () => void): void {
   try {
-    writeFileSync(file, text);
+    act();
   } catch (error) {
     throw new UsageError(`Cannot write ${flag} ${file}: ${messageOf(error)}: name a file in a folder that can be written`);
   }

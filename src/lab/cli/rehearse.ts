@@ -23,11 +23,13 @@ import { countsText, type Judged } from "../report/judgement.ts";
 import { Table } from "../report/table.ts";
 import {
   clearProgress,
+  evidenceOf,
   exitCodeOfVerdicts,
   listOf,
   refuseUnknownNames,
   reportFlags,
   showProgress,
+  tryReports,
   writeReports,
 } from "./judging.ts";
 
@@ -37,6 +39,9 @@ export type RehearseArguments = ArgumentsOf<typeof flags>;
 
 /** A till that asks until it knows needs a minute if the terminal never had the sale, and its own pauses. */
 const patienceSeconds = 180;
+
+/** What ends a rehearsal early: its poslines and tills end with it. */
+const ending = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const;
 
 /** Most of the time is waiting; each is a posline and a till. */
 const jobsMax = 16;
@@ -70,13 +75,14 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
   checkWhole("--jobs", jobs, 1, jobsMax);
   checkWhole("--minutes", minutes, 1, 24 * 60);
   checkWhole("--patience", patience, 1, 3_600);
+  tryReports(args);
   const exitWords = args.words === undefined ? new Map<number, Word>() : readExitWords(args.words);
   const began = new Date();
   const end = () => {
     endPlays();
     process.exit(exitCodes.unavailable);
   };
-  process.once("SIGINT", end).once("SIGTERM", end);
+  for (const signal of ending) process.once(signal, end);
   process.once("exit", endPlays);
   const port = new RehearsalPort((error) => process.stderr.write(`A bug of the rehearsal's page: ${String(error)}\n`));
   await port.listen();
@@ -118,11 +124,16 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
   } finally {
     port.show({ task: "", note: "It is over", scenario: "" });
     port.close();
-    process.off("SIGINT", end).off("SIGTERM", end);
+    for (const signal of ending) process.off(signal, end);
   }
   clearProgress();
   process.stdout.write(`${countsText(cases)}\n`);
-  const setup = { seed: String(seed), world: args.world ?? "built in", scenarios: `${cases.length} of ${scenarios.length}` };
+  const leftOut = scenarios.filter(({ name }) => !cases.some((each) => each.name === name)).map(({ name }) => name);
+  const setup = {
+    ...{ seed: String(seed), world: args.world ?? "built in", scenarios: `${cases.length} of ${scenarios.length}` },
+    ...(leftOut.length > 0 && { "left out": leftOut.join(", ") }),
+    ...evidenceOf(args, began, [...(args.world === undefined ? [] : [args.world]), ...command.split(/\s+/)]),
+  };
   const subject = isPage ? "a till with a screen" : command;
   writeReports({ subject, by: "posline rehearse", version, began, setup, cases }, args);
   return exitCodeOfVerdicts(cases);

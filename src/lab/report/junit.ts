@@ -27,5 +27,5 @@ function caseOf({ name, verdict, why, rule, tookMs, moments }: Judged, by: strin
   if (verdict === "not seen") return `${head}><skipped message="${escaped(why)}"/></testcase>`;
   const timeLine = moments.map(({ atMs, who, text }) => `${secondsText(atMs)} ${who}: ${text}`);
   const detail = [`${rule.from}: ${rule.says}`, ...timeLine].map(escaped).join("\n");
-  return `${head}><failure message="${escaped(why)}">${detail}</failure></testcase>`;
+  return `${head}><failure type="broken" message="${escaped(why)}">${detail}</failure></testcase>`;
 }

@@ -26,6 +26,7 @@ dd { margin: 0; }
 table { width: 100%; border-collapse: collapse; background: var(--card); border: 1px solid var(--rule); }
 th, td { padding: 0.4rem 0.6rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule); font-weight: 400; }
 thead th { font-weight: 600; white-space: nowrap; }
+tbody th a { overflow-wrap: break-word; }
 a { color: inherit; }
 .time { text-align: right; white-space: nowrap; }
 .verdict { padding: 0.05rem 0.5rem; border-radius: 0.3rem; font-weight: 600; white-space: nowrap; }

@@ -1,10 +1,12 @@
-import { countsText, type Judged, type Judgement, secondsText } from "./judgement.ts";
+import { countsText, type Judged, type Judgement, secondsText, type Verdict } from "./judgement.ts";
 import { escaped } from "./markup.ts";
 import { reportStyle } from "./report-style.ts";
 
 /** A judgement as one HTML page without scripts, fit for print: verdicts first, time lines behind. */
 export function reportOf(judgement: Judgement): string {
-  const { subject, by, version, began, setup, cases } = judgement;
+  const { subject, by, version, began, setup } = judgement;
+  // What is broken is what the reader is here for.
+  const cases = judgement.cases.toSorted((one, other) => order.indexOf(one.verdict) - order.indexOf(other.verdict));
   const facts = {
     subject,
     posline: version,
@@ -45,6 +47,8 @@ ${cases.map(section).join("\n")}
 </html>
 `;
 }
+
+const order: readonly Verdict[] = ["broken", "not seen", "held"];
 
 const fact = ([name, value]: readonly [string, string]) => `<div><dt>${escaped(name)}</dt><dd>${escaped(value)}</dd></div>`;
 
