@@ -97,7 +97,7 @@ test("npm test kills a file that takes longer than its limit, names it, and runs
     assert.ok(stdout.includes(`✖ test/wire/${file}.test.ts\n    Killed after 4 s: ${why}\n`), stdout);
   assert.match(stdout, /✖ test\/wire\/fails\.test\.ts: fails[\s\S]* 4 failed, 0 skipped/);
   // Node 24 gives a time limit to each test, and none to a file: one that is named there is waited for.
-  if (Number.parseInt(process.versions.node) >= 24) return;
+  if (Number.parseInt(process.versions.node, 10) >= 24) return;
   const named = run("test/wire/leaks.test.ts", "test/wire/holds.test.ts");
   assert.equal(named.status, 1);
   assert.match(named.stdout, /✖ \S*test\/wire\/leaks\.test\.ts[\s\S]*test timed out after 4000ms/);
