@@ -96,7 +96,7 @@ test("the same sources, built in another folder, give the same bytes in dist/", 
 });
 
 /** Pages for those who change posline, of which README says where they are. */
-const forMaintainers = /^package\/docs\/(?:architecture|decisions|development|proof)\.md$/;
+const forMaintainers = /^package\/(?:CONTRIBUTING|SECURITY|docs\/(?:architecture|decisions|development|proof))\.md$/;
 
 test("the links of the package's pages lead to files of the package, or to pages that README says are in the repository", () => {
   assert.deepEqual(
