@@ -36,6 +36,7 @@ const longest = [
   "test/e2e/call.test.ts",
   "test/e2e/hostile-replies.test.ts",
   "test/package/npm.test.ts",
+  "test/package/release.test.ts",
   "test/e2e/receipts.test.ts",
   "test/e2e/settled-campaign.test.ts",
   "test/exhaustive/judge.test.ts",
