@@ -14,7 +14,7 @@ const textOf = (path: string) => readFileSync(join(at, path), "utf8");
 const git = (...args: readonly string[]) => execFileSync("git", args, { cwd: at, encoding: "utf8" }).trim();
 const commit = () => git("commit", "--quiet", "--all", "--message", "changes");
 const release = (...args: readonly string[]) =>
-  spawnSync(process.execPath, [join(at, "scripts/release.mjs"), ...args], { encoding: "utf8", timeout: 120_000 });
+  spawnSync(process.execPath, [join(at, "scripts/release.mjs"), ...args], { encoding: "utf8", timeout: 300_000 });
 
 git("init", "--quiet");
 for (const [name, value] of Object.entries({ name: "Till Ltd", email: "pos@till.example" }))
