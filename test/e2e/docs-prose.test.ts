@@ -23,7 +23,7 @@ const done: readonly string[] = [
   "docs/stray-bytes.md",
   "docs/development.md",
   "docs/proof.md",
-  "README.md",
+  ...["README.md", "CONTRIBUTING.md", "SECURITY.md"],
   "docs/client.md",
   "docs/typescript.md",
   "docs/configuration.md",
