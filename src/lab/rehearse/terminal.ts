@@ -34,7 +34,8 @@ export class Terminal {
   readonly #line: TerminalLine;
   readonly #listener: LineListener;
   readonly #begunMs = new Map<string, number>();
-  readonly #routes = new Set<string>();
+  readonly #called = new Set<string>();
+  #askedMs: number[] = [];
   #silentUntilMs = 0;
   /** Called with the next request for a deed, before it is carried out; true: it is lost. */
   #next: { readonly contract: ContractName; readonly routes: readonly string[]; readonly came: () => boolean } | undefined;
@@ -117,14 +118,20 @@ export class Terminal {
     }
   }
 
-  /** True if this route was called by the till since nothing went wrong. */
-  wasCalled(route: string): boolean {
-    return this.#routes.has(route);
+  /** What was called since nothing went wrong and does more than read: `bank /sale`. */
+  get called(): readonly string[] {
+    return [...this.#called];
+  }
+
+  /** How often it was asked for an operation in the busiest second since nothing went wrong. */
+  get questionsPerSecond(): number {
+    return Math.max(0, ...this.#askedMs.map((one) => this.#askedMs.filter((ms) => ms >= one && ms < one + 1_000).length));
   }
 
   /** Lets nothing more go wrong. */
   calm(): void {
-    this.#routes.clear();
+    this.#called.clear();
+    this.#askedMs = [];
     this.#next = undefined;
     this.emulator.plan.reset();
   }
@@ -170,7 +177,8 @@ export class Terminal {
     const isShown = isOperation || key !== undefined;
     const name = `${route}${key === undefined ? "" : ` ${key}`}`;
     if (nowMs() < this.#silentUntilMs) return silence;
-    this.#routes.add(route);
+    if (isOperation) this.#called.add(`${contract} ${route}`);
+    else if (key !== undefined) this.#askedMs.push(nowMs());
     const next = this.#next;
     if (next !== undefined && next.contract === contract && next.routes.includes(route)) {
       this.#next = undefined;

@@ -71,8 +71,9 @@ class EmulatedBank implements EmulatedService {
   ledger(): readonly LedgerEntry[] {
     this.#operations.endDue();
     return [...this.#operations.all()].filter(isCardOperation).map((operation) => {
-      const { number, route, payId: key, amount } = operation;
-      return { id: String(number), route, key, amount, end: standOf(operation) };
+      const { number, route, payId: key, amount, original } = operation;
+      const of = original !== undefined && { of: String(original) };
+      return { id: String(number), route, key, amount, end: standOf(operation), ...of };
     });
   }
 
