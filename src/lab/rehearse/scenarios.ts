@@ -404,8 +404,8 @@ export const scenarios: readonly Scenario[] = [
   },
 ];
 
-/** The scenarios as Markdown, for docs/rehearse.md. */
+/** The scenarios as Markdown, for docs/rehearse.md; what happens in each, `--list` prints. */
 export function scenarioTable(): string {
-  const rows = scenarios.map(({ name, title, listed = "" }) => `| \`${name}\` | ${title} | ${listed} |`);
-  return ["| name | what happens | on acquirers' lists |", "| --- | --- | --- |", ...rows].join("\n");
+  const rows = scenarios.map(({ name, listed = "" }) => `| \`${name}\` | ${listed} |`);
+  return ["| name | on acquirers' lists |", "| --- | --- |", ...rows].join("\n");
 }

@@ -88,7 +88,7 @@ const cases: readonly (readonly [name: string, verdict: string, why: RegExp, res
   ["unsupported, and done", "broken", /began 2/, [{ words: ["unsupported"], began: [begun(), begun({ id: "2" })] }]],
   ["trouble that never came", "not seen", /No \/sale came/, [{ unseen: "No /sale came to the terminal" }]],
   ["trouble that never came, and a false word", "broken", /said declined/, [{ words: ["declined"], unseen: "No /sale came" }]],
-  ["the second deed is what breaks", "broken", /said approved/, [{}, { began: [] }]],
+  ["the second deed is what breaks", "broken", /said approved/, [{}, { ask: { ...sale, key: "b" }, began: [] }]],
   [
     "the article, to the thousandth",
     "held",

@@ -588,6 +588,7 @@ export const mistakes: readonly Mistake[] = [
     "drops letters of four bytes",
     "receipt-exact",
     itemIs('"".join(each for each in item if ord(each) < 0x10000)'),
+    /Asked for an article named .*, the till sold/,
   ),
   row("text", "polling", "receipt")(
     "mojibake",
@@ -619,16 +620,22 @@ export const mistakes: readonly Mistake[] = [
       '    word = bank("/refund", {"rrn": earlier["rrn"]})\n    key += "x"\n    bank("/refund", {"rrn": earlier["rrn"]})\n',
     ],
   ]),
-  row("refund", "wait", "refund")("last-sale", "gives back the last sale, whichever is asked for", "refund-of-part", [
+  row("refund", "wait", "refund")(
+    "last-sale",
+    "gives back the last sale, whichever is asked for",
+    "refund-of-part",
     [
-      '        save(key, {"rrn": rrn})\n',
-      '        save(key, {"rrn": rrn})\n        if route == "/sale":\n            save("last", {"rrn": rrn})\n',
+      [
+        '        save(key, {"rrn": rrn})\n',
+        '        save(key, {"rrn": rrn})\n        if route == "/sale":\n            save("last", {"rrn": rrn})\n',
+      ],
+      [
+        '    word = bank("/refund", {"rrn": earlier.get("rrn")',
+        '    earlier = saved("last")\n    word = bank("/refund", {"rrn": earlier.get("rrn")',
+      ],
     ],
-    [
-      '    word = bank("/refund", {"rrn": earlier.get("rrn")',
-      '    earlier = saved("last")\n    word = bank("/refund", {"rrn": earlier.get("rrn")',
-    ],
-  ]),
+    /the till gave back another: \/refund/,
+  ),
   row("refund", "wait", "refund")("whole", "gives back the whole sale when a part is asked for", "refund-of-part", [
     ['        save(key, {"rrn": rrn})\n', '        save(key, {"rrn": rrn, "amount": amount})\n'],
     [
@@ -680,6 +687,7 @@ export const mistakes: readonly Mistake[] = [
       ],
       ['    word = carried_out("fiscal", "/refund"', '    earlier = saved("last")\n    word = carried_out("fiscal", "/refund"'],
     ],
+    /the till gave back another: \/refund/,
   ),
   row("refund", "wait", "qr-refund")(
     "no-trans",
@@ -699,6 +707,7 @@ export const mistakes: readonly Mistake[] = [
       ],
       ['{"pay_id": of, **earlier, **payment}', '{**saved("last"), **payment}'],
     ],
+    /the till gave back another: \/refund|began what nobody asked for/,
   ),
   row("refund", "polling", "qr-refund")("sent-again", "sends a QR refund again after no answer", "qr-refund-in-doubt", [
     [
@@ -734,6 +743,7 @@ export const mistakes: readonly Mistake[] = [
     "closes the batch after a sale",
     "approved",
     alsoCalls("sale", "bank", "/close-shift", '{"pay_id": key + "b"}'),
+    /the till called bank \/close-shift, which nobody asked for/,
   ),
   row("unasked", "polling", "sale")(
     "x-report",
@@ -781,9 +791,13 @@ export const mistakes: readonly Mistake[] = [
     ],
   ),
   // How it is booked
-  row("booking", "polling", "receipt")("cash", "books a card payment as cash", "receipt-fails-after-payment", [
-    ['"extraPayments": [{"amount": amount, **paid}]', '"payments": {"cashAmount": amount}'],
-  ]),
+  row("booking", "polling", "receipt")(
+    "cash",
+    "books a card payment as cash",
+    "receipt-fails-after-payment",
+    [['"extraPayments": [{"amount": amount, **paid}]', '"payments": {"cashAmount": amount}']],
+    /The till booked .* as cash that were not paid in cash/,
+  ),
   row("booking", "polling", "receipt")("no-payment", "says nothing of how a receipt was paid", "receipt-fails-after-payment", [
     ['"extraPayments": [{"amount": amount, **paid}], ', ""],
   ]),
@@ -798,7 +812,13 @@ export const mistakes: readonly Mistake[] = [
   ]),
 
   // Pace
-  row("pace", "polling", "sale")("hurry", "asks every 20 ms", "slow", [["PAUSE_S = 1\n", "PAUSE_S = 0.02\n"]]),
+  row("pace", "polling", "sale")(
+    "hurry",
+    "asks every 20 ms",
+    "slow",
+    [["PAUSE_S = 1\n", "PAUSE_S = 0.02\n"]],
+    /the till asked \d+ times within a second/,
+  ),
   row("pace", "polling", "receipt")("hurry", "asks for a receipt every 20 ms", "receipt-processing", [
     ["PAUSE_S = 1\n", "PAUSE_S = 0.02\n"],
   ]),
