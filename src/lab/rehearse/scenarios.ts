@@ -267,7 +267,7 @@ export const scenarios: readonly Scenario[] = [
     name: "receipt-processing",
     title: "Code 44, then docStatus 0, then closed",
     rule: fiscal("Errors, recovery", "Code 44, or docStatus 0: do not resend; poll /check_status until docStatus 1."),
-    steps: [{ deed: "receipt", key: "a", trouble: outcome("slow:2"), ends: ["closed"] }],
+    steps: [{ deed: "receipt", key: "a", trouble: outcome("slow:12"), ends: ["closed"] }],
   },
   {
     name: "receipt-unprinted",

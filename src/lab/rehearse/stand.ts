@@ -146,6 +146,7 @@ class Stand {
     let killing: Promise<void> = Promise.resolve();
     const runs = Array.from({ length: ask.twice === true ? 2 : 1 }, () => this.#runOf(ask));
     posline.wasHeldUp();
+    posline.questionsPerSecond();
     const came =
       trouble === undefined
         ? () => true
@@ -160,10 +161,10 @@ class Stand {
     const said = await Promise.all(runs.map((run) => run.begin()));
     await killing;
     await pause(settleMs);
-    const { called, questionsPerSecond } = terminal;
+    const { called } = terminal;
     const unseen = this.#unseen(ask, came(), posline.wasHeldUp(), called);
     terminal.calm();
-    return { ask, said, unseen, called, questionsPerSecond };
+    return { ask, said, unseen, called, questionsPerSecond: posline.questionsPerSecond() };
   }
 
   #lead(posline: Posline): void {

@@ -35,7 +35,6 @@ export class Terminal {
   readonly #listener: LineListener;
   readonly #begunMs = new Map<string, number>();
   readonly #called = new Set<string>();
-  #askedMs: number[] = [];
   #silentUntilMs = 0;
   /** Called with the next request for a deed, before it is carried out; true: it is lost. */
   #next: { readonly contract: ContractName; readonly routes: readonly string[]; readonly came: () => boolean } | undefined;
@@ -123,15 +122,9 @@ export class Terminal {
     return [...this.#called];
   }
 
-  /** How often it was asked for an operation in the busiest second since nothing went wrong. */
-  get questionsPerSecond(): number {
-    return Math.max(0, ...this.#askedMs.map((one) => this.#askedMs.filter((ms) => ms >= one && ms < one + 1_000).length));
-  }
-
   /** Lets nothing more go wrong. */
   calm(): void {
     this.#called.clear();
-    this.#askedMs = [];
     this.#next = undefined;
     this.emulator.plan.reset();
   }
@@ -178,7 +171,6 @@ export class Terminal {
     const name = `${route}${key === undefined ? "" : ` ${key}`}`;
     if (nowMs() < this.#silentUntilMs) return silence;
     if (isOperation) this.#called.add(`${contract} ${route}`);
-    else if (key !== undefined) this.#askedMs.push(nowMs());
     const next = this.#next;
     if (next !== undefined && next.contract === contract && next.routes.includes(route)) {
       this.#next = undefined;

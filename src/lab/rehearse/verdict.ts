@@ -30,14 +30,19 @@ export interface AskResult {
   readonly unseen: string | undefined;
   /** What the till called that does more than read: `bank /sale`. */
   readonly called: readonly string[];
-  /** How often the terminal was asked for an operation in the busiest second. */
+  /** How often the till asked for operations in its busiest second. */
   readonly questionsPerSecond: number;
 }
 
 const doneEnds: ReadonlySet<string> = new Set(["approved", "closed", "unprinted"]);
 const doneWords: ReadonlySet<Word> = new Set(["approved", "closed", "unprinted"]);
-/** Routes that a till may call beside those of a deed: they begin nothing. */
-const besides: ReadonlySet<string> = new Set(["bank /abort", "fiscal /abort", "fiscal /open_shift"]);
+/** Routes that a till may call beside those of a deed: they begin nothing. What they end is seen in the ledger. */
+const besides: ReadonlySet<string> = new Set([
+  ...["bank /abort", "bank /terminate"],
+  ...["fiscal /abort", "fiscal /open_shift"],
+  // "Optional after payment" (qr contract, Endpoints, responses)
+  "qr /final_confirm",
+]);
 
 /** Questions in a second from which a till is in other calls' way: the contracts recommend one in a second or two. */
 const questionsPerSecondMax = 10;

@@ -144,6 +144,18 @@ const cases: readonly (readonly [name: string, verdict: string, why: RegExp, res
   ],
   ["a sale, an abort that is too late", "held", /./, [{ called: ["bank /sale", "bank /abort"] }]],
   [
+    "a QR payment that is confirmed",
+    "held",
+    /./,
+    [
+      {
+        ask: { deed: "qr", key: "a" },
+        began: [begun({ service: "qr", route: "/showqrcode" })],
+        called: ["qr /showqrcode", "qr /final_confirm"],
+      },
+    ],
+  ],
+  [
     "a copy of what has its paper",
     "broken",
     /called fiscal \/check_copy/,

@@ -20,8 +20,8 @@ settled() {
       unknown:no-question:*) break ;;
       pending:* | unknown:*) ;;
       [a-z]*) break ;;
-      ::408*) ;;
-      ::[234]*"$blank"?*) printf '%s\n' "$answer" >&2 && exit 2 ;;
+      :*:408*) ;;
+      :*:[234]*"$blank"?*) printf '%s\n' "$answer" >&2 && exit 2 ;;
     esac
     sleep "$(header Retry-After)" 2>/dev/null || sleep 2
   done

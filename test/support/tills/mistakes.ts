@@ -165,7 +165,7 @@ export const mistakes: readonly Mistake[] = [
     ],
   ),
   row("new key", "curl", "sale")("after-cut", "makes a new key when curl fails", "connection-cut posline-killed", [
-    ["      ::408*) ;;", '      ::) set -- "$1" "$(printf %s "$2" | sed "s/$key/&x/")" ;;'],
+    ["      :*:408*) ;;", '      ::) set -- "$1" "$(printf %s "$2" | sed "s/$key/&x/")" ;;'],
   ]),
   row("new key", "wait", "sale")(
     "by-amount",
@@ -815,7 +815,7 @@ export const mistakes: readonly Mistake[] = [
   row("pace", "polling", "sale")(
     "hurry",
     "asks every 20 ms",
-    "slow",
+    "slower",
     [["PAUSE_S = 1\n", "PAUSE_S = 0.02\n"]],
     /the till asked \d+ times within a second/,
   ),
