@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Deed } from "../../../src/lab/rehearse/scenario.ts";
 
 /**
- * Wrong tills: each is one of three right ones with one mistake, which is a change of its text. `npm run rehearsal` runs all of them, and
+ * Wrong tills: each is one of three right ones with one mistake, which is a change of its text. run.ts runs all of them, and
  * test/e2e/rehearse.test.ts those whose sentence is given.
  */
 
