@@ -70,8 +70,8 @@ try {
 }
 
 async function reportPictures(): Promise<void> {
-  const till = readFileSync(new URL("../e2e/polling-till.py", import.meta.url), "utf8");
-  writeFileSync(join(folder.path, "till.py"), till.replace("while word is None:", 'word = "approved"\nwhile word is None:'));
+  const till = readFileSync(new URL("../support/tills/polling.py", import.meta.url), "utf8");
+  writeFileSync(join(folder.path, "till.py"), till.replace("        word = end()\n", '        word = "approved"\n'));
   const report = join(folder.path, "rehearsal.html");
   const names = [
     "approved",
@@ -83,7 +83,7 @@ async function reportPictures(): Promise<void> {
     "abort-too-late",
   ];
   const scenarios = names.flatMap((name) => ["--scenario", name]);
-  const command = "python3 till.py {key} {amount}";
+  const command = "TILL_FOLDER=state python3 till.py sale {key} {amount}";
   const flags = ["rehearse", "--till", command, ...scenarios, "--report", report];
   await new PoslineProcess(flags, { folder: folder.path }).ended(undefined, 120_000);
   for (const colorScheme of schemes) {

@@ -18,6 +18,10 @@ export interface LedgerEntry {
    * which is closed without its paper.
    */
   readonly end: string;
+  /** The id of the entry that it gives back, if it names one. */
+  readonly of?: string;
+  /** Of a document: what of its amount is booked as cash. */
+  readonly cash?: bigint;
   /** Of a receipt: what its lines name, with the quantities in thousandths; undefined for one that the till left out. */
   readonly articles?: readonly { readonly name: string | undefined; readonly quantity: bigint | undefined }[];
 }

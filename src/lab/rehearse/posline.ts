@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { contracts } from "../../contract/contracts.ts";
 import { type ContractName, contractNames } from "../../core/call.ts";
+import { nowMs } from "../../core/clock.ts";
 import type { JsonObject } from "../../core/json-object.ts";
 import { parseObject } from "../../envelope/json.ts";
 
@@ -50,6 +51,9 @@ const queueWaitMs = 1_500;
 /** Milliseconds until posline must be there. */
 const startMsMax = 90_000;
 
+/** Routes by which a till asks for an operation. */
+const questions = new Set(contractNames.flatMap((name) => contracts[name].routes.map(({ polling }) => polling?.route)));
+
 export class PoslineError extends Error {
   override readonly name = "PoslineError";
 }
@@ -62,6 +66,7 @@ export class Posline {
   #ended: Promise<void> = Promise.resolve();
   #isLineIdle = false;
   #isHeldUp = false;
+  #askedMs: number[] = [];
   #wake = () => {};
   #complaint = "";
 
@@ -92,6 +97,13 @@ export class Posline {
     const was = this.#isHeldUp;
     this.#isHeldUp = false;
     return was;
+  }
+
+  /** How often it was asked for operations in the busiest second since the last look. */
+  questionsPerSecond(): number {
+    const asked = this.#askedMs;
+    this.#askedMs = [];
+    return Math.max(0, ...asked.map((one) => asked.filter((ms) => ms >= one && ms < one + 1_000).length));
   }
 
   /** Starts it, and waits until its services listen. */
@@ -195,6 +207,7 @@ export class Posline {
       this.#options.saw(`the line is ${String(line["state"])}: ${String(line["reason"])}`);
     } else if (msg === "exchange") {
       const { route, key, httpStatus, outcome, result, reason, queueMs } = line;
+      if (questions.has(String(route))) this.#askedMs.push(nowMs());
       this.#isHeldUp ||= outcome === "not-sent" || Number(queueMs) > 100;
       const more = [outcome, result, reason].filter((each) => each !== undefined).join(", ");
       const name = [route, key].filter((each) => each !== undefined).join(" ");

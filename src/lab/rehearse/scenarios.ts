@@ -30,6 +30,8 @@ const saveTrans = qr(
   "data.trans carries it, and it must be saved and used in later /check, /cancel, /refund and /final_confirm requests.",
 );
 
+const qrNoResend = qr("Endpoints, flow rule 3", "Do not blindly resend /cancel, /refund or /final_confirm after a timeout;");
+
 const sale = (trouble: Trouble | undefined, ...ends: readonly ("approved" | "declined" | "reversed" | "failed")[]): Ask => ({
   deed: "sale",
   key: "a",
@@ -38,6 +40,11 @@ const sale = (trouble: Trouble | undefined, ...ends: readonly ("approved" | "dec
 });
 
 const unpaid = ["declined", "reversed", "failed"] as const;
+
+const tillKilled: Trouble = { kind: "till-killed" };
+const noAnswer: Trouble = { kind: "fault", fault: "no-answer" };
+const lost: Trouble = { kind: "lost" };
+const outcome = (name: string): Trouble => ({ kind: "outcome", outcome: name });
 
 /** Milliseconds for which an answer is late: longer than posline waits in a rehearsal. */
 const lateMs = 7_000;
@@ -57,35 +64,51 @@ export const scenarios: readonly Scenario[] = [
     title: "Declined",
     rule: onlyFinal,
     listed: "sale, declined by the issuer",
-    steps: [sale({ kind: "outcome", outcome: "declined" }, ...unpaid)],
+    steps: [sale(outcome("declined"), ...unpaid)],
   },
   {
     name: "reversed",
     title: "Reversed",
     rule: onlyFinal,
     listed: "reversal",
-    steps: [sale({ kind: "outcome", outcome: "reversed" }, ...unpaid)],
+    steps: [sale(outcome("reversed"), ...unpaid)],
   },
   {
     name: "cancelled-by-customer",
     title: "Cancelled by the customer",
     rule: onlyFinal,
     listed: "sale, cancelled at the PIN pad",
-    steps: [sale({ kind: "outcome", outcome: "cancelled" }, ...unpaid)],
+    steps: [sale(outcome("cancelled"), ...unpaid)],
+  },
+  {
+    name: "card-timeout",
+    title: "No card comes in time (-54)",
+    rule: onlyFinal,
+    listed: "sale, no card presented",
+    steps: [sale(outcome("card-timeout"), ...unpaid)],
+  },
+  {
+    name: "refused-at-start",
+    title: "The terminal needs an update (-100), then is blocked (-101)",
+    rule: bank(
+      "Errors",
+      "Unknown codes are handled as non-retriable; when the financial state is uncertain, recover it via /check.",
+    ),
+    steps: [sale(outcome("update-required"), ...unpaid), { ...sale(outcome("blocked"), ...unpaid), key: "b" }],
   },
   {
     name: "no-answer-carried-out",
     title: "No answer, carried out",
     rule: untilFinal,
     listed: "communication failure after authorisation",
-    steps: [sale({ kind: "fault", fault: "no-answer" }, "approved")],
+    steps: [sale(noAnswer, "approved")],
   },
   {
     name: "no-answer-not-carried-out",
     title: "No answer, not carried out",
     rule: untilFinal,
     listed: "communication failure before authorisation",
-    steps: [sale({ kind: "lost" }, ...unpaid, "approved")],
+    steps: [sale(lost, ...unpaid, "approved")],
   },
   {
     name: "late-answer",
@@ -137,7 +160,7 @@ export const scenarios: readonly Scenario[] = [
     title: "The till is killed with the sale out, and run again",
     rule: key,
     listed: "power failure at the till",
-    steps: [sale({ kind: "till-killed" }, "approved")],
+    steps: [sale(tillKilled, "approved")],
   },
   {
     name: "twice-at-once",
@@ -163,13 +186,19 @@ export const scenarios: readonly Scenario[] = [
     name: "slow",
     title: "The customer takes his time",
     rule: onlyFinal,
-    steps: [sale({ kind: "outcome", outcome: "slow:4" }, "approved")],
+    steps: [sale(outcome("slow:4"), "approved")],
+  },
+  {
+    name: "slower",
+    title: "The customer takes half a minute",
+    rule: onlyFinal,
+    steps: [sale(outcome("slow:28"), "approved")],
   },
   {
     name: "error-in-doubt",
     title: "An error at the start, and carried out all the same",
     rule: untilFinal,
-    steps: [sale({ kind: "outcome", outcome: "in-doubt" }, "approved")],
+    steps: [sale(outcome("in-doubt"), "approved")],
   },
   {
     name: "abort-too-late",
@@ -178,14 +207,14 @@ export const scenarios: readonly Scenario[] = [
       "States and transitions",
       "/abort, operation already approved: APPROVED; response may carry final transaction data.",
     ),
-    steps: [{ ...sale({ kind: "outcome", outcome: "abort-too-late" }, "approved"), seenBy: "/abort" }],
+    steps: [{ ...sale(outcome("abort-too-late"), "approved"), seenBy: "/abort" }],
   },
   {
     name: "fault-status-200",
     title: "No answer, under faultStatus 200",
     rule: untilFinal,
     faultStatus: 200,
-    steps: [sale({ kind: "fault", fault: "no-answer" }, "approved")],
+    steps: [sale(noAnswer, "approved")],
   },
   {
     name: "huge-amount",
@@ -198,38 +227,99 @@ export const scenarios: readonly Scenario[] = [
     title: "Sold, and given back",
     rule: bank("Endpoints, rule 4", "Do not blindly resend /confirm and /cancel after a timeout."),
     listed: "refund",
-    steps: [sale(undefined, "approved"), { deed: "refund", key: "b", of: "a", trouble: { kind: "fault", fault: "no-answer" } }],
+    steps: [sale(undefined, "approved"), { deed: "refund", key: "b", of: "a", trouble: noAnswer, ends: ["approved"] }],
+  },
+  {
+    name: "refund-lost",
+    title: "A refund that is lost on its way",
+    rule: noBlindResend,
+    steps: [sale(undefined, "approved"), { deed: "refund", key: "b", of: "a", trouble: lost, ends: [...unpaid, "approved"] }],
+  },
+  {
+    name: "refund-refused",
+    title: "A refund that is declined, then one of more than was paid",
+    rule: onlyFinal,
+    listed: "refund, declined",
+    steps: [
+      sale(undefined, "approved"),
+      { deed: "refund", key: "b", of: "a", trouble: outcome("declined"), ends: unpaid },
+      { deed: "refund", key: "c", of: "a", amount: "second", ends: unpaid },
+    ],
+  },
+  {
+    name: "refund-of-part",
+    title: "Two sales, and a part of the first given back",
+    rule: noBlindResend,
+    listed: "partial refund",
+    steps: [
+      { ...sale(undefined, "approved"), amount: "second" },
+      { ...sale(undefined, "approved"), key: "b" },
+      { deed: "refund", key: "c", of: "a", ends: ["approved"] },
+    ],
+  },
+  {
+    name: "refund-till-killed",
+    title: "The till is killed with the sale out, then with its refund out",
+    rule: key,
+    steps: [sale(tillKilled, "approved"), { deed: "refund", key: "b", of: "a", trouble: tillKilled, ends: ["approved"] }],
   },
   {
     name: "receipt-processing",
     title: "Code 44, then docStatus 0, then closed",
     rule: fiscal("Errors, recovery", "Code 44, or docStatus 0: do not resend; poll /check_status until docStatus 1."),
-    steps: [{ deed: "receipt", key: "a", trouble: { kind: "outcome", outcome: "slow:2" }, ends: ["closed"] }],
+    steps: [{ deed: "receipt", key: "a", trouble: outcome("slow:12"), ends: ["closed"] }],
   },
   {
     name: "receipt-unprinted",
     title: "Code 15: closed, but not printed",
     rule: unprinted,
     listed: "printer out of paper",
-    steps: [{ deed: "receipt", key: "a", trouble: { kind: "outcome", outcome: "not-printed" }, ends: ["unprinted", "closed"] }],
+    steps: [{ deed: "receipt", key: "a", trouble: outcome("not-printed"), ends: ["unprinted", "closed"] }],
   },
   {
     name: "receipt-lost-start",
     title: "A receipt whose start is lost (code 9)",
     rule: sameExtId,
-    steps: [{ deed: "receipt", key: "a", trouble: { kind: "lost" }, ends: ["closed", "failed"] }],
+    steps: [{ deed: "receipt", key: "a", trouble: lost, ends: ["closed", "failed"] }],
   },
   {
     name: "receipt-no-answer",
     title: "A receipt whose answer is lost",
     rule: sameExtId,
-    steps: [{ deed: "receipt", key: "a", trouble: { kind: "fault", fault: "no-answer" }, ends: ["closed"] }],
+    steps: [{ deed: "receipt", key: "a", trouble: noAnswer, ends: ["closed"] }],
+  },
+  {
+    name: "receipt-connection-cut",
+    title: "The connection to posline is cut with the receipt out",
+    rule: sameExtId,
+    steps: [{ deed: "receipt", key: "a", trouble: { kind: "connection-cut" }, ends: ["closed"] }],
+  },
+  {
+    name: "receipt-till-killed",
+    title: "The till is killed with the receipt out, then with its return out",
+    rule: sameExtId,
+    steps: [
+      { deed: "receipt", key: "a", trouble: tillKilled, ends: ["closed"] },
+      { deed: "return", key: "b", of: "a", trouble: tillKilled, ends: ["closed"] },
+    ],
+  },
+  {
+    name: "receipt-errors",
+    title: "Code 5, and closed all the same; then code 10, and nothing",
+    rule: sameExtId,
+    steps: [
+      { deed: "receipt", key: "a", trouble: outcome("in-doubt"), ends: ["closed"] },
+      { deed: "receipt", key: "b", trouble: outcome("not-fiscalized"), ends: [...unpaid, "closed"] },
+    ],
   },
   {
     name: "receipt-exact",
     title: "A receipt beyond 2^53, for 0.001 of an article with four-byte letters",
     rule: fiscal("Authentication", "sign = Base64 of ... the string (data parameter exactly as sent, followed by merchantId)."),
-    steps: [{ deed: "receipt", key: "a", amount: "huge", article: { name: "𝕋𝕖𝕒 茶 🍵 Чай", quantity: 1n }, ends: ["closed"] }],
+    steps: [
+      { deed: "receipt", key: "b", article: { name: "Tea", quantity: 1_001n }, ends: ["closed"] },
+      { deed: "receipt", key: "a", amount: "huge", article: { name: "𝕋𝕖𝕒 茶 🍵 Чай", quantity: 1n }, ends: ["closed"] },
+    ],
   },
   {
     name: "receipt-fails-after-payment",
@@ -237,50 +327,85 @@ export const scenarios: readonly Scenario[] = [
     rule: fiscal("Errors, recovery", "Code 5 on /sale or /refund: resend with the same documentExtID."),
     steps: [
       sale(undefined, "approved"),
-      { deed: "receipt", key: "b", of: "a", trouble: { kind: "outcome", outcome: "internal-error" } },
+      { deed: "receipt", key: "b", of: "a", trouble: outcome("internal-error") },
       { deed: "receipt", key: "b", of: "a", ends: ["closed"] },
     ],
   },
   {
     name: "return",
-    title: "A receipt, and its return",
+    title: "Two receipts, and the return of the first",
     rule: sameExtId,
     steps: [
       { deed: "receipt", key: "a", ends: ["closed"] },
-      { deed: "return", key: "b", of: "a", trouble: { kind: "fault", fault: "no-answer" }, ends: ["closed"] },
+      { deed: "receipt", key: "c", amount: "second", ends: ["closed"] },
+      { deed: "return", key: "b", of: "a", trouble: noAnswer, ends: ["closed"] },
     ],
   },
   {
     name: "cash-in-doubt",
-    title: "Cash in doubt",
+    title: "Cash whose answer is lost, that is lost itself, and beyond 2^53 with the till killed",
     rule: fiscal(
       "Errors, recovery",
       "Timeout on /deposit or /withdraw: call /check_status first; only on code 9 resend with the same documentExtID, amount and operation type.",
     ),
-    steps: [{ deed: "cash-in", key: "a", trouble: { kind: "fault", fault: "no-answer" }, ends: ["closed"] }],
+    steps: [
+      { deed: "cash-in", key: "a", trouble: noAnswer, ends: ["closed"] },
+      { deed: "cash-in", key: "b", trouble: lost, ends: ["closed", "failed"] },
+      { deed: "cash-in", key: "c", amount: "huge", trouble: tillKilled, ends: ["closed"] },
+    ],
   },
   {
     name: "qr-given-back",
-    title: "Paid by QR, then given back",
+    title: "Paid by QR twice, then a part of the first given back",
     rule: saveTrans,
     steps: [
-      { deed: "qr", key: "a", ends: ["approved"] },
+      { deed: "qr", key: "a", amount: "second", ends: ["approved"] },
+      { deed: "qr", key: "c", ends: ["approved"] },
       { deed: "qr-refund", key: "b", of: "a", ends: ["approved"] },
     ],
   },
   {
     name: "qr-no-answer",
-    title: "Paid by QR, and an answer to /check is lost",
+    title: "Paid by QR beyond 2^53, and an answer to /check is lost",
     rule: qr(
       "Endpoints, flow rule 3",
       "On timeout or unknown result, query /check with the same pay_id and trans until final.",
     ),
-    steps: [{ deed: "qr", key: "a", trouble: { kind: "fault", fault: "no-answer" }, at: "/check", ends: ["approved"] }],
+    steps: [{ deed: "qr", key: "a", amount: "huge", trouble: noAnswer, at: "/check", ends: ["approved"] }],
+  },
+  {
+    name: "qr-declined",
+    title: "A QR payment that is declined",
+    rule: qr(
+      "Endpoints, flow rule 2",
+      "Continue while the response is success without data; stop on a final rrn or status error.",
+    ),
+    steps: [{ deed: "qr", key: "a", trouble: outcome("declined"), ends: unpaid }],
+  },
+  {
+    name: "qr-till-killed",
+    title: "The till is killed with a QR payment out, then with its refund out",
+    rule: qrNoResend,
+    steps: [
+      { deed: "qr", key: "a", amount: "second", trouble: tillKilled, ends: ["approved"] },
+      { deed: "qr-refund", key: "b", of: "a", trouble: tillKilled },
+    ],
+  },
+  {
+    name: "qr-refund-in-doubt",
+    title: "A QR refund whose answer is lost, then one that is lost itself",
+    rule: qrNoResend,
+    steps: [
+      { deed: "qr", key: "a", amount: "second", ends: ["approved"] },
+      { deed: "qr-refund", key: "b", of: "a", trouble: noAnswer },
+      { deed: "qr", key: "c", amount: "second", ends: ["approved"] },
+      { deed: "qr-refund", key: "d", of: "c", trouble: lost },
+    ],
   },
 ];
 
-/** The scenarios as Markdown, for docs/rehearse.md. */
+/** The scenarios as Markdown, for docs/rehearse.md; what happens in each, `--list` prints. */
 export function scenarioTable(): string {
-  const rows = scenarios.map(({ name, title, listed = "" }) => `| \`${name}\` | ${title} | ${listed} |`);
-  return ["| name | what happens | on acquirers' lists |", "| --- | --- | --- |", ...rows].join("\n");
+  const rows = scenarios.map(({ name, listed = "" }) => `| \`${name}\` | ${listed} |`);
+  return ["| name | on acquirers' lists |", "| --- | --- |", ...rows].join("\n");
 }

@@ -105,7 +105,7 @@ class Stand {
     await posline.start();
     this.#lead(posline);
     await posline.ready();
-    const asked: { readonly ask: Ask; readonly said: readonly ResultHeard[]; readonly unseen: string | undefined }[] = [];
+    const asked: Omit<AskResult, "amount" | "began">[] = [];
     const marks = [terminal.mark()];
     for (const step of scenario.steps) {
       if (typeof step === "number") {
@@ -121,9 +121,9 @@ class Stand {
     const last = marks.length - 1;
     marks[last] = terminal.mark();
     terminal.endAll();
-    const results = asked.map(({ ask, said, unseen }, index): AskResult => {
+    const results = asked.map((result, index): AskResult => {
       const began = terminal.since(marks[index] ?? new Map(), marks[index + 1] ?? new Map(), this.#startMs);
-      return { ask, amount: this.#amountOf(ask), said, began, unseen };
+      return { ...result, amount: this.#amountOf(result.ask), began };
     });
     const moments = this.#moments.toSorted((one, other) => one.atMs - other.atMs);
     return { results, moments, tookMs: nowMs() - this.#startMs };
@@ -146,6 +146,7 @@ class Stand {
     let killing: Promise<void> = Promise.resolve();
     const runs = Array.from({ length: ask.twice === true ? 2 : 1 }, () => this.#runOf(ask));
     posline.wasHeldUp();
+    posline.questionsPerSecond();
     const came =
       trouble === undefined
         ? () => true
@@ -160,9 +161,10 @@ class Stand {
     const said = await Promise.all(runs.map((run) => run.begin()));
     await killing;
     await pause(settleMs);
-    const unseen = this.#unseen(ask, came(), posline.wasHeldUp(), terminal);
+    const { called } = terminal;
+    const unseen = this.#unseen(ask, came(), posline.wasHeldUp(), called);
     terminal.calm();
-    return { ask, said, unseen };
+    return { ask, said, unseen, called, questionsPerSecond: posline.questionsPerSecond() };
   }
 
   #lead(posline: Posline): void {
@@ -191,12 +193,18 @@ class Stand {
   }
 
   /** Why the till never met what was to go wrong; undefined if it did. */
-  #unseen({ deed, trouble, at, seenBy }: Ask, came: boolean, wasHeldUp: boolean, terminal: Terminal): string | undefined {
+  #unseen(
+    { deed, trouble, at, seenBy }: Ask,
+    came: boolean,
+    wasHeldUp: boolean,
+    called: readonly string[],
+  ): string | undefined {
     if ((trouble?.kind === "cable" || trouble?.kind === "silence") && !wasHeldUp) {
       return "The till made no call while the line was out";
     }
     if (!came) return `No ${at ?? deeds[deed].routes.join(" or ")} came to the terminal, so nothing went wrong with it`;
-    return seenBy === undefined || terminal.wasCalled(seenBy) ? undefined : `The till made no call of ${seenBy}`;
+    const isSeen = seenBy === undefined || called.includes(`${deeds[deed].contract} ${seenBy}`);
+    return isSeen ? undefined : `The till made no call of ${seenBy}`;
   }
 
   /** A run of the till, and another one after it was killed. */

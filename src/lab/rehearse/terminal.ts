@@ -34,7 +34,7 @@ export class Terminal {
   readonly #line: TerminalLine;
   readonly #listener: LineListener;
   readonly #begunMs = new Map<string, number>();
-  readonly #routes = new Set<string>();
+  readonly #called = new Set<string>();
   #silentUntilMs = 0;
   /** Called with the next request for a deed, before it is carried out; true: it is lost. */
   #next: { readonly contract: ContractName; readonly routes: readonly string[]; readonly came: () => boolean } | undefined;
@@ -117,14 +117,14 @@ export class Terminal {
     }
   }
 
-  /** True if this route was called by the till since nothing went wrong. */
-  wasCalled(route: string): boolean {
-    return this.#routes.has(route);
+  /** What was called since nothing went wrong and does more than read: `bank /sale`. */
+  get called(): readonly string[] {
+    return [...this.#called];
   }
 
   /** Lets nothing more go wrong. */
   calm(): void {
-    this.#routes.clear();
+    this.#called.clear();
     this.#next = undefined;
     this.emulator.plan.reset();
   }
@@ -170,7 +170,7 @@ export class Terminal {
     const isShown = isOperation || key !== undefined;
     const name = `${route}${key === undefined ? "" : ` ${key}`}`;
     if (nowMs() < this.#silentUntilMs) return silence;
-    this.#routes.add(route);
+    if (isOperation) this.#called.add(`${contract} ${route}`);
     const next = this.#next;
     if (next !== undefined && next.contract === contract && next.routes.includes(route)) {
       this.#next = undefined;

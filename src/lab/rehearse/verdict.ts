@@ -28,10 +28,25 @@ export interface AskResult {
   readonly began: readonly Began[];
   /** Why what was to go wrong never came to; undefined if it did. */
   readonly unseen: string | undefined;
+  /** What the till called that does more than read: `bank /sale`. */
+  readonly called: readonly string[];
+  /** How often the till asked for operations in its busiest second. */
+  readonly questionsPerSecond: number;
 }
 
 const doneEnds: ReadonlySet<string> = new Set(["approved", "closed", "unprinted"]);
 const doneWords: ReadonlySet<Word> = new Set(["approved", "closed", "unprinted"]);
+/** Routes that a till may call beside those of a deed: they begin nothing. What they end is seen in the ledger. */
+const besides: ReadonlySet<string> = new Set([
+  ...["bank /abort", "bank /terminate"],
+  ...["fiscal /abort", "fiscal /open_shift"],
+  // "Optional after payment" (qr contract, Endpoints, responses)
+  "qr /final_confirm",
+]);
+
+/** Questions in a second from which a till is in other calls' way: the contracts recommend one in a second or two. */
+const questionsPerSecondMax = 10;
+
 const undoneWords: ReadonlySet<Word> = new Set(["declined", "reversed", "failed"]);
 
 /**
@@ -39,18 +54,27 @@ const undoneWords: ReadonlySet<Word> = new Set(["declined", "reversed", "failed"
  * end is the one that could be known. What the till can't do, and what never went wrong as planned, is not seen, unless a rule was broken.
  */
 export function findingOf(results: readonly AskResult[]): Finding {
-  for (const result of results) {
-    const why = begunTwice(result) ?? falseWord(result) ?? endless(result);
+  for (const [index, result] of results.entries()) {
+    const { ask } = result;
+    const same = results.slice(0, index).filter((each) => each.ask.key === ask.key && each.ask.deed === ask.deed);
+    const earlier = same.flatMap(({ began }) => began);
+    const originals = results.filter((each) => each.ask.key === ask.of);
+    const why =
+      begunTwice(result) ??
+      calledBeside(result) ??
+      falseWord(result, earlier) ??
+      otherOriginal(result, originals) ??
+      endless(result);
     if (why !== undefined) return broken(why);
   }
   const unsupported = results.find(({ said }) => said.some(({ word }) => word === "unsupported"));
   if (unsupported !== undefined) return unseen(`The till can't do ${unsupported.ask.deed}: it says unsupported`);
   for (const result of results) {
-    const why = otherEnd(result);
+    const why = otherEnd(result) ?? hurried(result);
     if (why !== undefined) return broken(why);
   }
   for (const result of results) {
-    const told = articleTold(result);
+    const told = articleTold(result, results);
     if (told !== undefined) return told;
   }
   for (const { unseen: why } of results) if (why !== undefined) return unseen(why);
@@ -59,8 +83,8 @@ export function findingOf(results: readonly AskResult[]): Finding {
 
 /** Money or paper beside what was asked for. */
 function begunTwice({ ask, amount, began }: AskResult): string | undefined {
-  const { routes } = deeds[ask.deed];
-  const others = began.filter(({ route }) => !routes.includes(route));
+  const { contract, routes } = deeds[ask.deed];
+  const others = began.filter(({ service, route }) => service !== contract || !routes.includes(route));
   const [other] = others;
   if (other !== undefined) {
     return `Asked for one ${ask.deed} of ${amountText(amount)}, the till began what nobody asked for: ${entriesText(began)}`;
@@ -69,9 +93,30 @@ function begunTwice({ ask, amount, began }: AskResult): string | undefined {
   return `Asked for one ${ask.deed} of ${amountText(amount)}, the till began ${began.length}: ${entriesText(began)}`;
 }
 
-function falseWord({ ask, amount, said, began }: AskResult): string | undefined {
+/** A batch or shift closed, a report or copy printed, of which the ledger has nothing. A copy is right if the paper is missing. */
+function calledBeside({ ask, amount, called }: AskResult): string | undefined {
+  const { contract, routes } = deeds[ask.deed];
+  const isUnprinted = ask.trouble?.kind === "outcome" && ask.trouble.outcome === "not-printed";
+  const right = [...routes.map((route) => `${contract} ${route}`), ...(isUnprinted ? ["fiscal /check_copy"] : [])];
+  const other = called.find((each) => !besides.has(each) && !right.includes(each));
+  if (other === undefined) return undefined;
+  return `Asked for one ${ask.deed} of ${amountText(amount)}, the till called ${other}, which nobody asked for`;
+}
+
+/** Given back is another than was asked for, or a payment by card or QR is booked as cash. */
+function otherOriginal({ ask, began }: AskResult, originals: readonly AskResult[]): string | undefined {
+  const ids = originals.flatMap((each) => each.began.map(({ id }) => id));
+  const other = began.find(({ of }) => of !== undefined && !ids.includes(of));
+  if (other !== undefined) return `Asked for the ${ask.deed} of one, the till gave back another: ${entriesText([other])}`;
+  const isPaid = originals.some((each) => deeds[each.ask.deed].contract !== "fiscal");
+  const cash = began.find((each) => isPaid && (each.cash ?? 0n) > 0n)?.cash;
+  return cash === undefined ? undefined : `The till booked ${amountText(cash)} as cash that were not paid in cash`;
+}
+
+/** @param earlier What began when the same deed was asked for before: its word may be of that. */
+function falseWord({ ask, amount, said, began }: AskResult, earlier: readonly Began[]): string | undefined {
   const done = began.filter(({ end }) => doneEnds.has(end));
-  const right = done.filter((each) => each.amount === amount);
+  const right = [...earlier.filter(({ end }) => doneEnds.has(end)), ...done].filter((each) => each.amount === amount);
   for (const { word, atMs } of said) {
     if (word === undefined) continue;
     const told = `The till said ${word} at ${secondsText(atMs)}`;
@@ -98,6 +143,11 @@ function endless({ ask, said }: AskResult): string | undefined {
   return last === undefined ? undefined : `The till had not ended the ${ask.deed} after ${secondsText(last.atMs)}`;
 }
 
+function hurried({ ask, questionsPerSecond }: AskResult): string | undefined {
+  if (questionsPerSecond <= questionsPerSecondMax) return undefined;
+  return `Of the ${ask.deed} the till asked ${questionsPerSecond} times within a second, and held up other calls`;
+}
+
 /** The end could be known, and the till has another one or none. */
 function otherEnd({ ask, amount, said, began }: AskResult): string | undefined {
   const { ends } = ask;
@@ -108,15 +158,22 @@ function otherEnd({ ask, amount, said, began }: AskResult): string | undefined {
   return `${told}, of a ${ask.deed} of ${amountText(amount)} whose end could be known; the terminal ${has(began)}`;
 }
 
-/** What became of the article that the till was to sell. One of its own says nothing. */
-function articleTold({ ask: { article }, began }: AskResult): Finding | undefined {
+/** What became of the article that the till was to sell. One of its own says nothing, unless the till sold another as named. */
+function articleTold(result: AskResult, results: readonly AskResult[]): Finding | undefined {
+  const { article } = result.ask;
   if (article === undefined) return undefined;
-  const sold = began.flatMap(({ articles = [] }) => articles);
-  const named = sold.find(({ name }) => name === article.name);
-  if (named === undefined) return unseen("The till sold another article than POSLINE_ITEM");
+  const named = soldAsNamed(result);
+  if (named === undefined) {
+    if (!results.some(soldAsNamed)) return unseen("The till sold another article than POSLINE_ITEM");
+    const names = result.began.flatMap(({ articles = [] }) => articles.map(({ name = "" }) => name));
+    return broken(`Asked for an article named ${article.name}, the till sold ${names.join(", ")}`);
+  }
   if (named.quantity === article.quantity) return undefined;
   return broken(`Asked for ${article.quantity} thousandths of the article, the till sold ${named.quantity}`);
 }
+
+const soldAsNamed = ({ ask: { article }, began }: AskResult) =>
+  began.flatMap(({ articles = [] }) => articles).find(({ name }) => name === article?.name);
 
 const toldText = ({ ask, said, began }: AskResult) =>
   `Of the ${ask.deed} the till said ${said.map(({ text }) => text).join(" and ")}; the terminal ${has(began)}.`;

@@ -14,13 +14,18 @@ const begun = (more: Partial<Began> = {}): Began => ({
   ...more,
 });
 
+const document = (more: Partial<Began> = {}): Began => begun({ service: "fiscal", end: "closed", ...more });
+
+const refund: Ask = { deed: "refund", key: "b", of: "a" };
+const back = { id: "2", route: "/refund" };
+
 interface Shown extends Partial<AskResult> {
   readonly words?: readonly (Word | undefined)[];
 }
 
 function result({ ask = sale, words = ["approved"], ...more }: Shown): AskResult {
   const said = words.map((word) => ({ atMs: 12_400, word, text: word ?? "nothing (exit code 2)", hasEnded: true }));
-  return { ask, amount: 1531n, said, began: [begun()], unseen: undefined, ...more };
+  return { ask, amount: 1531n, said, began: [begun()], unseen: undefined, called: [], questionsPerSecond: 1, ...more };
 }
 
 const cases: readonly (readonly [name: string, verdict: string, why: RegExp, results: readonly Shown[]])[] = [
@@ -76,19 +81,14 @@ const cases: readonly (readonly [name: string, verdict: string, why: RegExp, res
     "closed without paper",
     "broken",
     /printed no paper/,
-    [{ ask: receipt, words: ["closed"], began: [begun({ end: "unprinted" })] }],
+    [{ ask: receipt, words: ["closed"], began: [document({ end: "unprinted" })] }],
   ],
-  [
-    "unprinted, and a copy printed since",
-    "held",
-    /./,
-    [{ ask: receipt, words: ["unprinted"], began: [begun({ end: "closed" })] }],
-  ],
+  ["unprinted, and a copy printed since", "held", /./, [{ ask: receipt, words: ["unprinted"], began: [document()] }]],
   ["unsupported", "not seen", /can't do sale/, [{ words: ["unsupported"], began: [] }]],
   ["unsupported, and done", "broken", /began 2/, [{ words: ["unsupported"], began: [begun(), begun({ id: "2" })] }]],
   ["trouble that never came", "not seen", /No \/sale came/, [{ unseen: "No /sale came to the terminal" }]],
   ["trouble that never came, and a false word", "broken", /said declined/, [{ words: ["declined"], unseen: "No /sale came" }]],
-  ["the second deed is what breaks", "broken", /said approved/, [{}, { began: [] }]],
+  ["the second deed is what breaks", "broken", /said approved/, [{}, { ask: { ...sale, key: "b" }, began: [] }]],
   [
     "the article, to the thousandth",
     "held",
@@ -97,7 +97,7 @@ const cases: readonly (readonly [name: string, verdict: string, why: RegExp, res
       {
         ask: { ...receipt, article: { name: "茶", quantity: 1n } },
         words: ["closed"],
-        began: [begun({ end: "closed", articles: [{ name: "茶", quantity: 1n }] })],
+        began: [document({ articles: [{ name: "茶", quantity: 1n }] })],
       },
     ],
   ],
@@ -109,9 +109,101 @@ const cases: readonly (readonly [name: string, verdict: string, why: RegExp, res
       {
         ask: { ...receipt, article: { name: "茶", quantity: 1n } },
         words: ["closed"],
-        began: [begun({ end: "closed", articles: [{ name: "茶", quantity: 1_000n }] })],
+        began: [document({ articles: [{ name: "茶", quantity: 1_000n }] })],
       },
     ],
+  ],
+  [
+    "an article of another name, where one was sold as named",
+    "broken",
+    /Asked for an article named 茶, the till sold \?/,
+    [
+      {
+        ask: { ...receipt, article: { name: "Tea", quantity: 1n } },
+        words: ["closed"],
+        began: [document({ articles: [{ name: "Tea", quantity: 1n }] })],
+      },
+      {
+        ask: { ...receipt, key: "b", article: { name: "茶", quantity: 1n } },
+        words: ["closed"],
+        began: [document({ articles: [{ name: "?", quantity: 1n }] })],
+      },
+    ],
+  ],
+  [
+    "a card sale in place of a receipt",
+    "broken",
+    /began what nobody asked for: \/sale/,
+    [{ ask: receipt, words: ["closed"], began: [begun()] }],
+  ],
+  [
+    "a batch closed",
+    "broken",
+    /^Asked for one sale of 15\.31, the till called bank \/close-shift, which nobody asked for$/,
+    [{ called: ["bank /sale", "bank /close-shift"] }],
+  ],
+  ["a sale, an abort that is too late", "held", /./, [{ called: ["bank /sale", "bank /abort"] }]],
+  [
+    "a QR payment that is confirmed",
+    "held",
+    /./,
+    [
+      {
+        ask: { deed: "qr", key: "a" },
+        began: [begun({ service: "qr", route: "/showqrcode" })],
+        called: ["qr /showqrcode", "qr /final_confirm"],
+      },
+    ],
+  ],
+  [
+    "a copy of what has its paper",
+    "broken",
+    /called fiscal \/check_copy/,
+    [{ ask: receipt, words: ["closed"], began: [document()], called: ["fiscal /sale", "fiscal /check_copy"] }],
+  ],
+  [
+    "a copy of what was not printed",
+    "held",
+    /./,
+    [
+      {
+        ask: { ...receipt, trouble: { kind: "outcome", outcome: "not-printed" } },
+        words: ["closed"],
+        began: [document()],
+        called: ["fiscal /sale", "fiscal /check_copy"],
+      },
+    ],
+  ],
+  ["a refund of the sale that was named", "held", /./, [{}, { ask: refund, began: [begun({ ...back, of: "1" })] }]],
+  [
+    "a refund of another sale",
+    "broken",
+    /^Asked for the refund of one, the till gave back another: \/refund of 15\.31/,
+    [{}, { ask: refund, began: [begun({ ...back, of: "7" })] }],
+  ],
+  [
+    "a card payment that is booked as cash",
+    "broken",
+    /^The till booked 15\.31 as cash that were not paid in cash$/,
+    [{}, { ask: { ...receipt, key: "b", of: "a" }, words: ["closed"], began: [document({ cash: 1531n })] }],
+  ],
+  ["a receipt of its own, in cash", "held", /./, [{ ask: receipt, words: ["closed"], began: [document({ cash: 1531n })] }]],
+  ["ten questions in a second", "held", /./, [{ questionsPerSecond: 10 }]],
+  ["more than ten questions in a second", "broken", /asked 11 times within a second/, [{ questionsPerSecond: 11 }]],
+  [
+    "done when it was asked before, and said again",
+    "held",
+    /./,
+    [
+      { ask: anyEnd, words: ["approved"] },
+      { words: ["approved"], began: [] },
+    ],
+  ],
+  [
+    "another deed done under the same key",
+    "broken",
+    /the terminal has nothing of it/,
+    [{}, { ask: receipt, words: ["closed"], began: [] }],
   ],
   [
     "an article of its own",
@@ -121,7 +213,7 @@ const cases: readonly (readonly [name: string, verdict: string, why: RegExp, res
       {
         ask: { ...receipt, article: { name: "茶", quantity: 1n } },
         words: ["closed"],
-        began: [begun({ end: "closed", articles: [{ name: "Coffee", quantity: 1_000n }] })],
+        began: [document({ articles: [{ name: "Coffee", quantity: 1_000n }] })],
       },
     ],
   ],

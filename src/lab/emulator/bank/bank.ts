@@ -71,8 +71,11 @@ class EmulatedBank implements EmulatedService {
   ledger(): readonly LedgerEntry[] {
     this.#operations.endDue();
     return [...this.#operations.all()].filter(isCardOperation).map((operation) => {
-      const { number, route, payId: key, amount } = operation;
-      return { id: String(number), route, key, amount, end: standOf(operation) };
+      const { number, route, payId: key, original } = operation;
+      // What the card is charged with
+      const amount = operation.amount + operation.tips + operation.cashback;
+      const of = original !== undefined && { of: String(original) };
+      return { id: String(number), route, key, amount, end: standOf(operation), ...of };
     });
   }
 

@@ -42,7 +42,9 @@ class EmulatedFiscal implements EmulatedService {
   }
 
   ledger(): readonly LedgerEntry[] {
-    return [...this.#memory.register.all()].map(({ id, kind, extId: key, sum: amount, closed, lines }) => {
+    const documents = [...this.#memory.register.all()];
+    return documents.map(({ id, kind, extId: key, sum: amount, closed, lines, payments, parent }) => {
+      const original = parent === undefined ? undefined : documents.find((each) => each.closed?.num === parent);
       const end = closed === undefined ? "in progress" : closed.printTime === undefined ? "unprinted" : "closed";
       return {
         id: String(id),
@@ -50,6 +52,8 @@ class EmulatedFiscal implements EmulatedService {
         key,
         amount,
         end,
+        cash: payments.paid.cash,
+        ...(original !== undefined && { of: String(original.id) }),
         ...(lines !== undefined && { articles: lines.map(articleOf) }),
       };
     });

@@ -69,7 +69,14 @@ class EmulatedQr implements EmulatedService {
       if (givenBack === 0n) return [paid];
       return [
         paid,
-        { id: `${number} back`, route: cancelled ? "/cancel" : "/refund", key, amount: givenBack, end: "approved" },
+        {
+          id: `${number} back`,
+          route: cancelled ? "/cancel" : "/refund",
+          key,
+          amount: givenBack,
+          end: "approved",
+          of: String(number),
+        },
       ];
     });
   }
