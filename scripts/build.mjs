@@ -82,7 +82,7 @@ const lean = {
   },
 };
 
-/** The packages whose code went into the file, by folder, so that their licences go with it. */
+/** The packages whose code went into the files, by folder: their licences go with it, and a release's list of contents names them. */
 const packages = new Set([bindings]);
 
 function note(metafile) {
@@ -256,7 +256,6 @@ note(
 note((await build({ ...labFile, plugins: [lean, fromEarlier([...sharedByMain, ...sharedByMore])] })).metafile);
 const examples = JSON.parse(await readFile(join(root, "src/lab/openapi/examples.json"), "utf8"));
 await writeFile(join(dist, "examples.json"), JSON.stringify(examples));
-await writeFile(join(dist, "LICENSES.txt"), await licences());
 await cp(join(root, "src/door.cjs"), join(dist, "posline.cjs"));
 await chmod(join(dist, "posline.cjs"), 0o755);
 for (const platform of ["linux-x64", "linux-arm64", "linux-arm"]) {
@@ -304,24 +303,26 @@ for (const name of await readdir(join(dist, "page"))) {
 const client = join(dist, "client");
 const library = { ...common, external: ["@serialport/bindings-cpp"] };
 const entry = join(root, "src/client/http-client.ts");
-await build({
-  ...library,
-  entryPoints: { client: entry, line: join(root, "src/client/line-client.ts") },
-  outdir: client,
-  format: "esm",
-  splitting: true,
-  outExtension: { ".js": ".mjs" },
-});
-await build({ ...library, entryPoints: [entry], outfile: join(client, "client.cjs") });
-await build({
-  ...library,
-  entryPoints: [join(root, "src/client/page.ts")],
-  outfile: join(client, "browser.mjs"),
-  platform: "browser",
-  target: "es2022",
-  format: "esm",
-});
+for (const own of [
+  {
+    entryPoints: { client: entry, line: join(root, "src/client/line-client.ts") },
+    outdir: client,
+    format: "esm",
+    splitting: true,
+    outExtension: { ".js": ".mjs" },
+  },
+  { entryPoints: [entry], outfile: join(client, "client.cjs") },
+  {
+    entryPoints: [join(root, "src/client/page.ts")],
+    outfile: join(client, "browser.mjs"),
+    platform: "browser",
+    target: "es2022",
+    format: "esm",
+  },
+])
+  note((await build({ ...library, ...own })).metafile);
 await writeClientTypes(root, join(client, "types"));
+await writeFile(join(dist, "LICENSES.txt"), await licences());
 
 const before = `${dist}.before`;
 await rename(finished, before).catch(() => {});

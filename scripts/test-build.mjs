@@ -45,6 +45,8 @@ async function isPure(file, { inputs }, root) {
 /** A program that runs test files one after the other: hooks and names of one file are its own. */
 const program = (files, bundleOf) => `process.setSourceMapsEnabled(true);
 await import(${JSON.stringify(bundleOf(assertOk))});
+const { writeFileSync } = await import("node:fs");
+writeFileSync(new URL(import.meta.url + ".pid"), String(process.pid));
 const { after, describe } = await import("node:test");
 for (const [file, bundle] of ${JSON.stringify(files.map((file) => [file, bundleOf(file)]))}) {
   await new Promise((done) => {

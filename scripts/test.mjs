@@ -3,7 +3,7 @@
 //
 // The files are found here and not by a shell's pattern, which Windows' shell wouldn't know.
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { run } from "node:test";
@@ -36,6 +36,7 @@ const longest = [
   "test/e2e/call.test.ts",
   "test/e2e/hostile-replies.test.ts",
   "test/package/npm.test.ts",
+  "test/package/release.test.ts",
   "test/e2e/receipts.test.ts",
   "test/e2e/settled-campaign.test.ts",
   "test/exhaustive/judge.test.ts",
@@ -93,6 +94,9 @@ class Tally {
   #count;
   /** Milliseconds that each process took. */
   #took = [];
+  /** The time limits of the programs that run, and the programs that were killed by theirs. */
+  #limits = new Map();
+  #killed = new Set();
   #beganMs = performance.now();
 
   constructor(programs) {
@@ -112,7 +116,10 @@ class Tally {
     const { file, name, nesting, details } = data;
     if (type === "test:stdout" || type === "test:stderr") {
       this.#wrote.set(file, (this.#wrote.get(file) ?? "") + data.message);
-    } else if (type === "test:complete" && this.#programs.get(name) === name) {
+    } else if (type === "test:dequeue" && this.#files.has(name)) {
+      this.#limits.set(name, setTimeout(() => this.#kill(name), limitMs).unref());
+    } else if (type === "test:complete" && this.#files.has(name)) {
+      clearTimeout(this.#limits.get(name));
       this.#ended++;
       this.#took.push({ files: this.#files.get(name), ms: details.duration_ms });
       if (!details.passed) this.#broken++;
@@ -126,14 +133,20 @@ class Tally {
 
   #fail(data) {
     const { error } = data.details;
+    if (this.#killed.has(data.name)) return this.#failKilled(data.name);
     // A file fails with its tests, which are told.
     if (error.failureType === "subtestsFailed") return;
-    if (error.failureType === "testTimeoutFailure" && this.#files.has(data.name)) return this.#kill(data.name);
     this.failed.push({ program: this.#programs.get(data.file), name: this.#nameOf(data), text: inspect(error.cause ?? error) });
   }
 
-  /** Notes as failed the file at which a program was when its time was over: the first that hasn't ended, or those that it can be. */
+  /** Ends a program whose time is over. Node's own limit, from 24 on, is one for each test, and leaves the process alone. */
   #kill(program) {
+    this.#killed.add(program);
+    process.kill(Number(readFileSync(`${program}.pid`, "utf8")), "SIGKILL");
+  }
+
+  /** Notes as failed the file at which a program was when its time was over: the first that hasn't ended, or those that it can be. */
+  #failKilled(program) {
     const files = this.#files.get(program);
     const at = files.find((file) => this.#waiting.delete(file));
     const what = at === undefined ? "its tests had ended, and something kept its process" : "its tests did not end";
@@ -182,7 +195,7 @@ async function runAll(isRest) {
   const progress = isShown ? setInterval(show, 1_000) : undefined;
   // Much of what they do is to wait, and most of the rest.
   const concurrency = cores + (isRest ? 3 : 1);
-  for await (const event of run({ files: programs.map(({ path }) => path), concurrency, timeout: limitMs })) tally.take(event);
+  for await (const event of run({ files: programs.map(({ path }) => path), concurrency })) tally.take(event);
   tally.end();
   clearInterval(progress);
   if (isShown) process.stdout.write("\r\x1b[K");

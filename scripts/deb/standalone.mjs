@@ -9,7 +9,7 @@ import { chmod, copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
-const version = "24.21.0";
+export const version = "24.21.0";
 
 /** By Debian's names of architectures: the package of npm that has Node for it, with the checksum that npm publishes. */
 const runtimes = {

@@ -9,6 +9,7 @@ import { LabMissing, labCommandNames } from "../process/lab.ts";
 import { callCommand, callCompletions } from "./call.ts";
 import { configCommand } from "./config.ts";
 import { doctorCommand } from "./doctor.ts";
+import { explainCommand } from "./explain.ts";
 import { gatewayCommand } from "./gateway.ts";
 import { journalCommand } from "./journal.ts";
 import { loadLab } from "./lab.ts";
@@ -29,6 +30,7 @@ const bridgeCommands: readonly Command[] = [
   callCommand,
   logsCommand,
   journalCommand,
+  explainCommand,
   portsCommand,
   doctorCommand,
   configCommand,

@@ -69,10 +69,10 @@ interface Shown {
  * @throws UsageError for a `settle` that lacks something.
  */
 export async function runJournal(given: JournalArguments, surroundings: JournalSurroundings): Promise<number> {
-  const { out, err } = surroundings;
+  const { out } = surroundings;
   const args = given.key === undefined ? given : { ...given, key: storedKey(given.key) };
   const settle = settleOf(given);
-  try {
+  return journalRun(surroundings, async () => {
     const target = await targetOf(args, surroundings);
     if (settle !== undefined) {
       out(`${await settleByOperator(target, settle, surroundings.ask)}\n`);
@@ -87,6 +87,13 @@ export async function runJournal(given: JournalArguments, surroundings: JournalS
     out(args.json === true ? jsonOf(operations) : `${table(operations)}${summary(operations, args, bad)}`);
     if (args.follow === true) await follow(args, folder, snapshot, surroundings);
     return args.unknown === true && operations.length > 0 ? exitCodes.unknown : exitCodes.ok;
+  });
+}
+
+/** Runs what reads a journal. @returns its exit code; that of the error if there is no such journal, which is said. */
+export async function journalRun({ err }: CommandIo, run: () => Promise<number>): Promise<number> {
+  try {
+    return await run();
   } catch (error) {
     if (error instanceof ConfigError) {
       err(`${printableLines(error.message)}\n`);
@@ -116,7 +123,10 @@ function settleOf({ action, operation: key, as, note, service, route }: JournalA
 }
 
 /** The journal that the configuration names; the package's where there is no configuration, or none that may be read. */
-async function targetOf(args: JournalArguments, { env, file }: JournalSurroundings): Promise<JournalSettleTarget> {
+export async function targetOf(
+  args: Pick<JournalArguments, "config" | "folder">,
+  { env, file }: CommandIo,
+): Promise<JournalSettleTarget> {
   let config: Config | undefined;
   try {
     config = (await loadConfig({ file, env, flags: { config: args.config } })).config;
@@ -277,17 +287,22 @@ const positionals = {
   operation: { describe: "Its pay_id or documentExtID; the id of its request where it has neither" },
 } as const satisfies PositionalTable;
 
-const flags = {
-  unknown: { type: "boolean", describe: "Only operations with an unknown outcome; exits with 75 when there are any" },
-  key: { type: "string", example: "SALE-1", describe: "Only the operation with this pay_id or documentExtID" },
-  follow: { type: "boolean", alias: "f", describe: "Keep showing operations as they are sent and as they end" },
-  json: { type: "boolean", describe: "Print NDJSON: one JSON object per operation and line" },
+/** Where the journal is. */
+export const journalFlags = {
   folder: {
     type: "string",
     example: usualFolder,
     describe: `Folder of the journal (default: the configured one, else ${usualFolder})`,
   },
   config: sourceFlags.config,
+} as const satisfies FlagTable;
+
+const flags = {
+  unknown: { type: "boolean", describe: "Only operations with an unknown outcome; exits with 75 when there are any" },
+  key: { type: "string", example: "SALE-1", describe: "Only the operation with this pay_id or documentExtID" },
+  follow: { type: "boolean", alias: "f", describe: "Keep showing operations as they are sent and as they end" },
+  json: { type: "boolean", describe: "Print NDJSON: one JSON object per operation and line" },
+  ...journalFlags,
   as: { type: "string", choices: ["done", "not-done"], example: "done", describe: "settle: what the terminal shows" },
   note: { type: "string", example: "receipt 17 is there", describe: "settle: how you know; it is recorded" },
   service: { type: "string", example: "bank", describe: "settle: the service, where several operations have the key" },

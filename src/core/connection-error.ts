@@ -24,7 +24,8 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** Why a connection failed, for people; undefined if its error's own message says it best. */
 export function connectionFailure(error: unknown): string | undefined {
-  const code = codeOf(error);
+  // The error of Node 24's fetch has no code there.
+  const code = error instanceof Error && error.name === "HTTPParserError" ? "HPE_" : codeOf(error);
   if (code === undefined) return undefined;
   return reasons[code] ?? (code.startsWith("HPE_") ? "what answers there does not speak HTTP" : undefined);
 }

@@ -1,7 +1,13 @@
 import type { OperationLogEnding } from "../contract/operation-log.ts";
-import { contractNames } from "../core/call.ts";
+import { type ContractName, contractNames } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import { asUnknown, isSameOperation, type SentRecord, type UnknownOperation } from "../journal/record.ts";
+import {
+  asUnknown,
+  isSameOperation,
+  type JournalOperation,
+  type SentRecord,
+  type UnknownOperation,
+} from "../journal/record.ts";
 import type { FoundRecords } from "../journal/recorder.ts";
 import { replay } from "../journal/replay.ts";
 import { slotBytes } from "../journal/slot.ts";
@@ -33,6 +39,22 @@ export interface Recalled {
   readonly forgets: string | undefined;
 }
 
+/** One of them, by what its records say. @param atMs When it was sent, and `now`, on `nowMs`'s scale. */
+export function recalledSending(
+  recorded: JournalOperation,
+  contract: ContractName | undefined,
+  atMs: number,
+  now: number,
+): Sending {
+  const { sequence, sent } = recorded;
+  const of = { callId: undefined, place: sequence, order: sequence, atMs, endedMs: now, contract, names: undefined };
+  const sending = newSending(sent, { ...of, facts: [] });
+  const operation = operationOf(sending);
+  const { before = operation?.rules.baseline === undefined ? {} : null } = sent;
+  sending.facts = factsIn(operation, { ...recorded, before, sentMs: atMs }, now);
+  return sending;
+}
+
 /** Gives the memory the sendings of earlier processes. */
 export function recall(found: FoundRecords, memory: UnderKey): Recalled {
   const now = nowMs();
@@ -47,13 +69,9 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
     if (behindMs >= 0) ageMs = Math.min(ageMs, behindMs);
     const atMs = now - (behindMs < 0 ? 0 : ageMs);
     const contract = contractNames.find((name) => name === sent.service);
-    const of = { callId: undefined, place: sequence, order: sequence, atMs, endedMs: now, contract, names: undefined };
-    const sending = newSending(sent, { ...of, facts: [] });
     const isRepeated = memory.of(sent).some((each) => isSameOperation(each.sent, sent) && mayHaveBegun(each));
-    const operation = operationOf(sending);
-    const { before = operation?.rules.baseline === undefined ? {} : null } = sent;
-    const facts = factsIn(operation, { ...recorded, before, sentMs: atMs }, now);
-    sending.facts = isRepeated ? [{ is: "earlier", atMs }, ...facts] : facts;
+    const sending = recalledSending(recorded, contract, atMs, now);
+    if (isRepeated) sending.facts = [{ is: "earlier", atMs }, ...sending.facts];
     if (ending === undefined) sending.cause = "no outcome recorded";
     else if (ending.outcome === "unknown") sending.cause = "reported as unknown";
     if (ending?.outcome !== "not-sent" && ending?.begun !== false) {

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** The documentation as the tests read it: README and the pages of docs/. */
+/** The documentation as the tests read it: README, the two pages beside it, and those of docs/. */
 
 export const root = new URL("../../", import.meta.url);
 
 const paths = [
-  "README.md",
+  ...["README.md", "CONTRIBUTING.md", "SECURITY.md"],
   ...readdirSync(new URL("docs", root), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),

@@ -2,12 +2,13 @@ import { readFileSync } from "node:fs";
 import { pages, root } from "../e2e/docs.ts";
 import { meanWords, sentencesOf, wordsOfPage, wordsOfSentence } from "./prose.ts";
 
-/** The most words that README, docs/ and the changelog may have together: what somebody reads in some three hours. */
+/** The most words that README, the pages beside it, docs/ and the changelog may have together: what somebody reads in some three hours. */
 export const wordsMax = 36_000;
 
 /** How many lines a page is to have, those of several pages together. A page that isn't named has no target. */
 const targets: readonly { readonly pages: readonly string[]; readonly lines: number }[] = [
   { pages: ["README.md"], lines: 140 },
+  { pages: ["CONTRIBUTING.md", "SECURITY.md"], lines: 40 },
   { pages: ["docs/client.md"], lines: 120 },
   { pages: ["docs/typescript.md"], lines: 90 },
   { pages: ["docs/configuration.md"], lines: 150 },
@@ -40,7 +41,7 @@ const targets: readonly { readonly pages: readonly string[]; readonly lines: num
   { pages: ["CHANGELOG.md"], lines: 30 },
 ];
 
-/** README, docs/ and the changelog. */
+/** README, the pages beside it, docs/ and the changelog. */
 const all: ReadonlyMap<string, string> = new Map([
   ...pages,
   ["CHANGELOG.md", readFileSync(new URL("CHANGELOG.md", root), "utf8")],

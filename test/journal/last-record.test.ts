@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { LastRecord } from "../../src/journal/last-record.ts";
+import { until } from "../support/until.ts";
 
 const root = mkdtempSync(join(tmpdir(), "posline-last-"));
 after(() => rmSync(root, { recursive: true }));
@@ -15,8 +16,7 @@ test("LastRecord keeps the newest number for the next process, and writes it no 
   await last.write();
   assert.throws(() => readFileSync(file), /ENOENT/, "no record, no number");
   last.note(7);
-  for (let looks = 0; looks < 200 && new LastRecord(file).atStart !== 7; looks++) await new Promise(setImmediate);
-  assert.equal(new LastRecord(file).atStart, 7);
+  await until(() => new LastRecord(file).atStart === 7, "the first number to be written");
   last.note(8);
   await new Promise((resolve) => setTimeout(resolve, 50));
   assert.equal(new LastRecord(file).atStart, 7);

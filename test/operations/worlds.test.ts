@@ -6,6 +6,9 @@ import type { Call, Handler, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { type OperationResult, operationResults } from "../../src/core/followed.ts";
 import { Presence } from "../../src/core/presence.ts";
+import { joinOperations } from "../../src/journal/record.ts";
+import { readRing } from "../../src/journal/ring.ts";
+import { explain } from "../../src/operations/explanation.ts";
 import { Operations } from "../../src/operations/operations.ts";
 import { bytes, folder, routeTo, Told } from "../journal/records.ts";
 import { SimDisk } from "../journal/sim-disk.ts";
@@ -88,6 +91,9 @@ const replyTimeoutMs = 30_000;
 /** How many calls of all worlds were followed, for the figure. */
 let followed = 0;
 
+/** How many explanations were compared with a ledger, for the figure. */
+let explanations = 0;
+
 const bodyOf = (name: string) => JSON.stringify({ pay_id: name, amount: 1500 });
 
 class Life {
@@ -112,13 +118,15 @@ class Life {
   async run(): Promise<void> {
     for (const each of this.#world.steps) {
       if (each.do === "wait") await time.advance(each.ms);
-      else if (each.do === "kill") this.#kill();
+      else if (each.do === "kill") await this.#kill();
       else void this.#ask(each.route, each.key, each.waitS, each.leavesMs);
       await time.advance(1);
     }
+    await this.#explained(true);
     this.#isHealthy = true;
     await time.advance(200_000);
     await this.#allEnd();
+    await this.#explained(true);
     assert.equal(this.#open, 0, "every call is answered");
   }
 
@@ -136,14 +144,27 @@ class Life {
     }
   }
 
-  #kill(): void {
+  async #kill(): Promise<void> {
     this.#lives++;
     this.#open = 0;
     this.#ways.stop();
     this.#line = Promise.resolve();
     this.#disk.fuse = 0;
     this.#disk = this.#disk.afterCut([{ keeps: "all", bytes: 0 }], true);
+    await this.#explained(false);
     [this.#operations, this.#ways, this.#calls] = this.#started();
+  }
+
+  /** What `posline explain` would say now is so, whoever reads the journal. */
+  async #explained(isWritten: boolean): Promise<void> {
+    const { records } = await readRing(this.#disk, folder).catch(() => ({ records: [] }));
+    const operations = joinOperations(records);
+    const contractOf = () => "bank" as const;
+    for (const { key, result, moments } of explain({ records, operations, isWritten, exchanges: [], contractOf })) {
+      explanations++;
+      assert.ok(moments.length > 0);
+      if (operationResults.some((word) => word === result)) this.#checkWord(key ?? "", result as OperationResult);
+    }
   }
 
   #started(): [Operations, Ways, Handler] {
@@ -287,5 +308,6 @@ test("Ways carries out nothing twice under one key, and tells no till what its t
     fc.asyncProperty(world, (each) => new Life(each).run()),
     { numRuns: Number(campaign ?? 200), ...(campaign === undefined ? { seed: 20_261_122 } : {}), includeErrorInReport: true },
   );
-  if (campaign !== undefined) console.log(`${followed} calls followed`);
+  assert.ok(explanations > 100, "journals are explained");
+  if (campaign !== undefined) console.log(`${followed} calls followed, ${explanations} explanations`);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync, type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { before, test } from "node:test";
 import { ask } from "../support/bridge-process.ts";
@@ -9,7 +9,7 @@ import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
 import { answering, Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
-import { folder, root, version } from "./packages.ts";
+import { clone, folder, root, version } from "./packages.ts";
 
 /** `npm pack` gives a package that works: packed from a copy without dist/, and installed into an empty folder. */
 
@@ -18,6 +18,7 @@ let installed: string | undefined;
 let noNetwork = "";
 /** The files of the package. */
 let packed: readonly string[] = [];
+const copy = clone();
 
 /** npm as a user of a new shell has it: nothing of the npm that runs this test is handed on. */
 function npm(cwd: string, ...args: readonly string[]): SpawnSyncReturns<string> {
@@ -39,18 +40,6 @@ function install(cwd: string, ...what: readonly string[]): boolean {
   return false;
 }
 
-/** The project as a clone has it, its dependencies installed and nothing built. */
-function copy(): string {
-  const to = folder();
-  const names = ["src", "scripts", "systemd", "docs", "package.json", "package-lock.json", "tsconfig.json", "README.md"];
-  for (const name of [...names, "test/vectors/contracts", "CHANGELOG.md", "LICENSE"])
-    cpSync(join(root, name), join(to, name), { recursive: true });
-  symlinkSync(join(root, "node_modules"), join(to, "node_modules"));
-  // Older than node_modules: nothing is to be installed.
-  utimesSync(join(to, "package-lock.json"), 0, 0);
-  return to;
-}
-
 function emptyProject(): string {
   const made = folder();
   writeFileSync(join(made, "package.json"), '{ "name": "till", "version": "1.0.0", "private": true }\n');
@@ -59,7 +48,7 @@ function emptyProject(): string {
 
 before(() => {
   const out = folder();
-  const { status, stderr } = npm(copy(), "pack", "--pack-destination", out);
+  const { status, stderr } = npm(copy, "pack", "--pack-destination", out);
   assert.equal(status, 0, stderr);
   const file = join(out, `posline-${version}.tgz`);
   assert.deepEqual(readdirSync(out), [`posline-${version}.tgz`]);
@@ -94,8 +83,20 @@ test("npm pack builds first: the package has the command and the client, and not
   ]);
 });
 
+test("the same sources, built in another folder, give the same bytes in dist/", () => {
+  const built = (of: string) =>
+    readdirSync(join(of, "dist"), { recursive: true, encoding: "utf8" }).filter((name) =>
+      statSync(join(of, "dist", name)).isFile(),
+    );
+  assert.deepEqual(built(copy).sort(), built(root).sort());
+  for (const name of built(root)) {
+    const isSame = readFileSync(join(copy, "dist", name)).equals(readFileSync(join(root, "dist", name)));
+    assert.ok(isSame, `dist/${name} differs: is this one built from these sources?`);
+  }
+});
+
 /** Pages for those who change posline, of which README says where they are. */
-const forMaintainers = /^package\/docs\/(?:architecture|decisions|development|proof)\.md$/;
+const forMaintainers = /^package\/(?:CONTRIBUTING|SECURITY|docs\/(?:architecture|decisions|development|proof))\.md$/;
 
 test("the links of the package's pages lead to files of the package, or to pages that README says are in the repository", () => {
   assert.deepEqual(

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, utimesSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -19,6 +19,20 @@ export function folder(): string {
   const made = mkdtempSync(join(tmpdir(), "posline-package-"));
   folders.push(made);
   return made;
+}
+
+/** The project as a clone has it, its dependencies installed and nothing built. */
+export function clone(): string {
+  const to = folder();
+  const names = ["src", "scripts", "systemd", "docs", "package.json", "package-lock.json", "tsconfig.json", "README.md"];
+  for (const name of [...names, "test/vectors/contracts", "CHANGELOG.md", "LICENSE", ".gitignore"])
+    cpSync(join(root, name), join(to, name), { recursive: true });
+  // In the folder itself, since modules are named by their place; linked, where that can be, since they are large.
+  const modules = [join(root, "node_modules"), join(to, "node_modules")] as const;
+  if (spawnSync("cp", ["-al", ...modules]).status !== 0) cpSync(...modules, { recursive: true, verbatimSymlinks: true });
+  // Older than node_modules: nothing is to be installed.
+  utimesSync(join(to, "package-lock.json"), 0, 0);
+  return to;
 }
 
 /** Whether a program is here; the reason to skip where it isn't. */

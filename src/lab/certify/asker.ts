@@ -45,6 +45,8 @@ export const usualPace = {
   cutMs: 6_000,
   /** For which nothing is asked. */
   idleMs: 10_000,
+  /** Without a byte, after which an answer is over. */
+  quietMs: 150,
 };
 
 export type Pace = Readonly<typeof usualPace>;

@@ -48,7 +48,7 @@ export async function certify(options: CertificationOptions): Promise<readonly J
   const { config, open, sale, judged, begins = () => {}, pace = usualPace } = options;
   const { keys = `certify-${Date.now().toString(36)}` } = options;
   const framings = new Set(options.services.map(({ contract }) => contract.framing));
-  const wire = new Wire(config, framings, open);
+  const wire = new Wire(config, framings, open, pace.quietMs);
   const askers = new Map(
     options.services.map((each) => [each.contract.service, new Asker({ ...each, wire, sale, pace, keys })]),
   );

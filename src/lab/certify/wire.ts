@@ -30,9 +30,6 @@ export interface HeardBytes {
   readonly isStuck: boolean;
 }
 
-/** Milliseconds without a byte that end an answer: copies and stray bytes behind it have come by then. */
-const quietMs = 150;
-
 /** Milliseconds that a frame may take, once it has begun, at least. */
 const frameMs = 10_000;
 
@@ -47,12 +44,15 @@ export class Wire {
   readonly #config: LineConfig;
   readonly #open: OpenTransport;
   readonly #framings: ReadonlySet<Framing>;
+  readonly #quietMs: number;
   #link: ProbeLink;
   /** Why the line could not be opened again. */
   #unopened: string | undefined;
 
-  constructor(config: LineConfig, framings: ReadonlySet<Framing>, open: OpenTransport) {
+  /** @param quietMs Without a byte, after which an answer is over: copies and stray bytes behind it have come by then. */
+  constructor(config: LineConfig, framings: ReadonlySet<Framing>, open: OpenTransport, quietMs: number) {
     this.#config = config;
+    this.#quietMs = quietMs;
     this.#open = open;
     this.#framings = framings;
     this.crc16 = config.crc16;
@@ -96,7 +96,7 @@ export class Wire {
     const isSent = (received: ReceivedItem) => this.#isSent(received, bytes);
     const isAnswer = (received: ReceivedItem) => isWhole(received, framing) && !isSent(received);
     const ending = await link.request([bytes], isAnswer, waitMs);
-    await link.silence(quietMs, silenceMsMax);
+    await link.silence(this.#quietMs, silenceMsMax);
     if (isSeveral) await link.waitForFrameEnd();
     const echoes = link.received.filter(isSent);
     const frames = link.received.filter(isAnswer);

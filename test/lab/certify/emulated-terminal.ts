@@ -41,6 +41,7 @@ export const quickPace: Pace = {
   followMs: 9_000,
   cutMs: 5_500,
   idleMs: 4_000,
+  quietMs: 60,
 };
 
 /** Makes the terminal; `stop` ends it. */

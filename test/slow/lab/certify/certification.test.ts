@@ -11,47 +11,42 @@ import { certified, type Deviation, emulatedTerminal, notHeld } from "../../../l
 const sale = { amount: 100, currency: "EUR" };
 
 test("certify() calls nothing of the conforming emulator broken or not seen, at 9600 and at 115200 baud", async () => {
-  const certifyAt = async (baudRate: number) => {
+  const certifyAt = async (baudRate: number, service: ContractName) => {
     const terminal = emulatedTerminal({ baudRate });
     try {
       // At 9600 baud what sells would take minutes, and shows nothing that the rest doesn't.
-      const made = baudRate === 9_600 ? checks.filter(({ sells }) => sells !== true) : checks;
-      const judged = await certified(terminal.open, { sale, baudRate, checks: made });
+      const made = checks.filter((each) => each.service === service && (baudRate !== 9_600 || each.sells !== true));
+      const judged = await certified(terminal.open, { sale, baudRate, checks: made, services: [service] });
       assert.deepEqual(notHeld(judged), [], `${baudRate} baud`);
       assert.equal(judged.length, made.length);
     } finally {
       await terminal.stop();
     }
   };
-  await Promise.all([9_600, 115_200].map(certifyAt));
+  // A service alone, since it mostly waits.
+  await Promise.all([9_600, 115_200].flatMap((baudRate) => contractNames.map((service) => certifyAt(baudRate, service))));
 });
 
 test("certify() calls a terminal broken neither for slow answers, nor for those in pieces, and for repeated ones of that alone", async () => {
   const torn = (frame: Buffer) => [{ bytes: frame.subarray(0, 5) }, { waitMs: 300 }, { bytes: frame.subarray(5) }];
-  const rows: readonly (readonly [what: string, deviation: Deviation, broken: readonly string[]])[] = [
-    ["in pieces", { writes: torn }, []],
-    ["slow", { writes: (frame) => [{ waitMs: 2_200 }, { bytes: frame }] }, []],
-    [
-      "repeated",
-      { writes: (frame) => [{ bytes: frame }, { bytes: frame }] },
-      contractNames.map((name) => `${name}-one-answer`),
-    ],
-    [
-      "repeated later",
-      { writes: (frame) => [{ bytes: frame }, { waitMs: 20 }, { bytes: frame }] },
-      contractNames.map((name) => `${name}-one-answer`),
-    ],
+  const rows: readonly (readonly [what: string, deviation: Deviation, isRepeated: boolean])[] = [
+    ["in pieces", { writes: torn }, false],
+    ["slow", { writes: (frame) => [{ waitMs: 1_300 }, { bytes: frame }] }, false],
+    ["repeated", { writes: (frame) => [{ bytes: frame }, { bytes: frame }] }, true],
+    ["repeated later", { writes: (frame) => [{ bytes: frame }, { waitMs: 20 }, { bytes: frame }] }, true],
   ];
-  const found = rows.map(async ([what, deviation, expected]) => {
-    const terminal = emulatedTerminal(deviation);
-    const asked = checks.filter(({ sells }) => sells !== true);
-    // What takes its time with each answer shows it with one service.
-    const services = what === "slow" ? (["bank"] as const) : contractNames;
-    const judged = await certified(terminal.open, { checks: asked, services });
-    await terminal.stop();
-    const broken = judged.filter(({ verdict }) => verdict === "broken").map(({ name }) => name);
-    assert.deepEqual([what, broken.sort()], [what, [...expected].sort()]);
-  });
+  // Fiscal answers what is cut short as well, and the waits of this test are too short for two slow answers.
+  const servicesOf = (what: string) => (what === "slow" ? (["bank"] as const) : contractNames);
+  const found = rows.flatMap(([what, deviation, isRepeated]) =>
+    servicesOf(what).map(async (service) => {
+      const terminal = emulatedTerminal(deviation);
+      const asked = checks.filter((each) => each.service === service && each.sells !== true);
+      const judged = await certified(terminal.open, { checks: asked, services: [service] });
+      await terminal.stop();
+      const broken = judged.filter(({ verdict }) => verdict === "broken").map(({ name }) => name);
+      assert.deepEqual([what, broken], [what, isRepeated ? [`${service}-one-answer`] : []]);
+    }),
+  );
   await Promise.all(found);
 });
 

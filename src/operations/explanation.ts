@@ -1,0 +1,232 @@
+import { contracts, routeOf } from "../contract/contracts.ts";
+import { settlingRulesOf } from "../contract/settling.ts";
+import type { ContractName } from "../core/call.ts";
+import { isGoodEnd, type OperationEnd } from "../core/followed.ts";
+import { quoted } from "../core/shell-text.ts";
+import { isSameOperation, type JournalOperation, type StartRecord, type StoredRecord } from "../journal/record.ts";
+import type { ExchangeLogEvent } from "../logs/event.ts";
+import { recalledSending } from "./recall.ts";
+import { togetherOf } from "./sending.ts";
+
+/**
+ * What happened to an operation, in whole sentences: from the journal's records of it, and from the log's lines about its key, if there are
+ * any. It says only what one of them says. How the operation ended is decided as for an answer (`sending.ts`), by the same records.
+ */
+
+/** A moment of it. */
+export interface ExplainedMoment {
+  readonly timeMs: number;
+  readonly text: string;
+}
+
+export interface Explanation {
+  readonly service: string;
+  readonly route: string;
+  readonly key: string | undefined;
+  /** Minor units, as the request had it. */
+  readonly amount: string | undefined;
+  readonly moments: readonly ExplainedMoment[];
+  /** `in flight`, how it is proven to have ended, `answered` or `refused` for what has no end of its own, or `unknown`. */
+  readonly result: OperationEnd | "in flight" | "answered" | "refused" | "unknown";
+  /** What proves that, or why nothing does. */
+  readonly proof: string;
+  readonly todo: string;
+}
+
+export interface ExplainOptions {
+  readonly records: readonly StoredRecord[];
+  /** All that was sent under the key, in order. */
+  readonly operations: readonly JournalOperation[];
+  /** A process writes the journal now, so that what has no outcome may be on its way. */
+  readonly isWritten: boolean;
+  /** The log's lines about the key. */
+  readonly exchanges: readonly ExchangeLogEvent[];
+  readonly contractOf: (service: string) => ContractName | undefined;
+}
+
+/** An explanation for each operation, in the order of their first sending: a key may have several, by route or by body. */
+export function explain(options: ExplainOptions): readonly Explanation[] {
+  const groups: JournalOperation[][] = [];
+  for (const each of options.operations) {
+    const same = groups.find(([first]) => first !== undefined && isSameOperation(first.sent, each.sent));
+    if (same === undefined) groups.push([each]);
+    else same.push(each);
+  }
+  return groups.map((sendings) => explained(sendings, groups, options));
+}
+
+function explained(
+  sendings: readonly JournalOperation[],
+  all: readonly (readonly JournalOperation[])[],
+  options: ExplainOptions,
+): Explanation {
+  const [first] = sendings;
+  if (first === undefined) throw new Error("An operation without a sending");
+  const { service, route, key, amount } = first.sent;
+  const recorded = sendings.flatMap((each, index) => momentsOf(each, index, options));
+  const told = exchangesOf(sendings, all, options.exchanges).map((each) => ({
+    timeMs: each.timeMs,
+    text: toldText(each, route),
+  }));
+  // The sort is stable: of one moment the record comes before what was told by it.
+  const moments = [...recorded, ...told].sort((one, other) => one.timeMs - other.timeMs);
+  return { service, route, key, amount, moments, ...endingOf(sendings, options) };
+}
+
+/** Lines of its own requests, and of questions about its key; what another operation of that key was told is left out. */
+function exchangesOf(
+  sendings: readonly JournalOperation[],
+  all: readonly (readonly JournalOperation[])[],
+  exchanges: readonly ExchangeLogEvent[],
+): readonly ExchangeLogEvent[] {
+  const [{ sent }] = sendings as readonly [JournalOperation];
+  const isOwn = ({ requestId }: ExchangeLogEvent) => sendings.some((each) => each.sent.requestId === requestId);
+  const others = all.flat().filter((each) => !sendings.includes(each));
+  const isOther = (event: ExchangeLogEvent) => others.some((each) => each.sent.requestId === event.requestId);
+  const isAlone = others.every((each) => each.sent.route !== sent.route);
+  return exchanges.filter((event) => {
+    if (event.service !== sent.service) return false;
+    return isOwn(event) || (!isOther(event) && (event.route !== sent.route || isAlone));
+  });
+}
+
+function momentsOf(operation: JournalOperation, index: number, options: ExplainOptions): readonly ExplainedMoment[] {
+  const { sequence, sent, ending, lost, settled } = operation;
+  const { records } = options;
+  const again = index === 0 ? "" : " once more";
+  const isUnsent = ending?.outcome === "not-sent";
+  const moments = [
+    {
+      timeMs: sent.timeMs,
+      text: `Request ${sent.requestId} was recorded, to be sent to the terminal${again}.${beforeText(sent.before)}`,
+    },
+  ];
+  for (const { sequence: at, record } of records) {
+    const isAbout =
+      (record.kind === "outcome" || record.kind === "begun" || record.kind === "settled") && record.sent === sequence;
+    if (isAbout && record.kind === "outcome")
+      moments.push({ timeMs: record.timeMs, text: isUnsent ? unsent : outcomeText(operation, options) });
+    if (isAbout && record.kind === "begun")
+      moments.push({ timeMs: record.timeMs, text: "An answer to a question said that the terminal has it." });
+    if (lost && record.kind === "start" && at === startAfter(records, sequence)?.sequence)
+      moments.push({
+        timeMs: record.timeMs,
+        text: "posline started again: the process before it ended while this was on its way, so its answer is lost.",
+      });
+  }
+  if (settled !== undefined) {
+    const person = `A person recorded: ${settled.result}${settled.note === undefined ? "" : `, ${quotedNote(settled.note)}`}.`;
+    const text = settled.by === "operator" ? person : `An answer to a question proved its end: ${settled.result}.`;
+    moments.push({ timeMs: settled.timeMs, text });
+  }
+  return moments;
+}
+
+const unsent = "It was not sent: nothing left for the terminal.";
+
+const quotedNote = (note: string) => `"${note}"`;
+
+function startAfter(
+  records: readonly StoredRecord[],
+  sequence: number,
+): { readonly sequence: number; readonly record: StartRecord } | undefined {
+  for (const { sequence: at, record } of records) if (at > sequence && record.kind === "start") return { sequence: at, record };
+  return undefined;
+}
+
+function beforeText(before: JournalOperation["sent"]["before"]): string {
+  if (before === undefined) return "";
+  const ids = Object.entries(before).map(([name, value]) => `${name} ${value}`);
+  return ids.length === 0
+    ? " The terminal had nothing under this key before."
+    : ` The terminal had ${ids.join(", ")} under this key before.`;
+}
+
+function outcomeText({ sent, ending }: JournalOperation, { contractOf }: ExplainOptions): string {
+  const { outcome, status, code, begun, end, learned, left } = ending ?? {};
+  const away = left === true ? " The till had disconnected by then." : "";
+  if (outcome === "unknown") return `No valid answer to it came.${away}`;
+  const meaning = contracts[contractOf(sent.service) ?? "bank"].codes.find((each) => each.code === code)?.meaning;
+  const known = contractOf(sent.service) === undefined || meaning === undefined ? "" : ` (${meaning})`;
+  const said = `The terminal answered ${status ?? "without a status"}${code === undefined ? "" : `, code ${code}${known}`}`;
+  const named = learned === undefined ? "" : ` Its trans is ${learned}.`;
+  return `${said}${provesText(begun, end)}.${named}${away}`;
+}
+
+function provesText(begun: boolean | undefined, end: OperationEnd | undefined): string {
+  if (end !== undefined) return `, which is its end: ${end}`;
+  if (begun === true) return ": it has the operation, which goes on";
+  return begun === false ? ": it refused it before anything was begun" : "";
+}
+
+/** What a till was told, by the log. */
+function toldText(
+  { requestId, route, outcome, status, code, httpStatus, message, left, rest }: ExchangeLogEvent,
+  own: string,
+): string {
+  const result = rest.find(([name]) => name === "result")?.[1];
+  const who = route === own ? "The till" : `The till, which asked ${route},`;
+  const by = ` (request ${requestId}${httpStatus === undefined ? "" : `, HTTP ${httpStatus}`})`;
+  const gone = left ? " It had disconnected, and may not know." : "";
+  if (result !== undefined) return `${who} was told: ${result}${by}.${gone}`;
+  const why = message === undefined ? "" : `: ${message}`;
+  if (outcome === "not-sent") return `${who} was told that it was not sent${by}${why}.${gone}`;
+  if (outcome === "unknown") return `${who} was told that the outcome is unknown${by}${why}.${gone}`;
+  return `${who} was given the terminal's answer: ${status ?? "no status"}${code === undefined ? "" : `, code ${code}`}${by}.${gone}`;
+}
+
+type Ending = Pick<Explanation, "result" | "proof" | "todo">;
+
+function endingOf(sendings: readonly JournalOperation[], { isWritten, contractOf }: ExplainOptions): Ending {
+  const last = sendings.at(-1);
+  const { service, route, key } = (last as JournalOperation).sent;
+  const contract = contractOf(service);
+  const settle = `posline journal settle ${quoted(key ?? (last as JournalOperation).sent.requestId)} --as done --note "..." (or --as not-done)`;
+  if (isWritten && sendings.some(({ ending, lost }) => ending === undefined && !lost)) {
+    return {
+      result: "in flight",
+      proof: "No outcome is recorded yet.",
+      todo: "Wait: its answer, or the limit for it, is still to come.",
+    };
+  }
+  const now = Date.now();
+  const { end, isAccepted } = togetherOf(sendings.map((each) => recalledSending(each, contract, now, now)));
+  if (end !== undefined) return { result: end, proof: proofText(sendings, end), todo: todos[end] };
+  if (sendings.every(({ ending }) => ending?.outcome === "not-sent"))
+    return { result: "failed", proof: "Nothing was sent.", todo: todos.failed };
+  if (contract !== undefined && settlingRulesOf(contract, route) === undefined && last?.ending?.outcome === "answered") {
+    const isGood = last.ending.status === "success";
+    const proof = "The terminal's own answer says so; the contract has no other end of it.";
+    return { result: isGood ? "answered" : "refused", proof, todo: "Nothing, as far as posline knows." };
+  }
+  const canAsk = contract !== undefined && routeOf(contracts[contract], route)?.polling !== undefined;
+  const look = `look at the terminal or its report, then record what you saw: ${settle}`;
+  return {
+    result: "unknown",
+    proof: isAccepted
+      ? "The terminal has it, and no answer that posline heard says how it ended."
+      : "No answer proves how it ended: it may have been carried out.",
+    todo: `Don't sell again under a new key. ${canAsk ? `Send the same call again with Prefer: wait, which only asks; or ${look}` : `The contract has no question about it: ${look}`}`,
+  };
+}
+
+function proofText(sendings: readonly JournalOperation[], end: OperationEnd): string {
+  const settled = sendings.findLast((each) => each.settled?.result === end)?.settled;
+  if (settled?.by === "operator") return "A person looked at the terminal, and recorded it.";
+  if (settled !== undefined) return "The terminal's answer to a question about it proves that.";
+  if (sendings.some(({ ending }) => ending?.end === end)) return "The terminal's own answer to it proves that.";
+  if (sendings.every(({ ending }) => ending?.outcome === "not-sent")) return "Nothing was sent.";
+  if (end === "failed" || !isGoodEnd(end)) return "The terminal's own answer refused it before anything was begun.";
+  return "The records together prove that.";
+}
+
+/** What to do after each end. */
+const todos: Readonly<Record<OperationEnd, string>> = {
+  approved: "Nothing: it is paid. The same call sent again by Prefer: wait is answered the same, and pays nothing twice.",
+  closed: "Nothing: the document is there.",
+  unprinted:
+    "The document is there, and its print is missing: print a copy (/check_copy). Don't send it again under a new key.",
+  declined: "Nothing was paid: the till may begin anew, under a new key.",
+  reversed: "The payment was taken back: the till may begin anew, under a new key.",
+  failed: "Nothing was carried out: the same call may be sent again, under its key.",
+};

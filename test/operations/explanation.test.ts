@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { contractNames } from "../../src/core/call.ts";
+import { type JournalRecord, joinOperations, type SentRecord } from "../../src/journal/record.ts";
+import { readEvent } from "../../src/logs/event.ts";
+import { type Explanation, explain } from "../../src/operations/explanation.ts";
+
+/** Tests src/operations/explanation.ts. Records and log lines go in, sentences come out; that none is false is tried in worlds.test.ts. */
+
+const timeMs = Date.parse("2026-11-28T12:00:00Z");
+
+const sent = (more: Partial<SentRecord> = {}): SentRecord => ({
+  ...{ kind: "sent", timeMs, requestId: "r1", service: "bank", route: "/sale", key: "A", amount: "1500", digest: "d", ask: {} },
+  ...more,
+});
+const outcome = (more: object): JournalRecord => ({ kind: "outcome", timeMs, sent: 1, outcome: "answered", ...more });
+const going = outcome({ status: "success", begun: true });
+const settled = (more: object): JournalRecord =>
+  ({ kind: "settled", timeMs, sent: 1, digest: "d", result: "approved", by: "answer", ...more }) as JournalRecord;
+const told = (more: object) =>
+  JSON.stringify({
+    level: "info",
+    time: "2026-11-28T12:00:01Z",
+    msg: "exchange",
+    requestId: "r1",
+    service: "bank",
+    route: "/sale",
+    key: "A",
+    ...more,
+  });
+
+function explained(records: readonly JournalRecord[], log: readonly string[] = [], isWritten = false): readonly Explanation[] {
+  const stored = records.map((record, index) => ({ sequence: index + 1, record }));
+  return explain({
+    records: stored,
+    operations: joinOperations(stored),
+    isWritten,
+    exchanges: log.map(readEvent).filter((event) => event.kind === "exchange"),
+    contractOf: (service) => contractNames.find((name) => name === service),
+  });
+}
+
+const isRecorded = "Request r1 was recorded, to be sent to the terminal.";
+const hasIt = "The terminal answered success: it has the operation, which goes on.";
+
+const cases: readonly (readonly [
+  what: string,
+  records: readonly JournalRecord[],
+  log: readonly string[],
+  texts: readonly string[],
+  result: Explanation["result"],
+  todo: RegExp,
+])[] = [
+  [
+    "a sale whose till waited",
+    [sent(), going, settled({})],
+    [told({ outcome: "answered", result: "approved", httpStatus: 200 })],
+    [
+      isRecorded,
+      hasIt,
+      "An answer to a question proved its end: approved.",
+      "The till was told: approved (request r1, HTTP 200).",
+    ],
+    "approved",
+    /^Nothing: it is paid/,
+  ],
+  [
+    "no answer, and nothing since",
+    [sent(), outcome({ outcome: "unknown", left: true })],
+    [told({ outcome: "unknown", httpStatus: 504, message: "No valid reply came" })],
+    [
+      isRecorded,
+      "No valid answer to it came. The till had disconnected by then.",
+      "The till was told that the outcome is unknown (request r1, HTTP 504): No valid reply came.",
+    ],
+    "unknown",
+    /^Don't sell again under a new key\. Send the same call again with Prefer: wait, which only asks; or look at the terminal/,
+  ],
+  [
+    "killed with the sale out, then found and declined",
+    [
+      sent(),
+      { kind: "start", timeMs, version: "1" },
+      { kind: "begun", timeMs, sent: 1, digest: "d" },
+      settled({ result: "declined" }),
+    ],
+    [],
+    [
+      isRecorded,
+      "posline started again: the process before it ended while this was on its way, so its answer is lost.",
+      "An answer to a question said that the terminal has it.",
+      "An answer to a question proved its end: declined.",
+    ],
+    "declined",
+    /^Nothing was paid: the till may begin anew/,
+  ],
+  [
+    "a person's word",
+    [sent(), outcome({ outcome: "unknown" }), settled({ by: "operator", note: "slip 12" })],
+    [],
+    [isRecorded, "No valid answer to it came.", 'A person recorded: approved, "slip 12".'],
+    "approved",
+    /^Nothing: it is paid/,
+  ],
+  [
+    "not sent",
+    [sent(), outcome({ outcome: "not-sent" })],
+    [told({ outcome: "not-sent", httpStatus: 503, message: "Cannot send to line till: it is down" })],
+    [
+      isRecorded,
+      "It was not sent: nothing left for the terminal.",
+      "The till was told that it was not sent (request r1, HTTP 503): Cannot send to line till: it is down.",
+    ],
+    "failed",
+    /^Nothing was carried out: the same call may be sent again/,
+  ],
+  [
+    "refused before anything was begun",
+    [sent(), outcome({ status: "error", code: -29, begun: false })],
+    [],
+    [
+      isRecorded,
+      "The terminal answered error, code -29 (invalid request parameters or body): it refused it before anything was begun.",
+    ],
+    "declined",
+    /./,
+  ],
+  [
+    "a question of the till's, and another's sale under the key",
+    [sent(), going, sent({ requestId: "r2", digest: "e", amount: "99", timeMs: timeMs + 1 })],
+    [
+      told({ outcome: "answered", route: "/check", requestId: "r3", status: "success", httpStatus: 200 }),
+      told({ outcome: "answered", requestId: "r2", status: "success", httpStatus: 200 }),
+    ],
+    [isRecorded, hasIt, "The till, which asked /check, was given the terminal's answer: success (request r3, HTTP 200)."],
+    "unknown",
+    /^Don't sell again/,
+  ],
+  [
+    "a shift that is closed",
+    [
+      sent({ service: "fiscal", route: "/close_shift", key: undefined, amount: undefined }),
+      outcome({ status: "success", code: 0 }),
+    ],
+    [],
+    [isRecorded, "The terminal answered success, code 0 (success)."],
+    "answered",
+    /^Nothing, as far as posline knows/,
+  ],
+  [
+    "a QR payment given back, whose answer is lost",
+    [sent({ service: "qr", route: "/refund" }), outcome({ outcome: "unknown" })],
+    [],
+    [isRecorded, "No valid answer to it came."],
+    "unknown",
+    /The contract has no question about it: look at the terminal/,
+  ],
+];
+
+for (const [what, records, log, texts, result, todo] of cases) {
+  test(`explain() of ${what}`, () => {
+    const [first] = explained(records, log);
+    assert.deepEqual(
+      first?.moments.map(({ text }) => text),
+      texts,
+    );
+    assert.equal(first?.result, result);
+    assert.match(first?.todo ?? "", todo);
+  });
+}
+
+test("explain() calls what has no outcome in flight while a posline writes the journal, and unknown once it has ended", () => {
+  assert.equal(explained([sent()], [], true)[0]?.result, "in flight");
+  assert.equal(explained([sent()])[0]?.result, "unknown");
+});
+
+test("explain() gives each operation of a key its own explanation: by route, or by body", () => {
+  const records = [sent(), going, sent({ route: "/refund", digest: "e" }), sent({ digest: "f" })];
+  assert.deepEqual(
+    explained(records).map(({ route, amount }) => [route, amount]),
+    [
+      ["/sale", "1500"],
+      ["/refund", "1500"],
+      ["/sale", "1500"],
+    ],
+  );
+});
