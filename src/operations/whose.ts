@@ -4,7 +4,7 @@ import { type Ids, isNothing } from "../core/followed.ts";
 import { isSameOperation } from "../journal/record.ts";
 import { endOfOne, type Sending, togetherOf, unfailed } from "./sending.ts";
 
-/** Whose an answer is that names a key: an operation's own, or why not. docs/settling.md has the three cases: alone, follow-up, shared. */
+/** Whose an answer is that names a key: an operation's own, or why not. docs/keys.md says it in sentences. */
 
 /** All that stands under the key of an operation. */
 export interface WhoseOptions {

@@ -8,7 +8,7 @@ import { type FollowedOperation, hasCode, isSameId } from "./proof.ts";
 
 /**
  * The judge: the facts of an operation go in, and out comes how it ended, or what to do next. It has no clock and no memory, and sends
- * nothing: whoever has the same list comes to the same word. The contracts' rules are data (`contract/settling.ts`); docs/settling.md says
+ * nothing: whoever has the same list comes to the same word. The contracts' rules are data (`contract/settling.ts`); docs/keys.md says
  * in sentences what is decided here.
  */
 

@@ -6,11 +6,19 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { metricTable } from "../../src/admin/metrics.ts";
 import { journalDefaults } from "../../src/config/limits.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import { type ContractName, contractNames } from "../../src/core/call.ts";
 import { exitCodes } from "../../src/core/exit.ts";
 import { faultClasses } from "../../src/core/fault.ts";
+import { isOperationEnd } from "../../src/core/followed.ts";
+import type { JsonObject } from "../../src/core/json-object.ts";
 import { magicAmountsTable } from "../../src/lab/emulator/faults/magic-amounts.ts";
 import { scenarioTable } from "../../src/lab/rehearse/scenarios.ts";
 import { transitionTable } from "../../src/line/states.ts";
+import { emptySummary } from "../../src/settle/call-result.ts";
+import type { Fact } from "../../src/settle/fact.ts";
+import { judge, judgedOperation } from "../../src/settle/judge.ts";
+import { saidToQuestion, saidToStart } from "../../src/settle/said.ts";
 import { faultTable } from "../envelope/fault-table.ts";
 import { reasonTable } from "../lab/openapi/reason-table.ts";
 import { blocks, commands, documentation, page, pages, root, runs } from "./docs.ts";
@@ -180,8 +188,9 @@ test("README leads to every page", () => {
   for (const path of pages.keys()) assert.ok(path === "README.md" || reached.includes(path), path);
 });
 
-test("README is at most 132 lines, and no line of prose is wider than 120 characters", () => {
-  assert.ok(page("README.md").trimEnd().split("\n").length <= 132);
+test("README is at most 140 lines with four links a cell, and no line of prose is wider than 120 characters", () => {
+  assert.ok(page("README.md").trimEnd().split("\n").length <= 140);
+  for (const cell of page("README.md").match(/(?<=\| )[^|]+(?= \|)/g) ?? []) assert.ok(cell.split("](").length <= 5, cell);
   for (const [path, text] of pages) {
     const wide = prose(text)
       .split("\n")
@@ -228,10 +237,139 @@ test("troubleshooting.md's messages are the words of log, status, answers and do
   for (const cell of cells) {
     for (const [, text = ""] of cell.matchAll(/`([^`]*)`/g)) {
       if (wordsOfOthers.includes(text)) continue;
-      for (const piece of text.replace(/ \((?:minicom|nginx)\)$/, "").split("...")) {
+      for (const piece of text.split("...")) {
         assert.ok(said.includes(piece.trim()), `nothing in src says "${piece.trim()}" (${text})`);
       }
     }
+  }
+});
+
+/** A string of the source, or several that are joined; what is put into it stands as an ellipsis. */
+const literal = /\s*((?:(?:"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`)(?:\s*\+\s*)?)+)/.source;
+
+/** Where the bridge says what a technician may look up: warnings and errors of its log, causes, notices of the journal. */
+const saying = [
+  String.raw`\.(?:process|line)\(\s*"(?:warn|error)",`,
+  String.raw`\bwarning\(`,
+  String.raw`(?<!function )\b(?:cause|said)\(`,
+  "const (?:what|cause|changed) =",
+  String.raw`warnings\.push\(`,
+  String.raw`\bnoticed\(`,
+  String.raw`\brecovered\(`,
+  '(?:relay|refuse): (?="the journal)',
+  String.raw`#take\("(?:fail|stray|down)",`,
+  String.raw`notices\.push\(`,
+  "const lacking =",
+];
+
+const rooms = [
+  "bridge",
+  "cli",
+  "config",
+  "core",
+  "device",
+  "gateway",
+  "journal",
+  "operations",
+  "process",
+  "setup",
+  "trouble",
+  "line",
+];
+
+/** The messages that the source has, each as `... does not answer`. */
+function messagesOf(text: string): readonly string[] {
+  return saying.flatMap((how) =>
+    [...text.matchAll(new RegExp(how + literal, "g"))].map(([, said = ""]) =>
+      said
+        .replaceAll(/["`]\s*\+\s*["`]/g, "")
+        .replaceAll(/^["`]|["`]\s*(?:\+\s*)?$/g, "")
+        .replaceAll(/\$\{[^}`]*(?:\}|$)/g, "..."),
+    ),
+  );
+}
+
+/** Finds messages that begin as a row of the table does. */
+function beginning(span: string): RegExp {
+  const pieces = span.split(/tcp:\.{3}|\.{3}/).map((piece) => piece.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
+  return new RegExp(`^${pieces.join(".*")}`);
+}
+
+test("troubleshooting.md has each warning, error and cause that the source has", () => {
+  const table = section("docs/troubleshooting.md", "What does this message mean\\?");
+  const spans = [...table.matchAll(/^\| ((?:`[^`]*`|[^|`])*) \|/gm)].flatMap(([, cell = ""]) =>
+    [...cell.matchAll(/`([^`]*)`/g)].flatMap(([, span = ""]) =>
+      span.replaceAll("...", "").length < 6 ? [] : [beginning(span)],
+    ),
+  );
+  const code = rooms.map((room) => textsOf(`src/${room}`)).join("\n");
+  const messages = messagesOf(code);
+  // Texts that are made elsewhere: warnings of the configuration, of ports and of the journal, and the words of a setup that failed
+  const passedOn = [...code.matchAll(/\.(?:process|line)\(\s*"(?:warn|error)",\s*([\w.[\]]+)/g)].map(([, name]) => name);
+  assert.deepEqual([...new Set(passedOn)].sort(), ["error", "journalFails[onFailure]", "message", "warning"]);
+  assert.ok(messages.length > 90, `${messages.length} messages were found`);
+  const isSaid = (message: string) => spans.some((span) => span.test(message));
+  assert.deepEqual([...new Set(messages.filter((message) => !isSaid(message)))], []);
+});
+
+/** How an operation stands after its own answer and one answer to a question. */
+function resultOf(service: ContractName, route: string, own: JsonObject, asked: JsonObject | undefined): string {
+  const operation = judgedOperation(contracts[service], route, "bridge", (name) => (name === "trans" ? undefined : "K"));
+  assert.ok(operation, route);
+  const answerOf = (reply: JsonObject) => ({
+    ...({ outcome: "answered", reply, success: reply["status"] === "success" } as const),
+    summary: { ...emptySummary, code: Number(reply["code"] ?? 0) },
+  });
+  const first: readonly Fact[] = [
+    { is: "sent", before: {}, atMs: 0 },
+    { is: "answered", said: saidToStart(operation, answerOf(own)), atMs: 1 },
+  ];
+  const name = judge(operation, first).name;
+  const told = asked && ({ is: "told", said: saidToQuestion(operation, answerOf(asked), name), name, atMs: 60_000 } as const);
+  const { end, isAccepted } = judge(operation, told === undefined ? first : [...first, told]);
+  return end ?? (isAccepted ? "pending" : "unknown");
+}
+
+/** What the terminal may say when it is asked: that there is none, and what it has. */
+const found: Readonly<Record<ContractName, (code: number) => readonly JsonObject[]>> = {
+  bank: (code) => [
+    { status: "error", code: -15 },
+    { status: "error", code, data: { status: "ERROR", txn_id: "1" } },
+  ],
+  fiscal: (code) => [
+    { status: "error", code: 9 },
+    ...(code === 15 ? [{ status: "success", docStatus: 1, documentID: 1 }] : []),
+  ],
+  qr: (code) => [{ status: "error", code }],
+};
+
+test("settling.md's table of codes has each code of the contracts, and the results that posline comes to", () => {
+  const told = rows(section("docs/settling.md", "What does the cashier see\\?"));
+  const seen = new Map<ContractName, Set<number>>(contractNames.map((name) => [name, new Set()]));
+  for (const [whose = "", , results = ""] of told) {
+    const service = contractNames.find((name) => whose.startsWith(name));
+    assert.ok(service, whose);
+    const codes = [...whose.matchAll(/-?\d+/g)].map(([code]) => Number(code));
+    const named = [...results.matchAll(/`(\w+)`/g)].map(([, result = ""]) => result);
+    const routes = [...whose.matchAll(/`(\/\w+)`/g)].map(([, route = ""]) => route);
+    for (const code of [...codes, ...(whose.includes("any other") ? [-999] : [])]) {
+      seen.get(service)?.add(code);
+      for (const route of routes.length === 0 ? ["/sale"] : routes) {
+        const isAsked = route === "/check";
+        const own = isAsked ? { status: "success", data: { trans: "T" } } : { status: "error", code };
+        const start = isAsked ? "/showqrcode" : route;
+        const first = resultOf(service, start, own, undefined);
+        const later = found[service](code).map((asked) => resultOf(service, start, own, asked));
+        if (isOperationEnd(first)) assert.deepEqual(named, [first], whose);
+        for (const result of named)
+          assert.ok([first, ...later].includes(result), `${whose}: ${result}, not ${first} or ${later}`);
+        const [none] = later;
+        if (isOperationEnd(none)) assert.ok(named.includes(none), `${whose}: ${none} isn't there`);
+      }
+    }
+  }
+  for (const name of contractNames) {
+    for (const { code } of contracts[name].codes) assert.ok(code === 0 || seen.get(name)?.has(code), `${name} ${code}`);
   }
 });
 

@@ -7,7 +7,7 @@ import { PoslineProcess } from "../support/posline-process.ts";
 import { until } from "../support/until.ts";
 import { blocks, page } from "./docs.ts";
 import { fiscalForm } from "./emulating.ts";
-import { compiledCSharp, noMono, pathOf, receiptPrograms, started } from "./till-programs.ts";
+import { compiledCSharp, noMono, noPhp, pathOf, receiptPrograms, started } from "./till-programs.ts";
 
 /** The programs of docs/tills that make a receipt of a card sale, against the emulated bridge that `npm start` runs. */
 
@@ -54,28 +54,85 @@ for (const { file, skip, make } of receiptPrograms) {
   });
 }
 
+/** Methods that a page shows, in a program that calls one of them. */
+async function calling(methods: string, call: string, folder: string): Promise<readonly string[]> {
+  const using = ["System", "System.Linq", "System.Net.Http", "System.Text", "System.Threading.Tasks"];
+  const file = join(folder, "shown.cs");
+  writeFileSync(
+    file,
+    `${using.map((name) => `using ${name};`).join("\n")}
+    static class Program
+    {
+      ${methods}
+      static void Main() { Console.WriteLine(${call}.Result); Environment.Exit(0); }
+    }`,
+  );
+  return compiledCSharp(file, folder);
+}
+
 test("README's C# sells at an emulated bridge", { skip: noMono }, async () => {
   const folder = scratchFolder();
   const bridge = new PoslineProcess(["serve", "--emulated"]);
   try {
     const [text = ""] = blocks("csharp", page("README.md"));
-    const using = ["System", "System.Linq", "System.Net.Http", "System.Text", "System.Threading.Tasks"];
-    const program = `${using.map((name) => `using ${name};`).join("\n")}
-      static class Program
-      {
-        static async Task<string> Sell() { ${text.replace(":8888", `:${await bridge.port("bank")}`)} }
-        static void Main() { Console.WriteLine(Sell().Result); Environment.Exit(0); }
-      }`;
-    const file = join(folder.path, "readme.cs");
-    writeFileSync(file, program);
-    const { printed, complaint } = await started(await compiledCSharp(file, folder.path)).ended;
+    const method = text.replace(":8888", `:${await bridge.port("bank")}`);
+    const { printed, complaint } = await started(await calling(method, 'Sell("A-1", 1500)', folder.path)).ended;
     assert.equal(printed, "approved", complaint);
-    assert.ok(text.trim().split("\n").length <= 13, "some ten lines");
   } finally {
     await bridge.ended("SIGTERM");
     folder.remove();
   }
 });
+
+/** Refunds as refunds.md shows them: how each method is called with an address and a body. */
+const refunding = [
+  {
+    language: "csharp",
+    skip: noMono,
+    make: (method: string, address: string, body: string, folder: string) =>
+      calling(method, `Refund(new HttpClient(), ${JSON.stringify(address)}, ${JSON.stringify(body)})`, folder),
+  },
+  {
+    language: "php",
+    skip: noPhp,
+    make: (method: string, address: string, body: string, folder: string) => {
+      const file = join(folder, "shown.php");
+      writeFileSync(file, `<?php\n${method}\necho refund('${address}', json_decode('${body}', true));`);
+      return ["php", file];
+    },
+  },
+];
+
+for (const { language, skip, make } of refunding) {
+  test(`refunds.md's ${language} refunds a payment by card once, and one by QR by what the page says`, { skip }, async () => {
+    const folder = scratchFolder();
+    const bridge = new PoslineProcess(["serve", "--emulated"]);
+    try {
+      const [method = ""] = blocks(language, page("docs/refunds.md"));
+      const wait = { Prefer: "wait=60" };
+      const refund = async (port: number, body: object) => {
+        const program = await make(method, `http://localhost:${port}/refund`, JSON.stringify(body), folder.path);
+        const { printed, complaint } = await started(program).ended;
+        return `${printed}${complaint}`;
+      };
+      const bank = await bridge.port("bank");
+      const sale = { pay_id: "A-1", amount: 1500, currency_name: "EUR" };
+      const sold = JSON.parse((await ask(bank, "POST", "/sale", JSON.stringify(sale), wait)).text);
+      const byCard = { ...sale, pay_id: "A-1-B", rrn: sold.data.rrn };
+      assert.deepEqual([await refund(bank, byCard), await refund(bank, byCard)], ["approved", "approved"]);
+      assert.equal(await refund(bank, { ...byCard, pay_id: "A-1-C", rrn: "999999999999" }), "declined");
+      const qr = await bridge.port("qr");
+      const code = { pay_id: "Q-1", amount: 1500, currency: "978", pay_system: "QRPAY" };
+      const shown = await ask(qr, "POST", "/showqrcode", JSON.stringify({ ...code, currency_name: "EUR" }), wait);
+      const named = { trans: shown.headers["x-posline-trans"], rrn: JSON.parse(shown.text).data.rrn };
+      assert.equal(await refund(qr, { ...code, ...named }), "approved");
+      assert.equal(await refund(qr, { ...code, ...named, amount: 700, trans: "Q-1" }), "look at the terminal");
+    } finally {
+      await bridge.ended("SIGTERM");
+      folder.remove();
+    }
+  });
+}
 
 /** What the terminal calls the payments that a program has shown. */
 const payments = (text: string) => [...text.matchAll(/"txn_id":"(\w+)"/g)].map(([, id]) => id);

@@ -68,6 +68,8 @@ export const noMono = existsSync("/usr/lib/mono/4.5/System.Net.Http.dll")
   ? without(monoPackages, "mcs", "--version")
   : `there is no Mono with its HttpClient here: sudo apt-get install ${monoPackages}`;
 
+export const noPhp = without("php-cli php-curl", "php", "-r", "exit(function_exists('curl_init') ? 0 : 1);");
+
 /** By Mono, which Debian has; it has no .NET. */
 export async function compiledCSharp(file: string, folder: string): Promise<readonly string[]> {
   const program = join(folder, "program.exe");
@@ -86,10 +88,7 @@ export const pathOf = (file: string) => fileURLToPath(new URL(file, tills));
 export const programs: readonly TillProgram[] = [
   command("till.sh", without("curl", "curl", "--version"), (file) => ["sh", file]),
   command("till.py", without("python3", "python3", "--version"), (file) => ["python3", file]),
-  command("till.php", without("php-cli php-curl", "php", "-r", "exit(function_exists('curl_init') ? 0 : 1);"), (file) => [
-    "php",
-    file,
-  ]),
+  command("till.php", noPhp, (file) => ["php", file]),
   // Compiled once: to compile it for each sale takes a second of processor time.
   command("Till.java", without("default-jdk-headless", "javac", "-version"), async (file, folder) => {
     await run("javac", ["-d", folder, file]);

@@ -14,8 +14,10 @@ const outcomes: readonly FaultOutcome[] = ["not-sent", "unknown"];
 /** The table as Markdown, for docs/client.md. */
 export function faultTable(): string {
   const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
-  const titles = ["service", "route", "outcome", "body", "HTTP status", "with `faultStatus: 200`", "a gateway's line"];
-  const rows = contractNames.flatMap((service) => rowsOf(contracts[service]).map((cells) => [service, ...cells]));
+  const titles = ["service: route", "outcome", "body", "HTTP status", "with `faultStatus: 200`"];
+  const rows = contractNames.flatMap((service) =>
+    rowsOf(contracts[service]).map(([route, ...cells]) => [`${service}: ${route}`, ...cells]),
+  );
   return [titles, titles.map(() => "---"), ...rows].map(row).join("\n");
 }
 
@@ -42,7 +44,7 @@ function rowsOf(contract: Contract): readonly (readonly string[])[] {
   return [...rows, ...cellsOf(contract, undefined, "not-sent").map((cells) => ["not readable as HTTP", ...cells])];
 }
 
-/** For each word: the outcome, the body, the HTTP status, the HTTP status under `faultStatus: 200`, and the words on a line. */
+/** For each word: the outcome, the body, the HTTP status, and the HTTP status under `faultStatus: 200`. */
 function cellsOf(contract: Contract, path: string | undefined, outcome: FaultOutcome): readonly (readonly string[])[] {
   const all = kinds
     .filter((kind) => faultClasses[kind].outcome === outcome)
@@ -60,13 +62,8 @@ function cellsOf(contract: Contract, path: string | undefined, outcome: FaultOut
     const which = words.length === 1 ? outcome : `${outcome}, ${isTills ? "4xx" : "5xx"}`;
     const silent = those.every(({ fault }) => faultOnLine(contract, path, fault).length === 0);
     const bodies = those.map(({ body }) => body);
-    return [
-      which,
-      bodyText(bodies),
-      statusText(statuses(undefined)),
-      statusText(statuses(200)),
-      silent ? "silence" : "the body",
-    ];
+    const body = `${bodyText(bodies)}${silent ? "; on a gateway's line silence" : ""}`;
+    return [which, body, statusText(statuses(undefined)), statusText(statuses(200))];
   });
 }
 

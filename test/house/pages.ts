@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import { pages, root } from "../e2e/docs.ts";
 import { meanWords, sentencesOf, wordsOfPage, wordsOfSentence } from "./prose.ts";
 
-/** The most words that README, the pages beside it, docs/ and the changelog may have together: what somebody reads in some two and a half hours. */
-export const wordsMax = 34_000;
+/** The most words that README, the pages beside it, docs/ and the changelog may have together: what somebody reads in some three hours. */
+export const wordsMax = 36_000;
 
 /** How many lines a page is to have, those of several pages together. A page that isn't named has no target. */
 const targets: readonly { readonly pages: readonly string[]; readonly lines: number }[] = [
-  { pages: ["README.md"], lines: 120 },
+  { pages: ["README.md"], lines: 140 },
   { pages: ["CONTRIBUTING.md", "SECURITY.md"], lines: 40 },
   { pages: ["docs/client.md"], lines: 120 },
   { pages: ["docs/typescript.md"], lines: 90 },
@@ -18,7 +18,7 @@ const targets: readonly { readonly pages: readonly string[]; readonly lines: num
   { pages: ["docs/journal.md"], lines: 90 },
   { pages: ["docs/support.md"], lines: 100 },
   { pages: ["docs/limits.md"], lines: 60 },
-  { pages: ["docs/remote-tills.md"], lines: 65 },
+  { pages: ["docs/remote-tills.md"], lines: 50 },
   { pages: ["docs/proxy.md"], lines: 90 },
   { pages: ["docs/troubleshooting.md"], lines: 180 },
   { pages: ["docs/fleet.md"], lines: 110 },
@@ -31,7 +31,11 @@ const targets: readonly { readonly pages: readonly string[]; readonly lines: num
   { pages: ["docs/certify.md"], lines: 40 },
   { pages: ["docs/network-lines.md"], lines: 45 },
   { pages: ["docs/recovery.md"], lines: 130 },
-  { pages: ["docs/settling.md"], lines: 80 },
+  { pages: ["docs/settling.md"], lines: 105 },
+  { pages: ["docs/keys.md"], lines: 75 },
+  { pages: ["docs/refunds.md"], lines: 110 },
+  { pages: ["docs/security.md"], lines: 70 },
+  { pages: ["docs/day.md"], lines: 70 },
   { pages: ["docs/stray-bytes.md"], lines: 45 },
   { pages: ["docs/decisions.md"], lines: 450 },
   { pages: ["CHANGELOG.md"], lines: 30 },

@@ -7,7 +7,7 @@ import { absent, final, success } from "./whole-box.ts";
 /**
  * Tests src/operations/whose.ts, src/operations/hearing.ts, src/operations/sending.ts, src/operations/answer.ts.
  *
- * The cases of docs/settling.md: what is sent and answered, and the word that a till is given then. Every contract, by the handlers of a bridge.
+ * The cases of docs/keys.md: what is sent and answered, and the word that a till is given then. Every contract, by the handlers of a bridge.
  */
 
 const time = new VirtualTime();
