@@ -222,11 +222,12 @@ function proofText(sendings: readonly JournalOperation[], end: OperationEnd): st
 
 /** What to do after each end. */
 const todos: Readonly<Record<OperationEnd, string>> = {
-  approved: "Nothing: it is paid. The same call sent again by Prefer: wait is answered the same, and pays nothing twice.",
+  approved:
+    "Nothing: it was carried out. The same call sent again by Prefer: wait is answered the same, and does nothing twice.",
   closed: "Nothing: the document is there.",
   unprinted:
     "The document is there, and its print is missing: print a copy (/check_copy). Don't send it again under a new key.",
-  declined: "Nothing was paid: the till may begin anew, under a new key.",
-  reversed: "The payment was taken back: the till may begin anew, under a new key.",
-  failed: "Nothing was carried out: the same call may be sent again, under its key.",
+  declined: "It was not carried out: a new attempt needs a new key.",
+  reversed: "The payment was taken back: a new sale needs a new key.",
+  failed: "Nothing was carried out: the same call may be sent again, under the same key.",
 };

@@ -62,7 +62,7 @@ const cases: readonly (readonly [
       "The till was told: approved (request r1, HTTP 200).",
     ],
     "approved",
-    /^Nothing: it is paid/,
+    /^Nothing: it was carried out/,
   ],
   [
     "no answer, and nothing since",
@@ -92,7 +92,7 @@ const cases: readonly (readonly [
       "An answer to a question proved its end: declined.",
     ],
     "declined",
-    /^Nothing was paid: the till may begin anew/,
+    /^It was not carried out: a new attempt needs a new key/,
   ],
   [
     "a person's word",
@@ -100,7 +100,7 @@ const cases: readonly (readonly [
     [],
     [isRecorded, "No valid answer to it came.", 'A person recorded: approved, "slip 12".'],
     "approved",
-    /^Nothing: it is paid/,
+    /^Nothing: it was carried out/,
   ],
   [
     "not sent",
