@@ -40,8 +40,8 @@ async function certify(...args: string[]): Promise<Certified> {
   // It waits as long as a terminal may, which is longer than the other commands take.
   if (process.child.exitCode === null) await once(process.child, "close");
   const { stdout, stderr } = process;
-  const rows = stdout.split("\n").filter((row) => /^(?:held|BROKEN|not seen) /.test(row));
-  return { code: process.child.exitCode, stdout, stderr, others: rows.filter((row) => !row.startsWith("held")) };
+  const rows = stdout.split("\n").filter((row) => /^(?:passed|FAILED|not tested) /.test(row));
+  return { code: process.child.exitCode, stdout, stderr, others: rows.filter((row) => !row.startsWith("passed")) };
 }
 
 const withSales = ["--with-sales", "--amount", "100", "--currency", "EUR", "--yes", "--close-day"];
@@ -62,7 +62,7 @@ test("posline certify holds everything of posline emulate over a pty, and over t
     ]);
     assert.deepEqual([onPty.others, onPty.stderr, onPty.code], [[], "", 0]);
     const ofBank = checks.filter(({ service }) => service === "bank").length;
-    assert.match(onPty.stdout, new RegExp(`\n${ofBank} held, 0 broken, 0 not seen\n$`));
+    assert.match(onPty.stdout, new RegExp(`\n${ofBank} passed, 0 failed, 0 not tested\n$`));
     assert.match(readFileSync(junit, "utf8"), new RegExp(`tests="${ofBank}" failures="0" errors="0" skipped="0"`));
     const page = readFileSync(report, "utf8");
     assert.match(page, /<h1>posline certify<\/h1>/);
@@ -76,7 +76,7 @@ test("posline certify holds everything of posline emulate over a pty, and over t
   }
 });
 
-test("posline certify calls everything not seen with nothing connected, with an echo and with noise, and exits with 75", async () => {
+test("posline certify calls everything not tested with nothing connected, with an echo and with noise, and exits with 75", async () => {
   const silent = new Pty(() => {});
   const echo: Pty = new Pty((bytes) => echo.write(bytes));
   const noisy: Pty = new Pty(() => noisy.write(Buffer.from("\x80\x00\xf8\x78\x00")));
@@ -87,7 +87,7 @@ test("posline certify calls everything not seen with nothing connected, with an 
     for (const { code, stdout, others } of told) {
       assert.equal(code, 75);
       assert.equal(others.length, asked);
-      assert.match(stdout, new RegExp(`\n0 held, 0 broken, ${asked} not seen\nNothing is claimed`));
+      assert.match(stdout, new RegExp(`\n0 passed, 0 failed, ${asked} not tested\nNothing is claimed`));
     }
     const [nothing, echoed, noise] = told;
     assert.match(nothing?.stdout ?? "", /bank-answers .* Nothing was answered within 36 s/);

@@ -30,7 +30,7 @@ test("rehearse finds each till's mistake, by scenario and sentence", { concurren
           "--patience",
           "25",
         ]);
-        assert.deepEqual([verdicts, code], [{ [scenario]: "BROKEN" }, 1], out);
+        assert.deepEqual([verdicts, code], [{ [scenario]: "FAILED" }, 1], out);
         assert.match(out, why);
       }),
     ),
@@ -53,9 +53,9 @@ test("rehearse calls the till that does everything right broken in nothing", asy
   const only = process.env["REHEARSE"] === "all" ? [] : ["receipt-unprinted", "given-back", "qr-given-back", "return"];
   const scenarios = only.flatMap((name) => ["--scenario", name]);
   const { code, out, verdicts } = await rehearsed(commandOf("wait"), state, [...fast, ...scenarios, "--junit", junit]);
-  const others = Object.entries(verdicts).filter(([, verdict]) => verdict !== "held");
+  const others = Object.entries(verdicts).filter(([, verdict]) => verdict !== "passed");
   // It never calls /abort.
-  assert.deepEqual([others, code], only.length > 0 ? [[], 0] : [[["abort-too-late", "not seen"]], 75], out);
+  assert.deepEqual([others, code], only.length > 0 ? [[], 0] : [[["abort-too-late", "not tested"]], 75], out);
   assert.match(
     readFileSync(junit, "utf8"),
     /<testsuite name="posline rehearse" tests="\d+" failures="0" errors="0" skipped="\d"/,

@@ -80,12 +80,12 @@ async function standOf({ file, ready }: TillProgram, folder: string): Promise<St
   return { till: await ready(own, port), port };
 }
 
-/** What it isn't asked for, or never does, isn't seen; nothing is broken. */
+/** What it isn't asked for, or never does, isn't tested; nothing failed. */
 async function rehearsed(context: TestContext, { till }: Stand, program: TillProgram): Promise<void> {
   const all = await rehearse(till, scenariosOf(program));
   // A busy machine may be late for a cable that is out for seconds.
-  const late = isAll ? [] : all.unseen;
-  const { posline, code, unseen } =
+  const late = isAll ? [] : all.untested;
+  const { posline, code, untested } =
     late.length === 0
       ? all
       : await rehearse(
@@ -93,7 +93,7 @@ async function rehearsed(context: TestContext, { till }: Stand, program: TillPro
           late.flatMap((name) => ["--scenario", name]),
         );
   assert.equal(code, isAll ? 75 : 0, `${posline.stdout}${posline.stderr}`);
-  assert.deepEqual(unseen, isAll ? ["abort-too-late", "given-back"] : []);
+  assert.deepEqual(untested, isAll ? ["abort-too-late", "given-back"] : []);
   context.diagnostic(posline.stdout.trimEnd().split("\n").at(-1) ?? "");
 }
 
@@ -102,8 +102,8 @@ async function rehearse(till: ReadyTill, scenarios: readonly string[]) {
   const posline = new PoslineProcess(["rehearse", "--till", till.command, "--jobs", "3", ...scenarios, ...origins]);
   const code = await posline.ended(undefined, 420_000);
   assert.ok(code === 0 || code === 75, `${posline.stdout}${posline.stderr}`);
-  const unseen = [...posline.stdout.matchAll(/^not seen +(\S+)/gm)].map(([, name = ""]) => name).sort();
-  return { posline, code, unseen };
+  const untested = [...posline.stdout.matchAll(/^not tested +(\S+)/gm)].map(([, name = ""]) => name).sort();
+  return { posline, code, untested };
 }
 
 /** What no repetition can help ends at once, with the reason. */

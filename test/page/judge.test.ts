@@ -45,7 +45,7 @@ const judgement: Judgement = {
     began: new Date(0),
     setup: { seed: "7" },
   },
-  cases: [judged("a", "held"), judged("b", "broken"), judged("c", "not seen")],
+  cases: [judged("a", "passed"), judged("b", "failed"), judged("c", "not tested")],
 };
 
 for (const [look, colorScheme, width] of [
@@ -60,10 +60,10 @@ for (const [look, colorScheme, width] of [
     writeFileSync(file, reportOf(judgement));
     const { page, complaints, close } = await open(pathToFileURL(file).href, { colorScheme, viewport: { width, height: 900 } });
     assert.deepEqual(await flawsOf(page), [[], 0]);
-    assert.equal(await textOf(page, ".counts"), "1 held, 1 broken, 1 not seen");
+    assert.equal(await textOf(page, ".counts"), "1 passed, 1 failed, 1 not tested");
     assert.equal(await page.locator("script, img, iframe").count(), 0);
     const verdicts = await page.locator("tbody .verdict").allTextContents();
-    assert.deepEqual(verdicts, ["broken", "not seen", "held"], "what is broken comes first");
+    assert.deepEqual(verdicts, ["failed", "not tested", "passed"], "what is broken comes first");
     assert.deepEqual(complaints, []);
     await close();
   });
@@ -71,7 +71,7 @@ for (const [look, colorScheme, width] of [
 
 test("report prints on paper: more than one page, in the colours of paper", { skip: noChromium }, async () => {
   const file = join(folder.path, "long.html");
-  const cases = Array.from({ length: 32 }, (_, index) => judged(`case-${index}`, "broken"));
+  const cases = Array.from({ length: 32 }, (_, index) => judged(`case-${index}`, "failed"));
   writeFileSync(file, reportOf({ ...judgement, cases }));
   const { page, close } = await open(pathToFileURL(file).href, { colorScheme: "dark" });
   await page.emulateMedia({ media: "print", colorScheme: "dark" });
@@ -116,7 +116,7 @@ test("rehearse --page says what to do, shows what happens, and takes what the sc
   await page.getByText("Not paid").click();
   await untilText(page, "#note", /It is over|Noted/);
   assert.equal(await posline.ended(undefined, 30_000), 0, posline.stdout);
-  assert.match(posline.stdout, /^held +declined/m);
+  assert.match(posline.stdout, /^passed +declined/m);
   assert.deepEqual(
     complaints.filter((each) => !/ERR_(?:CONNECTION|INCOMPLETE|EMPTY)/.test(each)),
     [],

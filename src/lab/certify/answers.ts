@@ -3,7 +3,7 @@ import { validateReply } from "../../contract/schema.ts";
 import type { ContractName } from "../../core/call.ts";
 import { isObject, type JsonObject, looseInteger } from "../../core/json-object.ts";
 import { crc32 } from "../../wire/crc32.ts";
-import { broken, type Finding, held, unseen } from "../report/judgement.ts";
+import { type Finding, failed, passed, untested } from "../report/judgement.ts";
 import { type Asker, dataIn, type TerminalAnswer } from "./asker.ts";
 import { type CertifyCheck, checkOf, type Sentence } from "./check.ts";
 
@@ -26,7 +26,7 @@ const readings: readonly (readonly [service: ContractName, route: string, senten
 const readingChecks = readings.map(([service, route, sentence]) =>
   checkOf(service, route.slice(1).replaceAll("_", "-"), `the answer of ${route}`, sentence, async (asker) => {
     const answer = await asker.ask(route);
-    if (answer.status === "error") return unseen(`It answers ${route} with an error${codeText(answer)}`);
+    if (answer.status === "error") return untested(`It answers ${route} with an error${codeText(answer)}`);
     return shapeFinding(asker, route, answer);
   }),
 );
@@ -39,9 +39,9 @@ export function shapeFinding(
   why = `Its answer to ${route} has what that route has`,
 ): Finding {
   const problem = validateReply(contract.service, route, json);
-  if (problem !== undefined) return broken(problem.message);
+  if (problem !== undefined) return failed(problem.message);
   const slashed = namesIn(json).find((name) => name.startsWith("/"));
-  return slashed === undefined ? held(why) : broken(`Its answer to ${route} names ${slashed} with a slash`);
+  return slashed === undefined ? passed(why) : failed(`Its answer to ${route} names ${slashed} with a slash`);
 }
 
 /** The operations that an answer lists. */
@@ -67,10 +67,10 @@ export const refusalCheck = ([service, name, what, asks, code, sentence]: Refusa
   checkOf(service, name, `a request ${what}`, sentence, async (asker) => refusalFinding(await asks(asker), what, code));
 
 function refusalFinding(answer: TerminalAnswer, what: string, code?: number): Finding {
-  if (answer.status !== "error") return broken(`It answered a request ${what} with status ${String(answer.status)}`);
-  if (answer.code === undefined) return broken(`It refused a request ${what} without a code`);
+  if (answer.status !== "error") return failed(`It answered a request ${what} with status ${String(answer.status)}`);
+  if (answer.code === undefined) return failed(`It refused a request ${what} without a code`);
   const refused = `It refused a request ${what} with code ${answer.code}`;
-  return code === undefined || code === answer.code ? held(refused) : broken(`${refused}; the contract has ${code}`);
+  return code === undefined || code === answer.code ? passed(refused) : failed(`${refused}; the contract has ${code}`);
 }
 
 const asks =
@@ -166,12 +166,12 @@ async function listedOperations(asker: Asker): Promise<Finding> {
   for (const route of incomplete.bank) {
     const answer = await asker.ask(route, {});
     const refusal = refusalFinding(answer, `to ${route} without what it needs`);
-    if (refusal.verdict !== "held") return refusal;
+    if (refusal.verdict !== "passed") return refusal;
     const isListed = listed.includes(route.slice(1));
     if (isListed === (answer.code !== -80)) continue;
-    return broken(`It ${isListed ? "lists" : "doesn't list"} ${route.slice(1)}, and answers it${codeText(answer)}`);
+    return failed(`It ${isListed ? "lists" : "doesn't list"} ${route.slice(1)}, and answers it${codeText(answer)}`);
   }
-  return held(`It has ${incomplete.bank.length} operations as it lists them`);
+  return passed(`It has ${incomplete.bank.length} operations as it lists them`);
 }
 
 async function routingPairs(asker: Asker): Promise<Finding> {
@@ -180,11 +180,11 @@ async function routingPairs(asker: Asker): Promise<Finding> {
   const odd = listed.find(
     ({ terminal, merchant }) => looseInteger(terminal) === undefined || looseInteger(merchant) === undefined,
   );
-  if (odd !== undefined) return broken("It lists a terminal without the numbers of terminal and merchant");
+  if (odd !== undefined) return failed("It lists a terminal without the numbers of terminal and merchant");
   const names = listed.map(({ terminal, merchant }) => `${String(terminal)}/${String(merchant)}`);
   const twice = names.find((name, index) => names.indexOf(name) < index);
-  if (twice !== undefined) return broken(`It lists the pair ${twice} twice`);
-  return names.length === 0 ? unseen("It lists no terminal") : held(`It lists ${names.length} pairs`);
+  if (twice !== undefined) return failed(`It lists the pair ${twice} twice`);
+  return names.length === 0 ? untested("It lists no terminal") : passed(`It lists ${names.length} pairs`);
 }
 
 /** A request that lacks fields as well may be refused for those first. */
@@ -193,9 +193,9 @@ async function wrongSigns(asker: Asker): Promise<Finding> {
     const answer = await asker.ask(route, {}, { sign: zeros });
     const isForFields = incomplete.fiscal.includes(route) && answer.code === 3;
     const refusal = refusalFinding(answer, `to ${route} with a wrong sign`, isForFields ? 3 : 1);
-    if (refusal.verdict !== "held") return refusal;
+    if (refusal.verdict !== "passed") return refusal;
   }
-  return held("It refused a wrong sign on each route");
+  return passed("It refused a wrong sign on each route");
 }
 
 async function withoutPort(asker: Asker): Promise<Finding> {
@@ -203,17 +203,17 @@ async function withoutPort(asker: Asker): Promise<Finding> {
   await asker.ask(route);
   const saying = { asked: `${route}, without the port that selects qr`, waitMs: asker.silentMs };
   const [answer] = (await asker.send(asker.frame([Buffer.from(route)]), saying)).answers;
-  if (answer !== undefined && isAnswer(answer.json)) return broken(`qr answered ${route} without the port that selects it`);
+  if (answer !== undefined && isAnswer(answer.json)) return failed(`qr answered ${route} without the port that selects it`);
   await asker.ask(route);
-  return held(answer === undefined ? "Without its port nothing is answered" : "Without its port another service is asked");
+  return passed(answer === undefined ? "Without its port nothing is answered" : "Without its port another service is asked");
 }
 
 async function withoutSlash(asker: Asker): Promise<Finding> {
   const { route, isAnswer } = asker.contract.probe;
   const slashed = await asker.ask(route);
   const bare = await asker.ask(route.slice(1));
-  if (isAnswer(slashed.json) && isAnswer(bare.json)) return held("It answers both");
-  return broken(`It doesn't answer a command ${isAnswer(slashed.json) ? "without" : "with"} a leading slash`);
+  if (isAnswer(slashed.json) && isAnswer(bare.json)) return passed("It answers both");
+  return failed(`It doesn't answer a command ${isAnswer(slashed.json) ? "without" : "with"} a leading slash`);
 }
 
 async function reservedChecksum(asker: Asker): Promise<Finding> {
@@ -222,7 +222,7 @@ async function reservedChecksum(asker: Asker): Promise<Finding> {
   const asked = `${route}, with a byte 03 in its checksum`;
   const answer = await asker.askRaw(frame, { asked, waitMs: asker.answerMs(route) });
   const what = "a request whose checksum has a byte 03, sent as 20";
-  return answer.status === "error" ? broken(`It refused ${what}${codeText(answer)}`) : held(`It took ${what}`);
+  return answer.status === "error" ? failed(`It refused ${what}${codeText(answer)}`) : passed(`It took ${what}`);
 }
 
 /** One number in 64 has such a checksum. */

@@ -10,7 +10,7 @@ import { toLine } from "../../envelope/request.ts";
 import { signOf } from "../../envelope/sign.ts";
 import { type Crc16, otherReading } from "../../wire/crc16.ts";
 import { frameOf } from "../../wire/framing.ts";
-import { broken, type Finding, type Moment, unseen } from "../report/judgement.ts";
+import { type Finding, failed, type Moment, untested } from "../report/judgement.ts";
 import type { HeardBytes, Wire } from "./wire.ts";
 
 /** An answer that came in a whole frame. */
@@ -130,7 +130,7 @@ export class Asker {
 
   /** @throws CheckEnd without an amount. */
   get sale(): Sale {
-    if (this.#sale === undefined) throw new CheckEnd(unseen("It needs an amount: --with-sales"));
+    if (this.#sale === undefined) throw new CheckEnd(untested("It needs an amount: --with-sales"));
     return this.#sale;
   }
 
@@ -162,7 +162,7 @@ export class Asker {
       return (await acted) as T;
     } catch (error) {
       if (before === undefined || !(error instanceof CheckEnd)) throw error;
-      throw new CheckEnd(unseen(`There is nothing to judge: ${error.finding.why}`));
+      throw new CheckEnd(untested(`There is nothing to judge: ${error.finding.why}`));
     }
   }
 
@@ -182,7 +182,7 @@ export class Asker {
     const { contract, wire, pace } = this;
     const { service, probe } = contract;
     if (contract.envelope === "form" && this.merchantId === undefined) {
-      return { absent: unseen("fiscal takes signed requests alone: name the merchant's id with --merchant-id-file") };
+      return { absent: untested("fiscal takes signed requests alone: name the merchant's id with --merchant-id-file") };
     }
     const { crc16 } = wire;
     const isKnown = contract.framing === "stx" || wire.isProven;
@@ -197,7 +197,7 @@ export class Asker {
     }
     if (answer.status !== "error") return { answer };
     const error = `It answers ${probe.route} with an error (code ${answer.code})`;
-    return { absent: unseen(`${error}: ${service} isn't there, or can't work`) };
+    return { absent: untested(`${error}: ${service} isn't there, or can't work`) };
   }
 
   /**
@@ -264,7 +264,7 @@ export class Asker {
 
   /**
    * Asks, and returns the answer.
-   * @throws CheckEnd without an answer: broken if the service answers other questions all the same.
+   * @throws CheckEnd without an answer: failed if the service answers other questions all the same.
    */
   async ask(route: string, json?: JsonObject | string, form?: FormChange): Promise<TerminalAnswer> {
     const text = json === undefined || typeof json === "string" ? json : JSON.stringify(json);
@@ -288,8 +288,8 @@ export class Asker {
     const sentMs = nowMs();
     this.note("bridge", `asks ${this.#shown(asked)}`);
     const heard = await wire.send(bytes, contract.framing, waitMs, isSeveral);
-    if (wire.lost !== undefined) throw new CheckEnd(unseen(`The line was lost: ${wire.lost}`));
-    if (heard.isStuck) throw new CheckEnd(unseen("The line takes no bytes: look at the flow control and the cable"));
+    if (wire.lost !== undefined) throw new CheckEnd(untested(`The line was lost: ${wire.lost}`));
+    if (heard.isStuck) throw new CheckEnd(untested("The line takes no bytes: look at the flow control and the cable"));
     const answers = heard.frames.map(({ payload, atMs }) => answerOf(wholeOf(payload), atMs - sentMs));
     for (const { payload, ms } of answers) {
       this.note("terminal", `answers in ${Math.round(ms)} ms: ${this.#shown(payload.toString("utf8"))}`);
@@ -311,8 +311,8 @@ export class Asker {
     const { route } = this.contract.probe;
     const saying = { asked: `${route}, to see if it is still there`, waitMs: this.answerMs(route) };
     const { answers } = await this.send(this.probe(), saying);
-    if (answers.length > 0) return broken(what);
-    const absent = unseen(`${what}, and answers nothing any more`);
+    if (answers.length > 0) return failed(what);
+    const absent = untested(`${what}, and answers nothing any more`);
     this.#presence = { absent };
     return absent;
   }
@@ -337,16 +337,16 @@ function answerOf(payload: Buffer, ms: number): TerminalAnswer {
 function absentOf(heard: readonly AskedQuestion[], waitMs: number): Presence {
   const spoken = heard.find(({ isReadable }) => isReadable);
   if (spoken?.isChecksumWrong === true)
-    return { absent: unseen("Its answers have a wrong checksum, by either reading"), garbled: "checksum" };
+    return { absent: untested("Its answers have a wrong checksum, by either reading"), garbled: "checksum" };
   if (spoken !== undefined)
-    return { absent: unseen(`Its answers are no whole frames: they begin with ${spoken.strayHead}`), garbled: "frame" };
+    return { absent: untested(`Its answers are no whole frames: they begin with ${spoken.strayHead}`), garbled: "frame" };
   if (heard.some(({ isEcho }) => isEcho)) {
-    return { absent: unseen("What is sent comes back, and nothing else: the line echoes, and no terminal answers") };
+    return { absent: untested("What is sent comes back, and nothing else: the line echoes, and no terminal answers") };
   }
   const bytes = heard.reduce((sum, { strayBytes }) => sum + strayBytes, 0);
   const noise = `${bytes} bytes came that are no frame: the speed may be another one`;
   const came = bytes === 0 ? `Nothing was answered within ${waitMs / 1_000} s` : noise;
-  return { absent: unseen(`${came}: posline doctor looks for the cause`) };
+  return { absent: untested(`${came}: posline doctor looks for the cause`) };
 }
 
 /** A field of an answer's data. */

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { isObject, type JsonObject } from "../../core/json-object.ts";
-import { broken, type Finding, held, unseen } from "../report/judgement.ts";
+import { type Finding, failed, passed, untested } from "../report/judgement.ts";
 import { codeText, type Refusal, shapeFinding } from "./answers.ts";
 import { type Asker, CheckEnd, dataIn, type TerminalAnswer } from "./asker.ts";
 import type { SaleRow, Sentence } from "./check.ts";
@@ -90,7 +90,7 @@ const operationOf = (asker: Asker, route: string, of?: string): Promise<Followed
     const name = route.slice(1);
     const original = of === undefined ? undefined : ended(await operationOf(asker, of));
     if (original !== undefined && bankStatus(original) !== "APPROVED")
-      throw new CheckEnd(unseen(`${of} ended ${bankStatus(original)}`));
+      throw new CheckEnd(untested(`${of} ended ${bankStatus(original)}`));
     const body = reports.includes(route) ? { pay_id: asker.key(name) } : bankBody(asker, name);
     const { rrn } = original === undefined ? {} : dataIn(original);
     return follow(asker, { what: name, name, route, body: { ...body, ...(rrn !== undefined && { rrn }) } });
@@ -117,7 +117,7 @@ async function bankEnd(asker: Asker, route: string, of?: string): Promise<Findin
 function endFinding(asker: Asker, end: TerminalAnswer, why: string): Finding {
   const status = bankStatus(end);
   const fitting = status === "APPROVED" ? "success" : "error";
-  if (end.status !== fitting) return broken(`It answered data.status ${status} with status ${String(end.status)}`);
+  if (end.status !== fitting) return failed(`It answered data.status ${status} with status ${String(end.status)}`);
   return shapeFinding(asker, "/check", end, why);
 }
 
@@ -125,23 +125,23 @@ async function saleInProgress(asker: Asker): Promise<Finding> {
   const { start, polls } = await bankSale(asker);
   const open = [start, ...polls].filter((answer) => !namesEnd(asker, answer));
   const named = open.find((answer) => dataIn(answer)["status"] !== undefined);
-  if (named !== undefined) return broken(`It answered data.status ${bankStatus(named)}, which is no end`);
+  if (named !== undefined) return failed(`It answered data.status ${bankStatus(named)}, which is no end`);
   await endOfSale(asker);
   const refused = open.find(({ status }) => status !== "success");
-  if (refused !== undefined) return broken(`It answered about a sale in progress with an error${codeText(refused)}`);
-  return held(`In ${open.length} answers before the end data.status was in none`);
+  if (refused !== undefined) return failed(`It answered about a sale in progress with an error${codeText(refused)}`);
+  return passed(`In ${open.length} answers before the end data.status was in none`);
 }
 
 async function saleTwice(asker: Asker): Promise<Finding> {
   const end = await endOfSale(asker);
   const { end: again } = await followBank(asker, "sale");
-  if (again === undefined) return unseen("The sale that was sent twice had not ended");
+  if (again === undefined) return untested("The sale that was sent twice had not ended");
   const { txn_id, rrn } = dataIn(end);
   if (txn_id === undefined && rrn === undefined)
-    return unseen("Its results have no txn_id and no rrn to tell one sale from two");
+    return untested("Its results have no txn_id and no rrn to tell one sale from two");
   const [first, second] = [bankIdentity(end), bankIdentity(again)];
-  if (first === second) return held(`Sent twice under one pay_id, it is one operation: txn_id ${first}`);
-  return broken(`Sent twice under one pay_id, it made two operations: txn_id ${first}, and txn_id ${second}`);
+  if (first === second) return passed(`Sent twice under one pay_id, it is one operation: txn_id ${first}`);
+  return failed(`Sent twice under one pay_id, it made two operations: txn_id ${first}, and txn_id ${second}`);
 }
 
 async function secondStart(asker: Asker): Promise<Finding> {
@@ -151,33 +151,33 @@ async function secondStart(asker: Asker): Promise<Finding> {
   if (followed.meanwhile !== undefined && namesEnd(asker, followed.meanwhile)) ends.push(followed.meanwhile);
   const [one, ...others] = ends.map(bankIdentity);
   const other = others.find((each) => each !== one);
-  if (other !== undefined) return broken(`Started twice under one pay_id, it made two operations: txn_id ${one}, and ${other}`);
-  return held(`Started twice under one pay_id, it is one operation: txn_id ${one}`);
+  if (other !== undefined) return failed(`Started twice under one pay_id, it made two operations: txn_id ${one}, and ${other}`);
+  return passed(`Started twice under one pay_id, it is one operation: txn_id ${one}`);
 }
 
 async function cardNumber(asker: Asker): Promise<Finding> {
   const { card_num: number } = dataIn(await endOfSale(asker));
-  if (typeof number !== "string") return unseen("Its result has no card_num");
+  if (typeof number !== "string") return untested("Its result has no card_num");
   return /\d{12,}/.test(number)
-    ? broken("Its result has the card's number, which isn't masked")
-    : held("The card's number is masked");
+    ? failed("Its result has the card's number, which isn't masked")
+    : passed("The card's number is masked");
 }
 
 /** Under the pay_id of the sale that it cancels. */
 async function saleCancelled(asker: Asker): Promise<Finding> {
   const sold = ended(await followBank(asker, "cancel"));
-  if (bankStatus(sold) !== "APPROVED") return unseen(`The sale ended ${bankStatus(sold)}`);
+  if (bankStatus(sold) !== "APPROVED") return untested(`The sale ended ${bankStatus(sold)}`);
   const answer = await asker.ask("/cancel", { ...bankBody(asker, "cancel"), rrn: dataIn(sold)["rrn"] });
-  if (answer.status === "error" && !namesEnd(asker, answer)) return unseen(`It refused /cancel${codeText(answer)}`);
+  if (answer.status === "error" && !namesEnd(asker, answer)) return untested(`It refused /cancel${codeText(answer)}`);
   for (let count = 0; count < cancelPolls; count++) {
     const now = await asker.ask("/check", { pay_id: asker.key("cancel") });
     if (namesEnd(asker, now) && (bankStatus(now) === "REVERSED" || bankIdentity(now) !== bankIdentity(sold)))
       return endFinding(asker, now, `After /cancel it answers ${bankStatus(now)}`);
     if (now.status === "error" && !namesEnd(asker, now))
-      return broken(`After /cancel it answers about the sale with an error${codeText(now)}`);
+      return failed(`After /cancel it answers about the sale with an error${codeText(now)}`);
     await pause(asker.pace.pollMs);
   }
-  return held("After /cancel it still answers with the sale's result");
+  return passed("After /cancel it still answers with the sale's result");
 }
 
 /** Questions after /cancel. What moves a sale to REVERSED, the contract doesn't say. */
@@ -186,10 +186,10 @@ const cancelPolls = 5;
 async function noPrintData(asker: Asker): Promise<Finding> {
   const end = await endOfSale(asker);
   const without = await checkedAgain(asker, { no_print_data: true });
-  if (!namesEnd(asker, without)) return broken("Asked with no_print_data, it no longer tells the end");
-  if (isObject(dataIn(without)["print_data"])) return broken("Asked with no_print_data, it answered with print_data");
-  if (!isObject(dataIn(end)["print_data"])) return unseen("It has no print_data to leave out");
-  return held("With no_print_data it leaves print_data out");
+  if (!namesEnd(asker, without)) return failed("Asked with no_print_data, it no longer tells the end");
+  if (isObject(dataIn(without)["print_data"])) return failed("Asked with no_print_data, it answered with print_data");
+  if (!isObject(dataIn(end)["print_data"])) return untested("It has no print_data to leave out");
+  return passed("With no_print_data it leaves print_data out");
 }
 
 async function languages(asker: Asker): Promise<Finding> {
@@ -198,9 +198,9 @@ async function languages(asker: Asker): Promise<Finding> {
   for (const language of ["en", "ru", "xx"]) {
     const answer = await checkedAgain(asker, { language });
     if (bankStatus(answer) === status && answer.status === end.status) continue;
-    return broken(`Asked in language ${language}, it answered ${bankStatus(answer)}; without a language ${status}`);
+    return failed(`Asked in language ${language}, it answered ${bankStatus(answer)}; without a language ${status}`);
   }
-  return held(`Asked in en, ru and xx, it answered ${status}`);
+  return passed(`Asked in en, ru and xx, it answered ${status}`);
 }
 
 async function saleAborted(asker: Asker): Promise<Finding> {
@@ -208,16 +208,16 @@ async function saleAborted(asker: Asker): Promise<Finding> {
   const status = bankStatus(ended(followed));
   const { meanwhile: abort } = followed;
   const isEnd = abort !== undefined && namesEnd(asker, abort);
-  if (abort?.status === "error" && !isEnd) return unseen(`It refused /abort${codeText(abort)}`);
-  if (isEnd && bankStatus(abort) !== status) return broken(`/abort said ${bankStatus(abort)}, and /check ${status}`);
-  return held(`After /abort the sale ended ${status}`);
+  if (abort?.status === "error" && !isEnd) return untested(`It refused /abort${codeText(abort)}`);
+  if (isEnd && bankStatus(abort) !== status) return failed(`/abort said ${bankStatus(abort)}, and /check ${status}`);
+  return passed(`After /abort the sale ended ${status}`);
 }
 
 async function abortedAfterEnd(asker: Asker): Promise<Finding> {
   const status = bankStatus(await endOfSale(asker));
-  if (status !== "APPROVED") return unseen(`The sale ended ${status}`);
+  if (status !== "APPROVED") return untested(`The sale ended ${status}`);
   await asker.ask("/abort", { pay_id: asker.key("sale") });
   const after = bankStatus(await checkedAgain(asker));
-  if (after !== "APPROVED") return broken(`After /abort of an approved sale /check said ${after}`);
-  return held("After /abort of an approved sale it is still APPROVED");
+  if (after !== "APPROVED") return failed(`After /abort of an approved sale /check said ${after}`);
+  return passed("After /abort of an approved sale it is still APPROVED");
 }

@@ -3,7 +3,7 @@ import type { ContractName } from "../../core/call.ts";
 import { nowMs } from "../../core/clock.ts";
 import { messageOf } from "../../core/error-code.ts";
 import type { OpenTransport } from "../../device/transport.ts";
-import { type Finding, type Judged, unseen } from "../report/judgement.ts";
+import { type Finding, type Judged, untested } from "../report/judgement.ts";
 import { answerChecks } from "./answers.ts";
 import { Asker, type CertifiedService, CheckEnd, type Pace, type Sale, usualPace } from "./asker.ts";
 import type { CertifyCheck } from "./check.ts";
@@ -77,10 +77,10 @@ async function tried({ name, title, rule, run }: CertifyCheck, asker: Asker): Pr
 }
 
 async function findingOf(run: CertifyCheck["run"], asker: Asker): Promise<Finding> {
-  if (asker.wire.lost !== undefined) return unseen(`The line was lost: ${asker.wire.lost}`);
+  if (asker.wire.lost !== undefined) return untested(`The line was lost: ${asker.wire.lost}`);
   try {
     return await run(asker);
   } catch (error) {
-    return error instanceof CheckEnd ? error.finding : unseen(`The check itself failed: ${messageOf(error)}`);
+    return error instanceof CheckEnd ? error.finding : untested(`The check itself failed: ${messageOf(error)}`);
   }
 }

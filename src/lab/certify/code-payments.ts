@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../../core/json-object.ts";
-import { broken, type Finding, held, unseen } from "../report/judgement.ts";
+import { type Finding, failed, passed, untested } from "../report/judgement.ts";
 import { codeText, shapeFinding } from "./answers.ts";
 import { type Asker, CheckEnd, dataIn, type TerminalAnswer } from "./asker.ts";
 import type { SaleRow, Sentence } from "./check.ts";
@@ -34,7 +34,7 @@ async function systemOf(asker: Asker): Promise<string> {
     ({ operations }) => Array.isArray(operations) && ["showqrcode", "check"].every((each) => operations.includes(each)),
   );
   if (typeof usable?.["name"] === "string") return usable["name"];
-  throw new CheckEnd(unseen("/check_connection lists no payment system with showqrcode and check"));
+  throw new CheckEnd(untested("/check_connection lists no payment system with showqrcode and check"));
 }
 
 function showBody(asker: Asker, system: string, name: string): JsonObject {
@@ -55,7 +55,7 @@ async function paymentEnds(asker: Asker): Promise<Finding> {
   const payment = await qrPayment(asker);
   const end = endOfPayment(payment);
   const odd = payment.polls.find((answer) => answer !== end && (answer.json["data"] ?? null) !== null);
-  if (odd !== undefined) return broken("In progress it answered with data, and without an rrn");
+  if (odd !== undefined) return failed("In progress it answered with data, and without an rrn");
   const how = end.status === "error" ? `an error${codeText(end)}` : "an rrn";
   return shapeFinding(asker, "/check", end, `The payment ended with ${how}`);
 }
@@ -64,19 +64,19 @@ async function paymentsTrans(asker: Asker): Promise<Finding> {
   const payment = await qrPayment(asker);
   const end = endOfPayment(payment);
   const { trans } = dataIn(payment.start);
-  if (trans === undefined) return unseen("The payment system makes no trans");
-  if (end.status === "error") return unseen("The payment was not paid");
+  if (trans === undefined) return untested("The payment system makes no trans");
+  if (end.status === "error") return untested("The payment was not paid");
   const again = await asker.ask("/check", { pay_id: payment.key, trans, pay_system: payment.system });
   const [first, second] = [dataIn(end)["rrn"], dataIn(again)["rrn"]];
-  if (first === second) return held(`Asked by its trans, the payment has rrn ${String(first)} each time`);
-  return broken(`Asked by its trans once more, the payment has rrn ${String(second)}, and had ${String(first)}`);
+  if (first === second) return passed(`Asked by its trans, the payment has rrn ${String(first)} each time`);
+  return failed(`Asked by its trans once more, the payment has rrn ${String(second)}, and had ${String(first)}`);
 }
 
 /** Asks about the payment that was paid, by a route that its payment system lists. */
 async function ofPayment(asker: Asker, route: string, more: (end: TerminalAnswer) => JsonObject): Promise<TerminalAnswer> {
   const payment = await qrPayment(asker);
   const end = endOfPayment(payment);
-  if (end.status === "error") throw new CheckEnd(unseen("The payment was not paid"));
+  if (end.status === "error") throw new CheckEnd(untested("The payment was not paid"));
   const { trans } = dataIn(payment.start);
   const answer = await asker.ask(route, {
     pay_system: payment.system,
@@ -84,7 +84,7 @@ async function ofPayment(asker: Asker, route: string, more: (end: TerminalAnswer
     trans: trans ?? payment.key,
     ...more(end),
   });
-  if (answer.status === "error") throw new CheckEnd(unseen(`It refused ${route}${codeText(answer)}`));
+  if (answer.status === "error") throw new CheckEnd(untested(`It refused ${route}${codeText(answer)}`));
   return answer;
 }
 
@@ -96,14 +96,14 @@ async function paymentGivenBack(asker: Asker): Promise<Finding> {
   const { amount, currency } = asker.sale;
   const back = await ofPayment(asker, "/refund", (end) => ({ rrn: dataIn(end)["rrn"], amount, currency }));
   const { rrn } = dataIn(back);
-  return rrn === undefined ? broken("It gave back without an rrn") : held(`It gave back with rrn ${String(rrn)}`);
+  return rrn === undefined ? failed("It gave back without an rrn") : passed(`It gave back with rrn ${String(rrn)}`);
 }
 
 async function systemInOtherCase(asker: Asker): Promise<Finding> {
   const system = await systemOf(asker);
   const other = system === system.toLowerCase() ? system.toUpperCase() : system.toLowerCase();
-  if (other === system) return unseen(`${system} has no upper or lower case`);
+  if (other === system) return untested(`${system} has no upper or lower case`);
   const answer = await asker.ask("/showqrcode", showBody(asker, other, "case"));
-  if (answer.status !== "error") return broken(`It took pay_system ${other} for ${system}`);
-  return held(`It refused pay_system ${other} for ${system}`);
+  if (answer.status !== "error") return failed(`It took pay_system ${other} for ${system}`);
+  return passed(`It refused pay_system ${other} for ${system}`);
 }

@@ -2,7 +2,7 @@ import { contracts } from "../../contract/contracts.ts";
 import { settlingRulesOf } from "../../contract/settling.ts";
 import { type JsonObject, looseInteger } from "../../core/json-object.ts";
 import { hasCode } from "../../settle/proof.ts";
-import { broken, type Finding, held, unseen } from "../report/judgement.ts";
+import { type Finding, failed, passed, untested } from "../report/judgement.ts";
 import { asksOf, codeText, type Refusal, shapeFinding } from "./answers.ts";
 import type { Asker, TerminalAnswer } from "./asker.ts";
 import type { SaleRow, Sentence } from "./check.ts";
@@ -99,7 +99,7 @@ function badReceipt(name: string, field: string, tooMuch: number) {
 async function shown(asker: Asker, route: string, body?: JsonObject): Promise<Finding> {
   const answer = await asker.ask(route, body);
   return answer.status === "error"
-    ? unseen(`It answers ${route} with an error${codeText(answer)}`)
+    ? untested(`It answers ${route} with an error${codeText(answer)}`)
     : shapeFinding(asker, route, answer);
 }
 
@@ -135,7 +135,7 @@ async function returnEnds(asker: Asker): Promise<Finding> {
 function documentFinding(asker: Asker, followed: FollowedToEnd): Finding {
   const end = endOfDocument(followed);
   const [made, id] = [documentOf(followed.start), documentOf(end)];
-  if (made !== undefined && id !== made) return broken(`It made document ${made}, and /check_status says ${id}`);
+  if (made !== undefined && id !== made) return failed(`It made document ${made}, and /check_status says ${id}`);
   return shapeFinding(asker, "/check_status", end, `Document ${id ?? "without a number"} has docStatus 1`);
 }
 
@@ -147,12 +147,12 @@ async function receiptTwice(asker: Asker): Promise<Finding> {
 async function copyOfReceipt(asker: Asker): Promise<Finding> {
   const end = await endOfReceipt(asker);
   const id = documentOf(end);
-  if (id === undefined) return unseen("The receipt has no documentID to ask by");
+  if (id === undefined) return untested("The receipt has no documentID to ask by");
   const copy = await asker.ask("/check_copy", { documentID: end.json["documentID"] });
-  if (copy.status === "error") return broken(`It has no copy of its own document ${id}${codeText(copy)}`);
+  if (copy.status === "error") return failed(`It has no copy of its own document ${id}${codeText(copy)}`);
   const shape = shapeFinding(asker, "/check_copy", copy, `It gave a copy of document ${id}`);
   const other = documentOf(copy) ?? id;
-  return shape.verdict === "held" && other !== id ? broken(`Asked for document ${id}, it copied ${other}`) : shape;
+  return shape.verdict === "passed" && other !== id ? failed(`Asked for document ${id}, it copied ${other}`) : shape;
 }
 
 /** @param sign Of what becomes of the drawer's cash. */
@@ -161,32 +161,32 @@ async function cashTwice(asker: Asker, route: string, sign: 1 | -1): Promise<Fin
   const body = { documentExtID: asker.key(route.slice(1)), amount };
   const before = await cashIn(asker);
   const made = await asker.ask(route, body);
-  if (made.status === "error") return unseen(`It refused ${route}${codeText(made)}`);
+  if (made.status === "error") return untested(`It refused ${route}${codeText(made)}`);
   const again = await asker.ask(route, body);
   const after = await cashIn(asker);
   const changed = before === undefined || after === undefined ? undefined : sign * (after - before);
   if (changed !== undefined && changed !== amount)
-    return broken(`Two times the same ${route} of ${amount} changed the cash by ${sign * changed}`);
+    return failed(`Two times the same ${route} of ${amount} changed the cash by ${sign * changed}`);
   const finding = sameDocument(made, again, route);
-  return finding.verdict === "not seen" && changed !== undefined
-    ? held(`${route} changed the cash by ${amount} once`)
+  return finding.verdict === "not tested" && changed !== undefined
+    ? passed(`${route} changed the cash by ${amount} once`)
     : finding;
 }
 
 async function shiftClosed(asker: Asker): Promise<Finding> {
   const closed = await shown(asker, "/close_shift", {});
-  if (closed.verdict !== "held") return closed;
+  if (closed.verdict !== "passed") return closed;
   for (const [route, number] of [
     ["", 2],
     ["/open_shift", 1],
   ] as const) {
     const opened = route === "" ? closed : await shown(asker, route, {});
-    if (opened.verdict !== "held") return opened;
+    if (opened.verdict !== "passed") return opened;
     const { shiftStatus } = (await asker.ask("/check_shift")).json;
     if (shiftStatus !== undefined && looseInteger(shiftStatus) !== number)
-      return broken(`After ${route || "/close_shift"} it says shiftStatus ${String(shiftStatus)}`);
+      return failed(`After ${route || "/close_shift"} it says shiftStatus ${String(shiftStatus)}`);
   }
-  return held("The shift was closed, and is open again");
+  return passed("The shift was closed, and is open again");
 }
 
 /** Whether an error says that the document is still being made, or lacks its print alone. */
@@ -195,12 +195,13 @@ const isThere = (code: number | undefined) =>
 
 function sameDocument(made: TerminalAnswer, again: TerminalAnswer, what: string): Finding {
   if (again.status === "error" && !isThere(again.code)) {
-    return broken(`Sent once more under its documentExtID, the ${what} was refused${codeText(again)}`);
+    return failed(`Sent once more under its documentExtID, the ${what} was refused${codeText(again)}`);
   }
   const [first, second] = [documentOf(made), documentOf(again)];
-  if (first === undefined || second === undefined) return unseen(`The answers have no documentID to tell one ${what} from two`);
-  if (first !== second) return broken(`Two times the same ${what} made documents ${first} and ${second}`);
-  return held(`Sent once more under its documentExtID, the ${what} is document ${first} still`);
+  if (first === undefined || second === undefined)
+    return untested(`The answers have no documentID to tell one ${what} from two`);
+  if (first !== second) return failed(`Two times the same ${what} made documents ${first} and ${second}`);
+  return passed(`Sent once more under its documentExtID, the ${what} is document ${first} still`);
 }
 
 /** The drawer's cash, if the terminal tells it. */

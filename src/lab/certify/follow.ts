@@ -4,7 +4,7 @@ import { settlingRules } from "../../contract/settling.ts";
 import type { JsonObject } from "../../core/json-object.ts";
 import { verdictIn } from "../../settle/proof.ts";
 import { failedAnswer, type Transport } from "../../settle/transport.ts";
-import { unseen } from "../report/judgement.ts";
+import { untested } from "../report/judgement.ts";
 import { codeText } from "./answers.ts";
 import type { Asker, TerminalAnswer } from "./asker.ts";
 import { CheckEnd } from "./asker.ts";
@@ -36,7 +36,7 @@ export function ended(
 ): TerminalAnswer {
   if (end !== undefined) return end;
   const why = `The ${what} of key ${key} had not ended after ${polls.length} questions: look at the terminal`;
-  throw new CheckEnd(unseen(isRefused ? refused : why));
+  throw new CheckEnd(untested(isRefused ? refused : why));
 }
 
 /** Whether an answer names an end, if only its status fitted. */
@@ -100,7 +100,7 @@ export async function follow(asker: Asker, operation: Operation, ask?: () => Pro
   const { result, message } = await settle(service, route, body, options);
   if (failures.length > 0) throw failures[0];
   const [start] = starts;
-  if (start === undefined) throw new CheckEnd(unseen(`The ${what} was not sent: ${message}`));
+  if (start === undefined) throw new CheckEnd(untested(`The ${what} was not sent: ${message}`));
   // The contract may have it sent again: then the last answer to it is what ended or refused it.
   const answered = starts.at(-1) ?? start;
   const last = polls.at(-1) ?? answered;

@@ -5,7 +5,7 @@ import type { ContractName } from "../../core/call.ts";
 import { messageOf } from "../../core/error-code.ts";
 import { parseObject } from "../../envelope/json.ts";
 import { otherReading } from "../../wire/crc16.ts";
-import { broken, type Finding, held, unseen } from "../report/judgement.ts";
+import { type Finding, failed, passed, untested } from "../report/judgement.ts";
 import type { AskedQuestion, Asker, TerminalAnswer } from "./asker.ts";
 import { CheckEnd } from "./asker.ts";
 import { type CertifyCheck, checkOf, type Sentence } from "./check.ts";
@@ -110,20 +110,20 @@ const payloadsOf = (exchange: AskedQuestion | undefined) => exchange?.answers.ma
 async function answersInTime(asker: Asker): Promise<Finding> {
   const times: number[] = [];
   for (let count = 0; count < 3; count++) times.push((await askFirst(asker)).ms);
-  return held(`Asked three times, it answered in ${Math.round(Math.min(...times))} to ${Math.round(Math.max(...times))} ms`);
+  return passed(`Asked three times, it answered in ${Math.round(Math.min(...times))} to ${Math.round(Math.max(...times))} ms`);
 }
 
 async function answersInFrames(asker: Asker): Promise<Finding> {
   const presence = await asker.presence();
-  if ("answer" in presence) return held("Its answers are whole frames");
-  return presence.garbled === "frame" ? broken(presence.absent.why) : presence.absent;
+  if ("answer" in presence) return passed("Its answers are whole frames");
+  return presence.garbled === "frame" ? failed(presence.absent.why) : presence.absent;
 }
 
 async function oneReading(asker: Asker): Promise<Finding> {
   const { contract, wire } = asker;
   const presence = await asker.presence();
-  if ("absent" in presence) return presence.garbled === "checksum" ? broken(presence.absent.why) : presence.absent;
-  if (contract.framing === "stx") return held("It takes and gives CRC-32");
+  if ("absent" in presence) return presence.garbled === "checksum" ? failed(presence.absent.why) : presence.absent;
+  if (contract.framing === "stx") return passed("It takes and gives CRC-32");
   const { crc16 } = wire;
   const other = otherReading(crc16);
   const [ours, others] = [crc16, other].map((reading) => `CRC-16/${reading.toUpperCase()}`);
@@ -131,23 +131,23 @@ async function oneReading(asker: Asker): Promise<Finding> {
   const { answers } = await asker.send(asker.probe(other), { asked, waitMs: asker.silentMs });
   if (answers.length > 0) {
     wire.crc16 = crc16;
-    return broken(`It answers requests in ${ours}, and in ${others} as well: one of them is wrong`);
+    return failed(`It answers requests in ${ours}, and in ${others} as well: one of them is wrong`);
   }
   await askFirst(asker);
-  return held(`It takes and gives ${ours}, and discards ${others}`);
+  return passed(`It takes and gives ${ours}, and discards ${others}`);
 }
 
 async function wrongChecksum(asker: Asker): Promise<Finding> {
   const { probe, framing } = asker.contract;
   const saying = { asked: `${probe.route}, with a wrong checksum`, waitMs: asker.silentMs };
   const [answer] = (await asker.send(withWrongChecksum(asker.probe(), framing), saying)).answers;
-  if (answer !== undefined && answer.status !== "error") return broken("It carried out a request whose checksum is wrong");
+  if (answer !== undefined && answer.status !== "error") return failed("It carried out a request whose checksum is wrong");
   const more = await answersToNext(asker);
   // The fiscal contract has it treated as an invalid request: an error says so, and silence too.
   const isDiscarded = answer === undefined && more <= 1;
-  if (framing === "length" && !isDiscarded) return broken("It answered a request whose checksum is wrong");
+  if (framing === "length" && !isDiscarded) return failed("It answered a request whose checksum is wrong");
   const did = answer === undefined ? "It discarded" : `It refused (code ${answer.code})`;
-  return held(`${did} a request whose checksum is wrong, and answered the next one`);
+  return passed(`${did} a request whose checksum is wrong, and answered the next one`);
 }
 
 /** @param share How much of it is sent. */
@@ -158,9 +158,9 @@ async function cutShort(asker: Asker, share = 0.5): Promise<Finding> {
   const part = frame.subarray(0, Math.max(2, Math.ceil(frame.length * share)));
   const asked = `${contract.probe.route}, cut short: ${part.length} of ${frame.length} bytes`;
   const [answer] = (await asker.send(part, { asked, waitMs: pace.cutMs })).answers;
-  if (answer !== undefined && answer.status !== "error") return broken("It carried out a request that was cut short");
+  if (answer !== undefined && answer.status !== "error") return failed("It carried out a request that was cut short");
   await answersToNext(asker);
-  return held(`It answered the request that came ${pace.cutMs / 1_000} s after one that was cut short`);
+  return passed(`It answered the request that came ${pace.cutMs / 1_000} s after one that was cut short`);
 }
 
 async function twoAtOnce(asker: Asker): Promise<Finding> {
@@ -168,22 +168,22 @@ async function twoAtOnce(asker: Asker): Promise<Finding> {
   // Alone first: only answers that are known can be told apart.
   const alone = await asker.ask(probe.route);
   if (!probe.isAnswer(alone.json))
-    return unseen(`Its answer to ${probe.route} is none of that route, so two can't be told apart`);
+    return untested(`Its answer to ${probe.route} is none of that route, so two can't be told apart`);
   const both = Buffer.concat([asker.probe(), asker.frame(asker.payload(secondProbe.route, secondProbe.body))]);
   const asked = `${probe.route} and ${secondProbe.route} at once`;
   const exchange = await asker.send(both, { asked, waitMs: asker.answerMs(probe.route), isSeveral: true });
   // The second answer may come late.
   const rest = await asker.wire.listen(framing, asker.silentMs);
   const shapes = asker.withoutCopies([...payloadsOf(exchange), ...rest]).map((payload) => shapeOf(asker, payload));
-  if (shapes.length > 2) return broken(`It gave ${shapes.length} answers to two requests`);
-  if (shapes.includes("neither")) return broken("Of two requests at once it answered with what answers neither");
+  if (shapes.length > 2) return failed(`It gave ${shapes.length} answers to two requests`);
+  if (shapes.includes("neither")) return failed("Of two requests at once it answered with what answers neither");
   const [one, two] = shapes;
-  if (one === "second" && two === "first") return broken("It answered two requests at once in the wrong order");
-  if (one !== undefined && one === two) return broken("It answered two different requests with the same answer");
+  if (one === "second" && two === "first") return failed("It answered two requests at once in the wrong order");
+  if (one !== undefined && one === two) return failed("It answered two different requests with the same answer");
   const after = await askFirst(asker);
-  if (one === undefined) return held("It answered neither of two requests at once, and the next one alone");
-  if (!probe.isAnswer(after.json)) return broken("After two requests at once it gave the next one another one's answer");
-  return held(two === undefined ? "It answered one of them, and not the other" : "It answered both, in order");
+  if (one === undefined) return passed("It answered neither of two requests at once, and the next one alone");
+  if (!probe.isAnswer(after.json)) return failed("After two requests at once it gave the next one another one's answer");
+  return passed(two === undefined ? "It answered one of them, and not the other" : "It answered both, in order");
 }
 
 /** Which of the two questions it answers: only the first one's answer has a shape of its own with every service. */
@@ -199,7 +199,7 @@ async function afterIdleTime(asker: Asker): Promise<Finding> {
   asker.note("bridge", `asks nothing for ${idleMs / 1_000} s`);
   await pause(idleMs);
   const { ms } = await askFirst(asker);
-  return held(`After ${idleMs / 1_000} s without a request it answered in ${Math.round(ms)} ms`);
+  return passed(`After ${idleMs / 1_000} s without a request it answered in ${Math.round(ms)} ms`);
 }
 
 async function afterReopening(asker: Asker): Promise<Finding> {
@@ -208,7 +208,7 @@ async function afterReopening(asker: Asker): Promise<Finding> {
   try {
     await asker.wire.open();
   } catch (error) {
-    throw new CheckEnd(unseen(`The line couldn't be opened again: ${messageOf(error)}`));
+    throw new CheckEnd(untested(`The line couldn't be opened again: ${messageOf(error)}`));
   }
   // What comes right after an opening may be older than it, so a terminal may drop it; one that starts anew with it needs some seconds.
   const readings = Array.from({ length: 5 }, () => asker.wire.crc16);
@@ -216,7 +216,7 @@ async function afterReopening(asker: Asker): Promise<Finding> {
   const isAnswered = heard.some(isAsked);
   if (!isAnswered) await askFirst(asker);
   const count = heard.length + (isAnswered ? 0 : 1);
-  return held(
+  return passed(
     `After the line was closed and opened again it answered ${count === 1 ? "the first request" : `request ${count}`}`,
   );
 }
@@ -236,31 +236,31 @@ async function nothingAround(asker: Asker): Promise<Finding> {
   const odd = answered.find(({ strayBytes }) => strayBytes > 0);
   if (odd !== undefined) {
     const { asked, strayBytes, strayHead } = odd;
-    return broken(
+    return failed(
       `Beside its answer to ${asked} it sent ${strayBytes} bytes that belong to no frame (it began with ${strayHead})`,
     );
   }
   const unasked = asker.exchanges.find(({ unaskedBytes }) => unaskedBytes > 0);
-  if (unasked !== undefined) return broken(`It sent ${unasked.unaskedBytes} bytes unasked, before ${unasked.asked}`);
-  return held(`In ${answered.length} answers every byte belongs to a frame`);
+  if (unasked !== undefined) return failed(`It sent ${unasked.unaskedBytes} bytes unasked, before ${unasked.asked}`);
+  return passed(`In ${answered.length} answers every byte belongs to a frame`);
 }
 
 async function oneAnswer(asker: Asker): Promise<Finding> {
   const answered = await answeredOf(asker);
   const twice = answered.find(({ answers, isSeveral }) => answers.length > 1 && !isSeveral);
-  if (twice !== undefined) return broken(`It gave ${twice.answers.length} answers to ${twice.asked}`);
-  return held(`It gave one answer to each of ${answered.length} requests`);
+  if (twice !== undefined) return failed(`It gave ${twice.answers.length} answers to ${twice.asked}`);
+  return passed(`It gave one answer to each of ${answered.length} requests`);
 }
 
 async function jsonWithStatus(asker: Asker): Promise<Finding> {
   const answers = (await answeredOf(asker)).flatMap(({ asked, answers }) => answers.map((each) => ({ ...each, asked })));
   for (const { asked, payload, json, status } of answers) {
     const its = `Its answer to ${asked}`;
-    if (!isUtf8(payload)) return broken(`${its} is not UTF-8`);
-    if (parseObject(payload.toString("utf8")) === undefined) return broken(`${its} is not one JSON object`);
-    if (status !== "success" && status !== "error") return broken(`${its} has no status of success or error`);
+    if (!isUtf8(payload)) return failed(`${its} is not UTF-8`);
+    if (parseObject(payload.toString("utf8")) === undefined) return failed(`${its} is not one JSON object`);
+    if (status !== "success" && status !== "error") return failed(`${its} has no status of success or error`);
     const lacksCode = asker.contract.service === "fiscal" && json["code"] === undefined;
-    if (lacksCode) return broken(`${its} has no code, which each answer has`);
+    if (lacksCode) return failed(`${its} has no code, which each answer has`);
   }
-  return held(`${answers.length} answers are JSON objects in UTF-8, with a status`);
+  return passed(`${answers.length} answers are JSON objects in UTF-8, with a status`);
 }

@@ -30,7 +30,7 @@ import {
 
 export type CertifyArguments = ArgumentsOf<typeof flags>;
 
-/** @returns the exit code: 0 if all held, 1 if one is broken, 75 if none is and not all were seen, 69 if the line can't be opened. */
+/** @returns the exit code: 0 if all passed, 1 if one failed, 75 if none did and not all were tested, 69 if the line can't be opened. */
 export async function runCertify(args: CertifyArguments): Promise<number> {
   // Loaded when it is run, so that registering the command costs nothing.
   const { certify, checks } = await import("../certify/certification.ts");
@@ -66,7 +66,7 @@ export async function runCertify(args: CertifyArguments): Promise<number> {
     return exitCodes.unavailable;
   }
   process.stdout.write(`${countsText(cases)}\n`);
-  if (countOf(cases, "not seen") === cases.length) {
+  if (countOf(cases, "not tested") === cases.length) {
     process.stdout.write(`Nothing is claimed of this terminal: posline doctor --line ${quoted(path)} looks for the cause\n`);
   }
   const { baudRate, dataBits, parity, stopBits } = line;
@@ -204,7 +204,7 @@ export const certifyCommand = defineCommand({
   epilogue:
     "Use posline doctor to get a line to work, and posline certify to judge the terminal on a line that works. Without --with-sales " +
     "nothing is changed. Stop what has the line open before. " +
-    "Exit codes: 0 all held, 1 one is broken, 75 none is broken and not all were seen, 69 the line can't be opened.",
+    "Exit codes: 0 all passed, 1 one failed, 75 none failed and not all were tested, 69 the line can't be opened.",
   examples: [
     ["certify --line /dev/ttyUSB0 --services bank", "A bank terminal, without a sale"],
     ["certify --line tcp:terminal:4001 --merchant-id-file merchant-id --report terminal.html", "All services, with a report"],

@@ -82,10 +82,10 @@ function asFile(flag: string, file: string, act: () => void): void {
   }
 }
 
-/** The exit code of verdicts: 0 if all held, 1 if one is broken, 75 if none is and not all were seen. */
+/** The exit code of verdicts: 0 if all passed, 1 if one failed, 75 if none did and not all were tested. */
 export function exitCodeOfVerdicts(cases: readonly Judged[]): number {
-  if (countOf(cases, "broken") > 0) return 1;
-  return cases.length > 0 && countOf(cases, "held") === cases.length ? exitCodes.ok : exitCodes.unknown;
+  if (countOf(cases, "failed") > 0) return 1;
+  return cases.length > 0 && countOf(cases, "passed") === cases.length ? exitCodes.ok : exitCodes.unknown;
 }
 
 /** Names and titles, as `--list` prints them. */

@@ -48,7 +48,7 @@ const jobsMax = 16;
 
 /**
  * Rehearses.
- * @returns the exit code: 0 if all held, 1 if one is broken, 75 if none is and not all were seen, 69 if the till is none.
+ * @returns the exit code: 0 if all passed, 1 if one failed, 75 if none did and not all were tested, 69 if the till is none.
  */
 export async function runRehearse(args: RehearseArguments): Promise<number> {
   const chosen = chosenScenarios(args);
@@ -237,7 +237,7 @@ export const rehearseCommand = defineCommand({
     `A till's words: ${words.join(", ")}. {do} is sale, refund, receipt, return, cash-in, qr or qr-refund. The environment has ` +
     "POSLINE_BANK_URL, POSLINE_FISCAL_URL, POSLINE_QR_URL, POSLINE_MERCHANT_ID, and for a receipt of a given article " +
     "POSLINE_ITEM and POSLINE_QUANTITY (thousandths). A word may also be sent by POST to POSLINE_WORD_URL. " +
-    "Exit codes: 0 all held, 1 one is broken, 75 none is broken and not all were seen, 69 the till can't be run.",
+    "Exit codes: 0 all passed, 1 one failed, 75 none failed and not all were tested, 69 the till can't be run.",
   examples: [
     ["rehearse --till 'python3 till.py {key} {amount} $POSLINE_BANK_URL' --services bank", "A till that sells by card"],
     ["rehearse --till './till {do} {key} {amount} {of}' --report rehearsal.html", "One that does everything"],

@@ -3,7 +3,7 @@ import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 import { contractNames } from "../../core/call.ts";
 import { nowMs } from "../../core/clock.ts";
 import type { World } from "../emulator/world.ts";
-import { type Judged, type Moment, unseen } from "../report/judgement.ts";
+import { type Judged, type Moment, untested } from "../report/judgement.ts";
 import { Cable } from "./cable.ts";
 import { anyPorts, type ServicePorts } from "./posline.ts";
 import type { AmountName, Scenario } from "./scenario.ts";
@@ -106,7 +106,7 @@ const caseOf = ({ name, title, rule, listed }: Scenario) => ({ name, title, rule
 
 const unplayed = (scenario: Scenario, why: string): Judged => ({
   ...caseOf(scenario),
-  ...unseen(why),
+  ...untested(why),
   tookMs: 0,
   moments: [],
 });

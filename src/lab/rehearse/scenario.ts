@@ -74,7 +74,7 @@ export interface Ask {
   readonly article?: Article;
   /** The till is run twice at the same moment. */
   readonly twice?: true;
-  /** The route that the till must have called for the scenario to be seen, beside the deed's own. */
+  /** The route that the till must have called for the scenario to be tested, beside the deed's own. */
   readonly seenBy?: string;
   /** The words that are true at the end; without any, only a false one is wrong. */
   readonly ends?: readonly Word[];

@@ -162,9 +162,9 @@ class Stand {
     await killing;
     await pause(settleMs);
     const { called } = terminal;
-    const unseen = this.#unseen(ask, came(), posline.wasHeldUp(), called);
+    const untested = this.#untested(ask, came(), posline.wasHeldUp(), called);
     terminal.calm();
-    return { ask, said, unseen, called, questionsPerSecond: posline.questionsPerSecond() };
+    return { ask, said, untested, called, questionsPerSecond: posline.questionsPerSecond() };
   }
 
   #lead(posline: Posline): void {
@@ -193,7 +193,7 @@ class Stand {
   }
 
   /** Why the till never met what was to go wrong; undefined if it did. */
-  #unseen(
+  #untested(
     { deed, trouble, at, seenBy }: Ask,
     came: boolean,
     wasHeldUp: boolean,

@@ -1,5 +1,5 @@
 import type { LedgerEntry } from "../emulator/ledger.ts";
-import { broken, type Finding, held, secondsText, unseen } from "../report/judgement.ts";
+import { type Finding, failed, passed, secondsText, untested } from "../report/judgement.ts";
 import { type Ask, deeds, type Word } from "./scenario.ts";
 
 /** What the till said of a deed at last. */
@@ -27,7 +27,7 @@ export interface AskResult {
   readonly said: readonly ResultHeard[];
   readonly began: readonly Began[];
   /** Why what was to go wrong never came to; undefined if it did. */
-  readonly unseen: string | undefined;
+  readonly untested: string | undefined;
   /** What the till called that does more than read: `bank /sale`. */
   readonly called: readonly string[];
   /** How often the till asked for operations in its busiest second. */
@@ -51,7 +51,7 @@ const undoneWords: ReadonlySet<Word> = new Set(["declined", "reversed", "failed"
 
 /**
  * Judges a till. Four rules, in this order: it begins each deed once at most, and nothing else; its word is true; it comes to an end; and the
- * end is the one that could be known. What the till can't do, and what never went wrong as planned, is not seen, unless a rule was broken.
+ * end is the one that could be known. What the till can't do, and what never went wrong as planned, is not tested, unless a rule was broken.
  */
 export function findingOf(results: readonly AskResult[]): Finding {
   for (const [index, result] of results.entries()) {
@@ -65,20 +65,20 @@ export function findingOf(results: readonly AskResult[]): Finding {
       falseWord(result, earlier) ??
       otherOriginal(result, originals) ??
       endless(result);
-    if (why !== undefined) return broken(why);
+    if (why !== undefined) return failed(why);
   }
   const unsupported = results.find(({ said }) => said.some(({ word }) => word === "unsupported"));
-  if (unsupported !== undefined) return unseen(`The till can't do ${unsupported.ask.deed}: it says unsupported`);
+  if (unsupported !== undefined) return untested(`The till can't do ${unsupported.ask.deed}: it says unsupported`);
   for (const result of results) {
     const why = otherEnd(result) ?? hurried(result);
-    if (why !== undefined) return broken(why);
+    if (why !== undefined) return failed(why);
   }
   for (const result of results) {
     const told = articleTold(result, results);
     if (told !== undefined) return told;
   }
-  for (const { unseen: why } of results) if (why !== undefined) return unseen(why);
-  return held(results.map(toldText).join(" "));
+  for (const { untested: why } of results) if (why !== undefined) return untested(why);
+  return passed(results.map(toldText).join(" "));
 }
 
 /** Money or paper beside what was asked for. */
@@ -164,12 +164,12 @@ function articleTold(result: AskResult, results: readonly AskResult[]): Finding 
   if (article === undefined) return undefined;
   const named = soldAsNamed(result);
   if (named === undefined) {
-    if (!results.some(soldAsNamed)) return unseen("The till sold another article than POSLINE_ITEM");
+    if (!results.some(soldAsNamed)) return untested("The till sold another article than POSLINE_ITEM");
     const names = result.began.flatMap(({ articles = [] }) => articles.map(({ name = "" }) => name));
-    return broken(`Asked for an article named ${article.name}, the till sold ${names.join(", ")}`);
+    return failed(`Asked for an article named ${article.name}, the till sold ${names.join(", ")}`);
   }
   if (named.quantity === article.quantity) return undefined;
-  return broken(`Asked for ${article.quantity} thousandths of the article, the till sold ${named.quantity}`);
+  return failed(`Asked for ${article.quantity} thousandths of the article, the till sold ${named.quantity}`);
 }
 
 const soldAsNamed = ({ ask: { article }, began }: AskResult) =>

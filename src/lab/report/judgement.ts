@@ -4,9 +4,9 @@
  */
 
 /**
- * held: the rule was tried, and kept. broken: it was tried, and broken. not seen: it never came to be tried, so nothing is said of it.
+ * passed: the rule was tried, and kept. failed: it was tried, and broken. not tested: it never came to be tried, so nothing is said of it.
  */
-export type Verdict = "held" | "broken" | "not seen";
+export type Verdict = "passed" | "failed" | "not tested";
 
 /** A moment of a case. */
 export interface Moment {
@@ -39,13 +39,13 @@ export interface Case {
 /** What came of a case. */
 export interface Finding {
   readonly verdict: Verdict;
-  /** Why, in one sentence; of a broken one, who said or did what, with times and amounts. */
+  /** Why, in one sentence; of a failed one, who said or did what, with times and amounts. */
   readonly why: string;
 }
 
-export const held = (why: string): Finding => ({ verdict: "held", why });
-export const broken = (why: string): Finding => ({ verdict: "broken", why });
-export const unseen = (why: string): Finding => ({ verdict: "not seen", why });
+export const passed = (why: string): Finding => ({ verdict: "passed", why });
+export const failed = (why: string): Finding => ({ verdict: "failed", why });
+export const untested = (why: string): Finding => ({ verdict: "not tested", why });
 
 /** A case that was tried. */
 export interface Judged extends Case, Finding {
@@ -71,9 +71,9 @@ export function countOf(cases: readonly Judged[], verdict: Verdict): number {
   return cases.filter((each) => each.verdict === verdict).length;
 }
 
-/** All verdicts in a line: `17 held, 1 broken, 6 not seen`. */
+/** All verdicts in a line: `17 passed, 1 failed, 6 not tested`. */
 export function countsText(cases: readonly Judged[]): string {
-  return (["held", "broken", "not seen"] as const).map((verdict) => `${countOf(cases, verdict)} ${verdict}`).join(", ");
+  return (["passed", "failed", "not tested"] as const).map((verdict) => `${countOf(cases, verdict)} ${verdict}`).join(", ");
 }
 
 /** A moment's time as people read it: `12.4 s`. */

@@ -1,11 +1,11 @@
 import { countOf, type Judged, type Judgement, secondsText } from "./judgement.ts";
 import { escaped } from "./markup.ts";
 
-/** A judgement as JUnit XML, which every CI server reads: `failure` for broken, `skipped` for not seen. */
+/** A judgement as JUnit XML, which every CI server reads: `failure` for failed, `skipped` for not tested. */
 export function junitOf(judgement: Judgement): string {
   const { subject, by, began, cases, setup, version } = judgement;
   const seconds = cases.reduce((sum, { tookMs }) => sum + tookMs, 0) / 1_000;
-  const counts = `tests="${cases.length}" failures="${countOf(cases, "broken")}" errors="0" skipped="${countOf(cases, "not seen")}"`;
+  const counts = `tests="${cases.length}" failures="${countOf(cases, "failed")}" errors="0" skipped="${countOf(cases, "not tested")}"`;
   const properties = Object.entries({ version, subject, ...setup });
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
@@ -23,9 +23,9 @@ export function junitOf(judgement: Judgement): string {
 
 function caseOf({ name, verdict, why, rule, tookMs, moments }: Judged, by: string): string {
   const head = `    <testcase name="${escaped(name)}" classname="${escaped(by)}" time="${(tookMs / 1_000).toFixed(3)}"`;
-  if (verdict === "held") return `${head}/>`;
-  if (verdict === "not seen") return `${head}><skipped message="${escaped(why)}"/></testcase>`;
+  if (verdict === "passed") return `${head}/>`;
+  if (verdict === "not tested") return `${head}><skipped message="${escaped(why)}"/></testcase>`;
   const timeLine = moments.map(({ atMs, who, text }) => `${secondsText(atMs)} ${who}: ${text}`);
   const detail = [`${rule.from}: ${rule.says}`, ...timeLine].map(escaped).join("\n");
-  return `${head}><failure type="broken" message="${escaped(why)}">${detail}</failure></testcase>`;
+  return `${head}><failure type="failed" message="${escaped(why)}">${detail}</failure></testcase>`;
 }

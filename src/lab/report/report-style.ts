@@ -30,9 +30,9 @@ tbody th a { overflow-wrap: break-word; }
 a { color: inherit; }
 .time { text-align: right; white-space: nowrap; }
 .verdict { padding: 0.05rem 0.5rem; border-radius: 0.3rem; font-weight: 600; white-space: nowrap; }
-.held { color: var(--good); background: var(--good-paper); }
-.broken { color: var(--bad); background: var(--bad-paper); }
-.not-seen { color: var(--wait); background: var(--wait-paper); }
+.passed { color: var(--good); background: var(--good-paper); }
+.failed { color: var(--bad); background: var(--bad-paper); }
+.not-tested { color: var(--wait); background: var(--wait-paper); }
 section { margin: 0 0 0.8rem; padding: 0.8rem 1rem; background: var(--card); border: 1px solid var(--rule); break-inside: avoid; }
 section p { margin: 0.2rem 0; }
 ol { list-style: none; margin: 0.6rem 0 0; padding: 0; font-size: 0.9rem; }

@@ -5,12 +5,14 @@ import { reportStyle } from "./report-style.ts";
 /** A judgement as one HTML page without scripts, fit for print: verdicts first, time lines behind. */
 export function reportOf(judgement: Judgement): string {
   const { subject, by, version, began, setup } = judgement;
-  // What is broken is what the reader is here for.
+  // What failed is what the reader is here for.
   const cases = judgement.cases.toSorted((one, other) => order.indexOf(one.verdict) - order.indexOf(other.verdict));
+  const { name, "tried by": who, ...again } = setup;
   const facts = {
     subject,
+    ...(name !== undefined && { name }),
+    ...(who !== undefined && { "tried by": who }),
     posline: version,
-    ...setup,
     began: began.toISOString().replace("T", " ").slice(0, 19).concat(" UTC"),
   };
   const counts = countsText(cases);
@@ -39,16 +41,20 @@ ${Object.entries(facts).map(fact).join("\n")}
 ${cases.map(row).join("\n")}
 </tbody>
 </table>
-<p class="legend">Held: tried, and kept. Broken: tried, and broken. Not seen: it never came to be tried, so nothing is claimed.</p>
+<p class="legend">Passed: tried, and kept. Failed: tried, and broken. Not tested: it never came to be tried, so nothing is claimed.</p>
 <h2>What happened</h2>
 ${cases.map(section).join("\n")}
+<h2>What a repetition needs</h2>
+<dl>
+${Object.entries(again).map(fact).join("\n")}
+</dl>
 </main>
 </body>
 </html>
 `;
 }
 
-const order: readonly Verdict[] = ["broken", "not seen", "held"];
+const order: readonly Verdict[] = ["failed", "not tested", "passed"];
 
 const fact = ([name, value]: readonly [string, string]) => `<div><dt>${escaped(name)}</dt><dd>${escaped(value)}</dd></div>`;
 

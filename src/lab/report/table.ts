@@ -3,7 +3,7 @@ import { type Case, type Judged, secondsText, type Verdict } from "./judgement.t
 
 /** A judgement as a table for a terminal, a row when its case is over. */
 
-const marks: Readonly<Record<Verdict, string>> = { held: "held    ", broken: "BROKEN  ", "not seen": "not seen" };
+const marks: Readonly<Record<Verdict, string>> = { passed: "passed    ", failed: "FAILED    ", "not tested": "not tested" };
 
 export class Table {
   readonly #nameWidth: number;
@@ -12,12 +12,12 @@ export class Table {
     this.#nameWidth = Math.max(...cases.map(({ name }) => name.length));
   }
 
-  /** A case's row; of a broken one with its sentence and its time line below. */
+  /** A case's row; of a failed one with its sentence and its time line below. */
   row({ name, verdict, why, rule, tookMs, moments }: Judged): string {
     const head = `${marks[verdict]}  ${name.padEnd(this.#nameWidth)}  ${secondsText(tookMs).padStart(7)}`;
-    if (verdict === "held") return `${head}\n`;
+    if (verdict === "passed") return `${head}\n`;
     const lines = [`${head}  ${printable(why)}`];
-    if (verdict === "broken") {
+    if (verdict === "failed") {
       lines.push(`          ${rule.from}: ${rule.says}`);
       for (const each of moments) {
         lines.push(`          ${secondsText(each.atMs).padStart(7)}  ${each.who.padEnd(9)}  ${printable(each.text)}`);

@@ -29,10 +29,10 @@ test("checks have names of their own, which begin with their service", () => {
 /** Waits of a terminal that is expected to say nothing. */
 const shortPace = { ...quickPace, presenceMs: 60, answerMsMax: 60, cutMs: 60, idleMs: 20 };
 
-test("certify() calls everything not seen with nothing connected", async () => {
+test("certify() calls everything not tested with nothing connected", async () => {
   const { near } = memoryTransport(0);
   const judged = await certified(near, { pace: shortPace, sale: { amount: 100, currency: "EUR" } });
-  assert.deepEqual([...new Set(judged.map(({ verdict }) => verdict))], ["not seen"]);
+  assert.deepEqual([...new Set(judged.map(({ verdict }) => verdict))], ["not tested"]);
   assert.equal(judged.length, checks.length);
   assert.match(judged[0]?.why ?? "", /^Nothing was answered within/);
 });
@@ -54,14 +54,14 @@ test("certify() asks fiscal nothing without the merchant's id, and says which fl
   assert.equal(opened, 1);
   assert.ok(judged.length > 0);
   for (const { name, verdict, why, moments } of judged) {
-    assert.deepEqual([verdict, moments.length], ["not seen", 0], name);
+    assert.deepEqual([verdict, moments.length], ["not tested", 0], name);
     assert.match(why, /--merchant-id-file/);
   }
 });
 
 const named = (...names: readonly string[]) => checks.filter(({ name }) => names.includes(name));
 
-test("certify() calls what follows not seen, and nothing broken, once the terminal answers nothing any more", async () => {
+test("certify() calls what follows not tested, and nothing failed, once the terminal answers nothing any more", async () => {
   let asked = 0;
   const silent: Promise<Reply> = new Promise(() => {});
   const terminal = emulatedTerminal({ answers: (call, answer) => (++asked > 5 ? silent : answer(call)) });
@@ -75,11 +75,11 @@ test("certify() calls what follows not seen, and nothing broken, once the termin
     assert.deepEqual(
       judged.map(({ name, verdict }) => `${name} ${verdict}`),
       [
-        "bank-answers held",
-        "bank-supported-operations held",
-        "bank-terminals not seen",
-        "bank-unknown-key not seen",
-        "bank-json not seen",
+        "bank-answers passed",
+        "bank-supported-operations passed",
+        "bank-terminals not tested",
+        "bank-unknown-key not tested",
+        "bank-json not tested",
       ],
     );
     assert.match(
@@ -91,7 +91,7 @@ test("certify() calls what follows not seen, and nothing broken, once the termin
   }
 });
 
-test("certify() calls what follows not seen once the line is lost", async () => {
+test("certify() calls what follows not tested once the line is lost", async () => {
   const { near, unplug } = memoryTransport(0);
   const judged = await certify({
     config: { ...lineDefaults, path: "emulated:" },
@@ -104,7 +104,7 @@ test("certify() calls what follows not seen once the line is lost", async () => 
   });
   assert.deepEqual(
     judged.map(({ verdict, why }) => `${verdict}: ${why}`),
-    Array(2).fill("not seen: The line was lost: the line in memory was unplugged"),
+    Array(2).fill("not tested: The line was lost: the line in memory was unplugged"),
   );
 });
 
@@ -115,7 +115,7 @@ test("certify() takes the error of another service for no answer of the one it a
   });
   try {
     const judged = await certified(terminal.open, { services: ["qr"] });
-    assert.deepEqual([...new Set(judged.map(({ verdict }) => verdict))], ["not seen"]);
+    assert.deepEqual([...new Set(judged.map(({ verdict }) => verdict))], ["not tested"]);
     assert.match(judged[0]?.why ?? "", /an error \(code -80\): qr isn't there/);
   } finally {
     await terminal.stop();
@@ -144,7 +144,7 @@ test("certify() shows neither the merchant's id nor a sign in a time line, and m
   }
 });
 
-test("certify() says of one check alone that a sale had no answer, and calls others that judge that sale not seen", async () => {
+test("certify() says of one check alone that a sale had no answer, and calls others that judge that sale not tested", async () => {
   const terminal = emulatedTerminal({ hears: (bytes) => (bytes.includes("/sale") ? Buffer.alloc(0) : bytes) });
   try {
     const judged = await certified(terminal.open, {
@@ -155,7 +155,7 @@ test("certify() says of one check alone that a sale had no answer, and calls oth
     });
     assert.deepEqual(
       judged.map(({ name, verdict }) => `${name} ${verdict}`),
-      ["bank-sale broken", "bank-same-key not seen", "bank-language not seen"],
+      ["bank-sale failed", "bank-same-key not tested", "bank-language not tested"],
     );
     assert.match(judged[1]?.why ?? "", /^There is nothing to judge: Asked \/sale /);
   } finally {
@@ -168,12 +168,15 @@ const selling = { sale: { amount: 100, currency: "EUR" } } as const;
 test("certify() takes a sale for refused only if that is proven, and names an end that its status denies", async () => {
   const error = (code: number) => `{"status":"error","code":${code},"message":"no"}`;
   const rows: readonly (readonly [texts: Readonly<Record<string, string>>, found: RegExp])[] = [
-    [{ "/sale": error(-29) }, /^not seen: It refused the sale \(code -29\)$/],
-    [{ "/sale": error(-16), "/check": error(-15) }, /^not seen: It refused the sale \(code -16\)$/],
-    [{ "/sale": error(-3), "/check": error(-15) }, /^not seen: The sale of key .* had not ended after \d+ questions: look at/],
+    [{ "/sale": error(-29) }, /^not tested: It refused the sale \(code -29\)$/],
+    [{ "/sale": error(-16), "/check": error(-15) }, /^not tested: It refused the sale \(code -16\)$/],
+    [
+      { "/sale": error(-3), "/check": error(-15) },
+      /^not tested: The sale of key .* had not ended after \d+ questions: look at/,
+    ],
     [
       { "/check": '{"status":"error","code":-1,"data":{"status":"APPROVED"}}' },
-      /^broken: It answered data.status APPROVED with status error$/,
+      /^failed: It answered data.status APPROVED with status error$/,
     ],
   ];
   const found = rows.map(async ([texts, expected]) => {
@@ -209,7 +212,7 @@ test("certify() has no copy printed of a receipt that lacks its print", async ()
   await terminal.stop();
   assert.deepEqual(
     judged.map(({ verdict, why }) => `${verdict}: ${why}`),
-    ["held: Document 1 has docStatus 1"],
+    ["passed: Document 1 has docStatus 1"],
   );
   assert.deepEqual(asked, ["/supported_operations", "/sale", "/check_status"]);
 });

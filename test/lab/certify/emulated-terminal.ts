@@ -118,6 +118,6 @@ export function certified(open: OpenTransport, options: CertifyingOptions = {}):
   });
 }
 
-/** The checks' names with what came of them, those that held left out. */
+/** The checks' names with what came of them, those that passed left out. */
 export const notHeld = (judged: readonly Judged[]) =>
-  judged.filter(({ verdict }) => verdict !== "held").map(({ name, verdict, why }) => `${name} ${verdict}: ${why}`);
+  judged.filter(({ verdict }) => verdict !== "passed").map(({ name, verdict, why }) => `${name} ${verdict}: ${why}`);

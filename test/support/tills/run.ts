@@ -95,7 +95,7 @@ const runs = Object.keys(styles).flatMap((style) =>
 await each(runs, 2, async ({ style, seed }) => {
   const flags = ["--seed", seed, ...patience, "--jobs", "5"];
   const { out } = await rehearsed(commandOf(style), join(folder.path, `${style}-${seed}`), flags);
-  const broken = [...out.matchAll(/^BROKEN .*$/gm)].map(([line]) => `${style}, seed ${seed}: ${line}`);
+  const broken = [...out.matchAll(/^FAILED .*$/gm)].map(([line]) => `${style}, seed ${seed}: ${line}`);
   accused.push(...broken);
   console.log(
     `right till ${style}, seed ${seed}: ${out.trim().split("\n").at(-1)}${broken.map((line) => `\n  ${line}`).join("")}`,

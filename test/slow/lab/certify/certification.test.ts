@@ -43,7 +43,7 @@ test("certify() calls a terminal broken neither for slow answers, nor for those 
       const asked = checks.filter((each) => each.service === service && each.sells !== true);
       const judged = await certified(terminal.open, { checks: asked, services: [service] });
       await terminal.stop();
-      const broken = judged.filter(({ verdict }) => verdict === "broken").map(({ name }) => name);
+      const broken = judged.filter(({ verdict }) => verdict === "failed").map(({ name }) => name);
       assert.deepEqual([what, broken], [what, isRepeated ? [`${service}-one-answer`] : []]);
     }),
   );
@@ -561,7 +561,7 @@ test("certify() names each of the seeded nonconformities by its check, and break
         return {
           what,
           broken: judged
-            .filter(({ verdict }) => verdict === "broken")
+            .filter(({ verdict }) => verdict === "failed")
             .map(({ name }) => name)
             .sort(),
         };
