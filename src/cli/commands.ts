@@ -8,6 +8,7 @@ import { version } from "../core/version.ts";
 import { LabMissing, labCommandNames } from "../process/lab.ts";
 import { callCommand, callCompletions } from "./call.ts";
 import { configCommand } from "./config.ts";
+import { dayCommand } from "./day.ts";
 import { doctorCommand } from "./doctor.ts";
 import { explainCommand } from "./explain.ts";
 import { gatewayCommand } from "./gateway.ts";
@@ -31,6 +32,7 @@ const bridgeCommands: readonly Command[] = [
   logsCommand,
   journalCommand,
   explainCommand,
+  dayCommand,
   portsCommand,
   doctorCommand,
   configCommand,

@@ -232,19 +232,20 @@ const titles = ["TIME", "SERVICE", "ROUTE", "KEY", "TRANS", "AMOUNT", "OUTCOME",
 /** Characters that each column has at least, so that rows that follow stand below the others. */
 const widthsMin = [19, 7, 10, 12, 5, 8, 9, 4, 0];
 /** Amounts stand below each other by their last digit. */
-const amountColumn = titles.indexOf("AMOUNT");
+const amountColumns = [titles.indexOf("AMOUNT")];
 
 function table(operations: readonly Shown[]): string {
-  return operations.length === 0 ? "" : layOut([titles, ...operations.map(cellsOf)]);
+  return operations.length === 0 ? "" : layOut([titles, ...operations.map(cellsOf)], widthsMin, amountColumns);
 }
 
-const rowsOf = (operations: readonly Shown[]) => layOut(operations.map(cellsOf));
+const rowsOf = (operations: readonly Shown[]) => layOut(operations.map(cellsOf), widthsMin, amountColumns);
 
-function layOut(rows: readonly (readonly string[])[]): string {
-  const widths = widthsMin.map((least, column) => Math.max(least, ...rows.map((row) => [...(row[column] ?? "")].length)));
+/** Rows as a table. @param right Columns whose cells end below each other. */
+export function layOut(rows: readonly (readonly string[])[], least: readonly number[], right: readonly number[]): string {
+  const widths = least.map((width, column) => Math.max(width, ...rows.map((row) => [...(row[column] ?? "")].length)));
   const pad = (cell: string, column: number) => {
     const gap = " ".repeat((widths[column] ?? 0) - [...cell].length);
-    return column === amountColumn ? `${gap}${cell}` : `${cell}${gap}`;
+    return right.includes(column) ? `${gap}${cell}` : `${cell}${gap}`;
   };
   return rows.map((row) => `${row.map(pad).join("  ").trimEnd()}\n`).join("");
 }
@@ -256,8 +257,8 @@ function cellsOf({ time, service, route, key, trans, amount, ...shown }: Shown):
   return [...named, amount ?? "-", ended, code?.toString() ?? "-", requestId].map(printable);
 }
 
-function dateAndTime(iso: string): string {
-  const ms = Date.parse(iso);
+export function dateAndTime(iso: string | number): string {
+  const ms = new Date(iso).getTime();
   return `${localDay(ms)} ${localTime(ms, 0)}`;
 }
 

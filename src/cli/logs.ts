@@ -45,7 +45,7 @@ async function runLogs(args: LogsArguments): Promise<number> {
 async function show(args: LogsArguments, stop: AbortSignal): Promise<void> {
   const { service, key, outcome, grep, unit } = args;
   const follow = args.follow === true || args.live === true;
-  const sinceMs = args.since === undefined ? undefined : sinceOf(args.since);
+  const sinceMs = args.since === undefined ? undefined : momentOf(args.since, "Cannot show the log: --since");
   const criteria = { sinceMs, service, key, outcome, grep };
   const last = linesOf(args.lines) ?? (follow && sinceMs === undefined ? followLines : undefined);
   const source = sourceOf(args);
@@ -89,10 +89,11 @@ async function show(args: LogsArguments, stop: AbortSignal): Promise<void> {
 
 const toStandardError = (text: string) => process.stderr.write(text);
 
-function sinceOf(text: string): number {
-  const sinceMs = readSince(text, Date.now());
-  if (sinceMs !== undefined) return sinceMs;
-  throw new UsageError(`Cannot show the log: --since ${inQuotes(text)} is not a time: write ${sinceExamples}`);
+/** The moment that a flag means. @param cannot What can't be done without it, and the flag. */
+export function momentOf(text: string, cannot: string): number {
+  const ms = readSince(text, Date.now());
+  if (ms !== undefined) return ms;
+  throw new UsageError(`${cannot} ${inQuotes(text)} is not a time: write ${sinceExamples}`);
 }
 
 function linesOf(lines: number | undefined): number | undefined {

@@ -52,6 +52,8 @@ export interface Route {
   readonly polling: Polling | undefined;
   /** The request's fields in minor units, which are whole numbers: each by the names that lead to it, `items.itemAmount`. */
   readonly amounts: readonly string[];
+  /** Of a receipt, by the same kind of names: its sum, the parts of it that no drawer took, and the payment that it names. */
+  readonly receipt: { readonly sum: string; readonly cashless: readonly string[]; readonly rrn: string } | undefined;
   /** By a fault's outcome, the word that lets nobody take for an end, or send again, what isn't proven to allow it. */
   readonly faultWords: Readonly<Record<FaultOutcome, FaultWord>>;
   /**

@@ -38,6 +38,11 @@ const receipt = {
     ...["payments.cashAmount", "payments.cashlessAmount", "payments.creditAmount"],
     ...["payments.bonusesAmount", "payments.prepaymentAmount", "extraPayments.amount"],
   ],
+  receipt: {
+    sum: "items.itemAmount",
+    cashless: ["payments.cashlessAmount", "extraPayments.amount"],
+    rrn: "extraPayments.trxParams.rrn",
+  },
 };
 
 /**

@@ -10,6 +10,7 @@ export function posts(common: Pick<Route, "replyTimeoutMs" | "key"> & Partial<Pi
     urgent: false,
     polling: undefined,
     amounts: [],
+    receipt: undefined,
     faultWords: { "not-sent": "error", unknown: "error" },
     errorStatusMax: 599,
     ...common,

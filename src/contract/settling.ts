@@ -67,6 +67,8 @@ export interface SettlingRules {
   readonly baseline: readonly number[] | undefined;
   /** Printing is recovered apart: the code that says that only printing failed, and the route that prints, once. */
   readonly print: { readonly code: number; readonly route: string; readonly key: string } | undefined;
+  /** What a day counts it as, once it has ended well; undefined if it is neither: a reservation, cash in the drawer, a report. */
+  readonly counts: "sold" | "refunded" | undefined;
   /** A field of the question that only the start's answer gives; without it an error in answer to the question proves nothing. */
   readonly learns: string | undefined;
 }
@@ -97,6 +99,7 @@ const none = {
   resendsMax,
   baseline: undefined,
   print: undefined,
+  counts: undefined,
   learns: undefined,
 } as const;
 
@@ -166,26 +169,26 @@ const qrGivingBack = { ...qrOnce, successShowsEnd: true, isByAmount: true } as c
 /** Every operation that can be followed, by service. */
 export const settlingRules: Readonly<Record<ContractName, readonly SettlingRules[]>> = {
   fiscal: [
-    { ...fiscalDocument, route: "/sale" },
+    { ...fiscalDocument, route: "/sale", counts: "sold" },
     // A refund may have the order's number as well, by some tills, under which /check_status would find the sale
-    { ...fiscalDocument, route: "/refund", baseline: [9] },
+    { ...fiscalDocument, route: "/refund", counts: "refunded", baseline: [9] },
     { ...fiscalCash, route: "/deposit" },
     { ...fiscalCash, route: "/withdraw" },
   ],
   bank: [
-    { ...bankOperation, route: "/sale" },
+    { ...bankOperation, route: "/sale", counts: "sold" },
     { ...bankOperation, route: "/preauth" },
-    { ...bankOnce, route: "/confirm" },
-    { ...bankOnce, route: "/cancel" },
+    { ...bankOnce, route: "/confirm", counts: "sold" },
+    { ...bankOnce, route: "/cancel", counts: "refunded" },
     // A refund refers to an original as well, whose pay_id some tills send again; otherwise it is resent as a sale is
-    { ...bankLinked, route: "/refund" },
+    { ...bankLinked, route: "/refund", counts: "refunded" },
     { ...bankOperation, route: "/xreport" },
     { ...bankOperation, route: "/close-shift" },
   ],
   qr: [
-    { ...qrPayment, route: "/showqrcode" },
-    { ...qrGivingBack, route: "/cancel" },
-    { ...qrGivingBack, route: "/refund" },
+    { ...qrPayment, route: "/showqrcode", counts: "sold" },
+    { ...qrGivingBack, route: "/cancel", counts: "refunded" },
+    { ...qrGivingBack, route: "/refund", counts: "refunded" },
     { ...qrOnce, route: "/final_confirm" },
   ],
 };

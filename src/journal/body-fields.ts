@@ -3,10 +3,11 @@ import { settlingRulesOf } from "../contract/settling.ts";
 import type { Call } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import type { QuestionFields } from "../core/followed.ts";
-import type { JsonObject } from "../core/json-object.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
 import { bodyText } from "../envelope/body-text.ts";
 import { keyOf, parseObject } from "../envelope/json.ts";
+import { isInexact, scalarText } from "../settle/exact-json.ts";
 import { isStoredWhole, keptIds, type SentRecord, storedKey } from "./record.ts";
 
 /** The fields of a record that only the body of its request has. */
@@ -16,6 +17,8 @@ export interface BodyFields {
   readonly key: string | undefined;
   /** What the contract's question about it names it by, beside a key that is a string; undefined where it can't be asked about. */
   readonly ask?: QuestionFields;
+  /** Of a receipt. */
+  readonly receipt?: Pick<SentRecord, "amount" | "cashless" | "rrn">;
 }
 
 /** A call's record, with the fields that only its body has. */
@@ -33,6 +36,8 @@ export function sentRecord(call: Call, route: Route, contract: Contract, device:
     // As it will be read: so what is found in memory is what is found after a restart.
     key: key === undefined ? undefined : storedKey(key),
     amount: fields.amount,
+    currency: call.amount?.currency,
+    ...fields.receipt,
     digest: bodyDigest(body),
     ask: fields.ask,
     // Only where its key may be that of another, as it is of what refers to a sale.
@@ -58,7 +63,32 @@ export function bodyFields(
   const isParsed = keyField !== undefined || asked?.polling !== undefined;
   const json = isParsed ? parseObject(text) : undefined;
   const ask = json === undefined || asked === undefined ? undefined : questionFields(asked, json);
-  return { amount, key: keyField === undefined ? undefined : keyOf(json?.[keyField]), ...(ask === undefined ? {} : { ask }) };
+  const receipt = json && asked?.receipt && receiptFields(asked.receipt, json);
+  const key = keyField === undefined ? undefined : keyOf(json?.[keyField]);
+  return { amount, key, ...(ask && { ask }), ...(receipt && { receipt }) };
+}
+
+function receiptFields({ sum, cashless, rrn }: NonNullable<Route["receipt"]>, json: JsonObject) {
+  const amount = sumOf(valuesAt(json, sum.split(".")));
+  const parts = cashless.flatMap((path) => valuesAt(json, path.split(".")));
+  const paid = sumOf(parts.filter((part) => part !== undefined && part !== null));
+  const number = valuesAt(json, rrn.split(".")).map(scalarText).find(isText);
+  return { amount, ...(paid !== undefined && { cashless: paid }), ...(number !== undefined && { rrn: number }) };
+}
+
+const isText = (text: string | undefined) => text !== undefined;
+
+/** The values that names lead to, through lists. */
+function valuesAt(value: unknown, [name, ...rest]: readonly string[]): readonly unknown[] {
+  if (name === undefined) return [value];
+  return [value].flat().flatMap((each) => (isObject(each) ? valuesAt(each[name], rest) : []));
+}
+
+/** To the digit; undefined where one of them isn't known to it. An int64 has 19 digits. */
+function sumOf(values: readonly unknown[]): string | undefined {
+  const texts = values.map((value) => (isInexact(value) ? undefined : scalarText(value)));
+  const isWhole = texts.every((text) => text !== undefined && /^-?\d{1,19}$/.test(text));
+  return isWhole ? String(texts.reduce((sum, text) => sum + BigInt(text ?? 0), 0n)) : undefined;
 }
 
 /**

@@ -157,13 +157,7 @@ async function readChunk(file: DiskFile, position: number, bytes: number): Promi
 const spoiled = 0xff;
 
 /** What a journal holds at one moment. */
-export interface JournalSnapshot {
-  /** In order. */
-  readonly records: readonly StoredRecord[];
-  /** Slots of its ring. */
-  readonly slots: number;
-  /** Slots that were torn or spoiled. */
-  readonly bad: number;
+export interface JournalSnapshot extends RingScan {
   /** A process writes the journal at this moment, so what has no outcome may be in flight. */
   readonly isWritten: boolean;
 }
@@ -173,10 +167,10 @@ export interface JournalSnapshot {
  * @throws JournalError saying why it can't be read, and what to do.
  */
 export async function readJournal(folder: string): Promise<JournalSnapshot> {
-  const { records, slots, bad, whole } = await scanFolder(folder);
-  if (whole === 0)
+  const scan = await scanFolder(folder);
+  if (scan.whole === 0)
     throw new JournalError(`Cannot read ${journalFile(folder)}: it is not a journal of posline: name another folder`);
-  return { records, slots, bad, isWritten: await isWriterLocked(folder) };
+  return { ...scan, isWritten: await isWriterLocked(folder) };
 }
 
 /** Slots behind the last one that are looked at for what is new. */

@@ -19,8 +19,13 @@ export interface SentRecord {
   readonly route: string;
   /** pay_id or documentExtID. */
   readonly key?: string | undefined;
-  /** The digits as the request has them. */
+  /** The digits as the request has them; of a receipt the sum of its lines. */
   readonly amount?: string | undefined;
+  /** The currency's three letters; absent where the request has none, and in records of an older posline. */
+  readonly currency?: string | undefined;
+  /** Of a receipt, the part that no drawer took, and the payment that it names. */
+  readonly cashless?: string | undefined;
+  readonly rrn?: string | undefined;
   /** The first half of the SHA-256 of the body, as hex. */
   readonly digest: string;
   /**
@@ -79,6 +84,8 @@ export interface SettledRecord {
   readonly by: "answer" | "operator";
   /** What that person wrote. */
   readonly note?: string | undefined;
+  /** The payment's number, by which a receipt may name it. */
+  readonly rrn?: string | undefined;
 }
 
 /** An answer to a question said that the terminal has an operation whose own answer is lost. */
@@ -124,6 +131,7 @@ const charactersMax = {
   route: 48,
   key: 64,
   amount: 32,
+  rrn: 32,
   status: 16,
   version: 32,
   note: 100,
@@ -165,22 +173,28 @@ export function writeRecord(record: JournalRecord | ProbeRecord): string {
   }
   if (record.kind === "begun") return JSON.stringify({ kind: "begun", time, sent: record.sent, digest: record.digest });
   if (record.kind === "settled") {
-    const { sent, digest, result, by, note } = record;
-    return JSON.stringify({ kind: "settled", time, sent, digest, result, by, note: keptOf(note, "note") });
+    const { sent, digest, result, by, note, rrn } = record;
+    const words = { note: keptOf(note, "note"), rrn: keptOf(rrn, "rrn") };
+    return JSON.stringify({ kind: "settled", time, sent, digest, result, by, ...words });
   }
-  const whole = sentText(record, time);
+  const counted = sentText(record, time);
+  if (fits(counted)) return counted;
+  // What is only counted by goes first.
+  const { currency: _c, cashless: _p, rrn: _r, ...uncounted } = record;
+  const whole = sentText(uncounted, time);
   if (fits(whole)) return whole;
-  const alone = sentText({ ...record, before: undefined }, time);
+  const alone = sentText({ ...uncounted, before: undefined }, time);
   if (fits(alone)) return alone;
   // Long words leave no room for all, and without what it is asked by its operation can't be asked about.
-  const { ask: _, before: __, ...unasked } = record;
+  const { ask: _, before: __, ...unasked } = uncounted;
   const text = sentText(unasked, time);
   return fits(text) ? text : sentText({ ...unasked, device: undefined }, time);
 }
 
 const fits = (text: string) => Buffer.byteLength(text) <= textBytesMax;
 
-function sentText({ requestId, service, route, key, amount, digest, ask, before, device }: SentRecord, time: string): string {
+function sentText(sent: SentRecord, time: string): string {
+  const { requestId, service, route, key, amount, currency, cashless, rrn, digest, ask, before, device } = sent;
   return JSON.stringify({
     kind: "sent",
     time,
@@ -189,6 +203,9 @@ function sentText({ requestId, service, route, key, amount, digest, ask, before,
     route: kept(route, "route"),
     key: key === undefined ? undefined : storedKey(key),
     amount: keptOf(amount, "amount")?.replace(/[^\d.eE+-]/g, "?"),
+    currency: currency?.slice(0, 3),
+    cashless: keptOf(cashless, "amount"),
+    rrn: keptOf(rrn, "rrn"),
     digest,
     device,
     ask,
@@ -241,7 +258,9 @@ function readSent(value: Readonly<Record<string, unknown>>, timeMs: number): Sen
   const ask = readAsk(value["ask"]);
   const [key, amount, device] = [text("key"), text("amount"), text("device")];
   const over = device === undefined ? {} : { device };
-  const sent = { kind: "sent", timeMs, requestId, service, route, key, amount, digest, ...over } as const;
+  const [currency, cashless, rrn] = [text("currency"), text("cashless"), text("rrn")];
+  const counted = { ...(currency && { currency }), ...(cashless && { cashless }), ...(rrn && { rrn }) };
+  const sent = { kind: "sent", timeMs, requestId, service, route, key, amount, digest, ...over, ...counted } as const;
   if (ask === undefined) return sent;
   const { before } = value;
   return isIds(before) ? { ...sent, ask, before } : { ...sent, ask };
@@ -269,10 +288,11 @@ function readBegun({ sent, digest }: Readonly<Record<string, unknown>>, timeMs: 
 }
 
 function readSettled(value: Readonly<Record<string, unknown>>, timeMs: number): SettledRecord | undefined {
-  const { sent, digest, result, by, note } = value;
+  const { sent, digest, result, by, note, rrn } = value;
   if (typeof sent !== "number" || typeof digest !== "string" || !isOperationEnd(result)) return undefined;
   if (by !== "answer" && by !== "operator") return undefined;
-  const settled = { kind: "settled", timeMs, sent, digest, result, by } as const;
+  const named = typeof rrn === "string" ? { rrn } : {};
+  const settled = { kind: "settled", timeMs, sent, digest, result, by, ...named } as const;
   return typeof note === "string" ? { ...settled, note } : settled;
 }
 
@@ -292,7 +312,7 @@ export interface JournalOperation {
   /** The answer to a question said that the terminal has it. */
   readonly isFound: boolean;
   /** How it is proven to have ended, where that was learned later. */
-  readonly settled?: Pick<SettledRecord, "timeMs" | "result" | "by" | "note">;
+  readonly settled?: Pick<SettledRecord, "timeMs" | "result" | "by" | "note" | "rrn">;
 }
 
 /**

@@ -177,7 +177,11 @@ function toldText(
 
 type Ending = Pick<Explanation, "result" | "proof" | "todo">;
 
-function endingOf(sendings: readonly JournalOperation[], { isWritten, contractOf }: ExplainOptions): Ending {
+/** How an operation ended by all its sendings together, what proves that, and what to do. */
+export function endingOf(
+  sendings: readonly JournalOperation[],
+  { isWritten, contractOf }: Pick<ExplainOptions, "isWritten" | "contractOf">,
+): Ending {
   const last = sendings.at(-1);
   const { service, route, key } = (last as JournalOperation).sent;
   const contract = contractOf(service);

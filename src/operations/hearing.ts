@@ -202,7 +202,7 @@ export class Hearing {
       if (isGoodEnd(end)) this.#operations.begun(sending, { ...fact, said: { says: "going" } });
     } else if (isEnd) {
       addFact(sending, fact);
-      void this.#operations.settle(sending, { result: end, by: "answer" });
+      void this.#operations.settle(sending, { result: end, by: "answer", rrn: next.ids?.["rrn"] });
     } else if (next.isAccepted && (!known.isAccepted || end !== known.end)) this.#operations.begun(sending, fact);
     else addFact(sending, fact, operation);
   }

@@ -48,7 +48,7 @@ const keptMax = 1_000;
 const reported = "reported as unknown";
 
 /** The proven end of an operation. */
-export type SettledEnd = Pick<SettledRecord, "result" | "by" | "note">;
+export type SettledEnd = Pick<SettledRecord, "result" | "by" | "note" | "rrn">;
 
 export class Operations implements OperationLog {
   readonly #options: JournalOptions | undefined;
@@ -251,7 +251,7 @@ export class Operations implements OperationLog {
   }
 
   /** Writes the end of one sending. A sending without a record has nothing that could be settled on the disk. */
-  #close(sending: Sending, { result, by, note }: SettledEnd): Promise<boolean> {
+  #close(sending: Sending, { result, by, note, rrn }: SettledEnd): Promise<boolean> {
     const { place, sent, callId } = sending;
     const { service, route, key, requestId, digest } = sent;
     const others = this.#listed.filter((each) => each !== sending);
@@ -260,7 +260,8 @@ export class Operations implements OperationLog {
     if (result === "failed") this.#copies?.failed(sent);
     this.#options?.report.onSettled({ service, route, key, requestId, callId, result, by });
     if (place === undefined || this.#recorder === undefined) return Promise.resolve(true);
-    const record = this.#recorder.add({ kind: "settled", timeMs: Date.now(), sent: place, digest, result, by, note });
+    const end = { result, by, note, rrn };
+    const record = this.#recorder.add({ kind: "settled", timeMs: Date.now(), sent: place, digest, ...end });
     noteOn(sending, record);
     return record.recorded;
   }

@@ -55,6 +55,9 @@ export function recalledSending(
   return sending;
 }
 
+/** False if it never left, or was refused before anything was begun. */
+export const hasLeft = ({ ending }: JournalOperation) => ending?.outcome !== "not-sent" && ending?.begun !== false;
+
 /** Gives the memory the sendings of earlier processes. */
 export function recall(found: FoundRecords, memory: UnderKey): Recalled {
   const now = nowMs();
@@ -74,7 +77,7 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
     if (isRepeated) sending.facts = [{ is: "earlier", atMs }, ...sending.facts];
     if (ending === undefined) sending.cause = "no outcome recorded";
     else if (ending.outcome === "unknown") sending.cause = "reported as unknown";
-    if (ending?.outcome !== "not-sent" && ending?.begun !== false) {
+    if (hasLeft(recorded)) {
       memory.closes(sent, sequence);
       memory.add(sending);
     }

@@ -48,6 +48,20 @@ test("bodyFields() reads bank and qr bodies in pieces, and the data of a fiscal 
   assert.deepEqual(bodyFields(contracts.fiscal, "documentExtID", form), { amount: "12345", key: "D-1" });
 });
 
+test("bodyFields() adds up a receipt to the digit, and keeps none of what it isn't sure of", () => {
+  const of = (json: object) => {
+    const data = encodeURIComponent(Buffer.from(JSON.stringify({ documentExtID: "D", ...json })).toString("base64"));
+    return bodyFields(contracts.fiscal, undefined, [Buffer.from(`data=${data}&sign=x`)], routeTo("/sale", "fiscal")).receipt;
+  };
+  const items = [{ itemAmount: "9007199254740993" }, { itemAmount: 7 }];
+  const extraPayments = [{ amount: 30 }, { amount: 5, trxParams: { rrn: 12 } }];
+  const whole = { amount: "9007199254741000", cashless: "135", rrn: "12" };
+  assert.deepEqual(of({ items, payments: { cashAmount: 9, cashlessAmount: 100 }, extraPayments }), whole);
+  for (const itemAmount of [1.5, 2 ** 60, "1e9", "1".repeat(20), [1], undefined])
+    assert.deepEqual(of({ items: [{ itemAmount }] }), { amount: undefined, cashless: "0" });
+  assert.equal(of({ items, payments: { cashlessAmount: "x" } })?.cashless, undefined);
+});
+
 test("bodyFields() keeps for a question a key that is a number, and none that is a string: the record has it already", () => {
   const askOf = (text: string) => bodyFields(contracts.bank, undefined, [Buffer.from(text)], routeTo()).ask;
   assert.deepEqual(askOf('{"pay_id":"7"}'), {});

@@ -118,6 +118,15 @@ test("writeRecord() keeps each text whole up to its length, and cuts a longer on
   }
 });
 
+test("writeRecord() keeps what a day counts by, and leaves that out before what an operation is asked by", () => {
+  const counted = { currency: "EUR", cashless: "5", rrn: "123456789012" };
+  assert.deepEqual(readRecord(writeRecord({ ...sent, ...counted })), { ...sent, ...counted });
+  const long = { ...sent, key: "漢".repeat(64), requestId: "r".repeat(64), ask: { terminal: "t".repeat(40) } };
+  assert.deepEqual(readRecord(writeRecord({ ...long, ...counted })), readRecord(writeRecord(long)));
+  assert.deepEqual((readRecord(writeRecord(long)) as SentRecord).ask, long.ask);
+  assert.deepEqual(readRecord(writeRecord({ ...settled, rrn: "7" })), { ...settled, rrn: "7" });
+});
+
 test("writeRecord() keeps a code of 32 bits with its sign, and no other", () => {
   for (const [code, kept] of [
     [44, 44],

@@ -1,0 +1,164 @@
+import { contracts, routeOf } from "../contract/contracts.ts";
+import { settlingRulesOf } from "../contract/settling.ts";
+import { type ContractName, contractNames } from "../core/call.ts";
+import { isGoodEnd, isOperationEnd } from "../core/followed.ts";
+import type { JournalSnapshot } from "../journal/reader.ts";
+import { isUnknown, type JournalOperation, type SentRecord } from "../journal/record.ts";
+import { replay } from "../journal/replay.ts";
+import { endingOf } from "./explanation.ts";
+import { pairsOf, pairWithinMs, type Side } from "./pairs.ts";
+import { hasLeft } from "./recall.ts";
+
+/**
+ * A day of a box, as its journal proves it: what was sold, refunded and declined, what is unknown, and what doesn't fit together. Nothing is
+ * asked and nothing is guessed: what a record doesn't have is not recorded.
+ */
+
+export const dayColumns = ["sold", "refunded", "declined", "unknown"] as const;
+
+/** Operations, and their amounts in minor units. */
+export interface DaySum {
+  count: number;
+  sum: bigint;
+  /** How many of them have no whole amount in their record, and so aren't in the sum. */
+  unrecorded: number;
+}
+
+/** What one service did in one currency; undefined if the records have none. */
+export interface DayRow extends Readonly<Record<(typeof dayColumns)[number], DaySum>> {
+  readonly service: string;
+  readonly currency: string | undefined;
+}
+
+/** What is left for a person to do. */
+export interface DayOpen {
+  readonly is: "unknown" | "payment without a receipt" | "receipt without a payment";
+  readonly sent: SentRecord;
+  readonly why: string;
+  /** The command or the look that ends it. */
+  readonly todo: string;
+}
+
+export interface Day {
+  readonly rows: readonly DayRow[];
+  readonly open: readonly DayOpen[];
+  readonly inFlight: number;
+  /** Services that the configuration hasn't got any more: of what contract they were isn't recorded, so they are in no sum. */
+  readonly uncounted: readonly string[];
+  /** Payments that have their receipt, by what that is known; undefined if the box hasn't both, or amounts of some aren't recorded. */
+  readonly paired: { readonly byRrn: number; readonly byAmount: number } | undefined;
+  /** How many payments and receipts have no amount. */
+  readonly unpairable: number;
+  /** When the oldest record was written. */
+  readonly heldSinceMs: number | undefined;
+  /** Until when records of the day are overwritten or missing; undefined if none are. */
+  readonly lackingUntilMs: number | undefined;
+}
+
+export interface DayOptions {
+  readonly sinceMs: number;
+  readonly untilMs: number;
+  /** The only service that is told of. */
+  readonly service?: string | undefined;
+  /** Those of the configuration; undefined if none can be read. */
+  readonly services: Readonly<Record<string, { readonly contract: ContractName }>> | undefined;
+}
+
+export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, services }: DayOptions): Day {
+  const { operations, missingMs, overwrittenMs } = replay(snapshot);
+  const rows = new Map<string, DayRow>();
+  const open: DayOpen[] = [];
+  const [payments, receipts]: [Side[], Side[]] = [[], []];
+  const used = new Set(Object.values(services ?? {}).map(({ contract }) => contract));
+  const uncounted = new Set<string>();
+  let inFlight = 0;
+  const isTold = ({ timeMs, service: name }: SentRecord) => timeMs >= sinceMs && timeMs < untilMs && name === (service ?? name);
+  for (const sendings of operationsOf(operations, services)) {
+    const [{ sent }] = sendings;
+    if (sent.timeMs < sinceMs - pairWithinMs || sent.timeMs >= untilMs + pairWithinMs) continue;
+    const contract = contractOf(sent, services);
+    const counts = contract && settlingRulesOf(contract, sent.route)?.counts;
+    const { result, proof = "", todo = "" } = endOf(sendings, { isWritten: snapshot.isWritten, contractOf: () => contract });
+    if (services === undefined && contract !== undefined) used.add(contract);
+    const isGood = isOperationEnd(result) && isGoodEnd(result);
+    if (isGood && counts !== undefined) {
+      const rrn = sendings.find(({ settled }) => settled?.rrn)?.settled?.rrn;
+      if (contract !== "fiscal") payments.push({ sent, counts, amount: sent.amount, rrn });
+      // Of cash no terminal knows
+      else if (sent.cashless !== "0") receipts.push({ sent, counts, amount: sent.cashless, rrn: sent.rrn });
+    }
+    if (!isTold(sent) || result === undefined) continue;
+    if (result === "in flight") inFlight++;
+    if (contract === undefined) uncounted.add(sent.service);
+    const isMoney = contract && routeOf(contracts[contract], sent.route)?.effect === "money";
+    const isOpen = result === "unknown" && (isMoney || sendings.some(isUnknown));
+    if (isOpen) open.push({ is: result, sent, why: proof, todo });
+    if (counts !== undefined && result !== "in flight") add(rows, sent, isGood ? counts : isOpen ? "unknown" : "declined");
+  }
+  const isBoth = used.has("bank") && used.has("fiscal");
+  const unpairable = isBoth ? [...payments, ...receipts].filter(({ amount }) => amount === undefined).length : 0;
+  const pairs = isBoth && unpairable === 0 ? pairsOf(payments, receipts) : undefined;
+  for (const sent of (pairs?.payments ?? []).filter(isTold)) open.push({ is: "payment without a receipt", sent, ...alone });
+  for (const sent of (pairs?.receipts ?? []).filter(isTold)) open.push({ is: "receipt without a payment", sent, ...alone });
+  const lackingMs = Math.max(missingMs, overwrittenMs);
+  return {
+    rows: [...rows].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, row]) => row),
+    open: open.sort((one, other) => one.sent.timeMs - other.sent.timeMs),
+    ...{ inFlight, uncounted: [...uncounted] },
+    paired: pairs && { byRrn: pairs.byRrn, byAmount: pairs.byAmount },
+    unpairable,
+    heldSinceMs: snapshot.records[0]?.record.timeMs,
+    lackingUntilMs: lackingMs > sinceMs ? lackingMs : undefined,
+  };
+}
+
+const alone = {
+  why: "no other one has its number, or its amount within 10 minutes",
+  todo: "compare the reports of both terminals",
+} as const;
+
+function add(rows: Map<string, DayRow>, { service, currency, amount }: SentRecord, column: (typeof dayColumns)[number]): void {
+  const name = `${service} ${currency}`;
+  const none = () => ({ count: 0, sum: 0n, unrecorded: 0 });
+  const row = rows.get(name) ?? { service, currency, sold: none(), refunded: none(), declined: none(), unknown: none() };
+  rows.set(name, row);
+  row[column].count++;
+  if (amount !== undefined && /^-?\d+$/.test(amount)) row[column].sum += BigInt(amount);
+  else row[column].unrecorded++;
+}
+
+/** A service's contract: by the configuration, else by its name. */
+const contractOf = ({ service }: SentRecord, services: DayOptions["services"]): ContractName | undefined =>
+  services?.[service]?.contract ?? contractNames.find((name) => name === service);
+
+type Sendings = readonly [JournalOperation, ...JournalOperation[]];
+
+/**
+ * The sendings of each operation. What names an earlier payment, and not itself, may be meant as often as it is sent: two equal refunds of
+ * one payment are two.
+ */
+function* operationsOf(all: readonly JournalOperation[], services: DayOptions["services"]): Generator<Sendings> {
+  const [seen, repeated] = [new Set<string>(), new Set<string>()];
+  for (const { sent } of all) (seen.has(sent.digest) ? repeated : seen).add(sent.digest);
+  const groups = new Map<string, [JournalOperation, ...JournalOperation[]]>();
+  for (const each of all) {
+    const { service, route, key, digest } = each.sent;
+    const contract = contractOf(each.sent, services);
+    const isOwn = contract === undefined || settlingRulesOf(contract, route)?.ownKey !== false;
+    const name = [service, route, key, digest].join("\n");
+    if (!isOwn || key === undefined || !repeated.has(digest)) yield [each];
+    else if (groups.get(name)?.push(each) === undefined) groups.set(name, [each]);
+  }
+  yield* groups.values();
+}
+
+/** How an operation ended, by all its records together; `undefined` if nothing of it was sent. */
+function endOf(sendings: Sendings, how: Parameters<typeof endingOf>[1]): Partial<ReturnType<typeof endingOf>> {
+  const [{ settled, ending }] = sendings;
+  const recorded = settled?.result ?? ending?.end;
+  // As the judge would say, and most of a day is so
+  if (sendings.length === 1 && recorded !== undefined && recorded !== "failed") return { result: recorded };
+  const left = sendings.filter(hasLeft);
+  if (left.length > 0) return endingOf(left, how);
+  return sendings.some((each) => each.ending?.begun === false) ? { result: "failed" } : {};
+}

@@ -1,0 +1,44 @@
+import type { SentRecord } from "../journal/record.ts";
+
+/** How far a receipt may be from its payment, in milliseconds: a till prints it at once, or once its operator has seen to the printer. */
+export const pairWithinMs = 10 * 60_000;
+
+/** A payment, or the part of a receipt that no drawer took. */
+export interface Side {
+  readonly sent: SentRecord;
+  readonly counts: "sold" | "refunded";
+  /** In minor units, as the record has it. */
+  readonly amount: string | undefined;
+  /** The payment's number, as its answer had it or the receipt names it. */
+  readonly rrn: string | undefined;
+}
+
+/** Pairs payments with their receipts, by the number that a receipt names, otherwise by amount and time. Both are put in their order. */
+export function pairsOf(payments: Side[], receipts: Side[]) {
+  for (const sides of [payments, receipts]) sides.sort((one, other) => one.sent.timeMs - other.sent.timeMs);
+  const paired = new Set<Side>();
+  const pairBy = (nameOf: (side: Side) => string | undefined, fits: (one: Side, other: Side) => boolean): number => {
+    const named = new Map<string | undefined, Side[]>();
+    for (const each of payments) {
+      if (paired.has(each)) continue;
+      if (named.get(nameOf(each))?.push(each) === undefined) named.set(nameOf(each), [each]);
+    }
+    named.delete(undefined);
+    const before = paired.size;
+    for (const receipt of receipts) {
+      const same = paired.has(receipt) ? [] : (named.get(nameOf(receipt)) ?? []);
+      const at = same.findIndex((each) => fits(each, receipt));
+      for (const payment of at < 0 ? [] : same.splice(at, 1)) paired.add(payment).add(receipt);
+    }
+    return (paired.size - before) / 2;
+  };
+  const byRrn = pairBy(
+    ({ counts, rrn }) => rrn && `${counts} ${rrn}`,
+    () => true,
+  );
+  const isNear = ({ sent, rrn }: Side, other: Side) =>
+    (rrn === undefined || other.rrn === undefined) && Math.abs(sent.timeMs - other.sent.timeMs) <= pairWithinMs;
+  const byAmount = pairBy(({ counts, amount }) => `${counts} ${amount}`, isNear);
+  const left = (sides: readonly Side[]) => sides.filter((each) => !paired.has(each)).map(({ sent }) => sent);
+  return { byRrn, byAmount, payments: left(payments), receipts: left(receipts) };
+}

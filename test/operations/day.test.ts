@@ -1,0 +1,270 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { Ways } from "../../src/bridge/ways.ts";
+import { runDay } from "../../src/cli/day.ts";
+import type { ServiceConfig } from "../../src/config/config.ts";
+import type { ContractName, Handler } from "../../src/core/call.ts";
+import { UsageError } from "../../src/core/exit.ts";
+import { Fault } from "../../src/core/fault.ts";
+import { isObject, type JsonObject } from "../../src/core/json-object.ts";
+import { parseObject, textOf } from "../../src/envelope/json.ts";
+import { nodeDisk } from "../../src/journal/disk.ts";
+import { journalFile } from "../../src/journal/errors.ts";
+import { type JournalRecord, writeRecord } from "../../src/journal/record.ts";
+import { openRing } from "../../src/journal/ring.ts";
+import { slotBytes } from "../../src/journal/slot.ts";
+import { Emulator } from "../../src/lab/emulator/emulator.ts";
+import { type Operations, openOperations } from "../../src/operations/operations.ts";
+import { pairsOf, pairWithinMs, type Side } from "../../src/operations/pairs.ts";
+import { callOf, routeTo, Told } from "../journal/records.ts";
+import { serviceConfigOf } from "../support/service-config.ts";
+
+/**
+ * Tests src/cli/day.ts, src/operations/pairs.ts.
+ *
+ * A shop's day over the emulator, through the journal and the ways of a bridge: the emulator's ledger is the truth.
+ */
+
+const root = mkdtempSync(join(tmpdir(), "posline-day-"));
+after(() => rmSync(root, { recursive: true }));
+
+const newFolder = () => mkdtempSync(join(root, "f"));
+
+const journalIn = (folder: string, bytes = 64 * 1024) =>
+  openOperations({ folder, bytes, onFailure: "refuse", report: new Told() });
+
+interface CallSettings {
+  /** What is lost: the answer, or the request. */
+  readonly loss?: "answer" | "request" | undefined;
+  readonly followMs?: number | undefined;
+}
+
+class Shop {
+  readonly emulator = new Emulator();
+  readonly #handlers = new Map<ContractName, Handler>();
+  #loss: CallSettings["loss"];
+
+  constructor(operations: Operations, folder: string) {
+    const ways = new Ways({ operations, folder, resolve: "observe", error: assert.ifError });
+    const services: Record<string, ServiceConfig> = {};
+    for (const contract of ["bank", "fiscal"] as const) {
+      const exchange: Handler = async (call) => {
+        const entry = call.route.startsWith("/check") ? undefined : operations.begin(call, routeTo(call.route, contract));
+        await entry?.sent();
+        const reply = this.#loss === "request" ? undefined : this.emulator.answer(call).reply;
+        const isLost = reply === undefined || this.#loss === "answer";
+        await entry?.ended(isLost ? { outcome: "unknown" } : { outcome: "answered", ...reply });
+        if (isLost) throw new Fault("timeout", "No valid reply", { reason: "no-reply" });
+        return reply;
+      };
+      const config = serviceConfigOf({ contract, merchantId: "M" });
+      services[contract] = config;
+      this.#handlers.set(contract, ways.handlerOf({ service: contract, config }, exchange));
+    }
+    ways.take({ lines: {}, services, journal: false, log: { level: "info" } }, [{ name: "till", state: "idle", waiting: 0 }]);
+  }
+
+  /** Calls a service; undefined if no answer came. */
+  async call(service: ContractName, route: string, json: JsonObject, { loss, followMs }: CallSettings = {}) {
+    const text = JSON.stringify(json);
+    const body = service === "fiscal" ? `data=${encodeURIComponent(Buffer.from(text).toString("base64"))}&sign=eA==` : text;
+    const { pay_id, documentExtID, amount, currency_name } = json;
+    const money = amount === undefined ? {} : { amount: { digits: String(amount), currency: String(currency_name) } };
+    this.#loss = loss;
+    const call = { ...callOf(String(pay_id ?? documentExtID), { service, body }), route, ...money, followMs };
+    const answered = this.#handlers.get(service)?.(call);
+    const reply = await answered?.catch(() => undefined);
+    return reply && parseObject(textOf(reply.payload));
+  }
+
+  /** Asks until a payment has ended. @returns its number. */
+  async ended(pay_id: string): Promise<unknown> {
+    await this.call("bank", "/check", { pay_id });
+    const { data } = (await this.call("bank", "/check", { pay_id })) ?? {};
+    return isObject(data) ? data["rrn"] : undefined;
+  }
+
+  receipt(route: string, documentExtID: string, amount: number, rrn: unknown, how?: CallSettings, cash = 0) {
+    const card = rrn === undefined ? {} : { extraPayments: [{ amount, trxParams: { rrn } }] };
+    const payments = { cashAmount: cash, cashlessAmount: rrn === undefined ? amount - cash : 0 };
+    const items = [{ itemName: "Tea", itemAmount: amount }];
+    return this.call("fiscal", route, { documentExtID, items, payments, ...card }, how);
+  }
+}
+
+async function day(folder: string, args: Parameters<typeof runDay>[0] = {}) {
+  let out = "";
+  const io = { env: {}, file: join(root, "absent.json"), out: (text: string) => (out += text), err: () => {} };
+  const until = new Date(Date.now() + 60_000).toISOString();
+  const code = await runDay({ folder, since: "1h", until, ...args }, io);
+  return { code, out, told: args.json === true ? JSON.parse(out) : undefined };
+}
+
+/** A row of the JSON, of a service or of what is open. */
+type Row = Readonly<
+  Record<"service" | "key" | "is" | "todo", string> & Record<"sold" | "refunded", Record<"count" | "sum", string>>
+>;
+
+const routes = { sold: "/sale", refunded: "/refund" } as const;
+
+const troubles = ["declined", "asked", "lost", "never", "in doubt", "no receipt", "receipt lost", "no payment"] as const;
+
+test("runDay() has the sums of 1,000 operations to the cent, and names each difference from the ledger by its key", async () => {
+  const folder = newFolder();
+  const journal = await journalIn(folder, 4 * 1024 * 1024);
+  const shop = new Shop(journal, folder);
+  await shop.call("fiscal", "/open_shift", {});
+  const [open, sales] = [new Map<string, string>(), new Map<string, JsonObject>()];
+  const paired = { byRrn: 0, byAmount: 0 };
+  const refunds: Promise<unknown>[] = [];
+  for (let at = 0; at < 480; at++) {
+    const trouble = at % 10 === 7 ? troubles[Math.floor(at / 10) % troubles.length] : undefined;
+    const [key, document, currency_name] = [`S-${at}`, `D-${at}`, at % 3 === 0 ? "USD" : "EUR"];
+    const amount = (at + 10) * 100 + (trouble === "declined" ? 20 : trouble === "in doubt" ? 3 : 7);
+    const loss = trouble === "asked" || trouble === "lost" ? "answer" : trouble === "never" ? "request" : undefined;
+    const sale = { pay_id: key, amount, currency_name };
+    sales.set(key, sale);
+    if (trouble !== "no payment") await shop.call("bank", "/sale", sale, { loss });
+    const isOpen = trouble === "lost" || trouble === "never" || trouble === "in doubt";
+    const rrn = isOpen || trouble === "no payment" ? undefined : await shop.ended(key);
+    if (isOpen) open.set(key, "unknown");
+    if (trouble?.includes("receipt")) open.set(key, "payment without a receipt");
+    if (trouble === "no payment") open.set(document, "receipt without a payment");
+    if (trouble === "receipt lost") open.set(document, "unknown");
+    if (isOpen || trouble === "declined" || trouble === "no receipt") continue;
+    const named = at % 2 === 0 ? rrn : undefined;
+    await shop.receipt("/sale", document, amount, named, { loss: trouble === "receipt lost" ? "answer" : undefined });
+    if (trouble === undefined || trouble === "asked") paired[named === undefined ? "byAmount" : "byRrn"]++;
+    if (at % 10 === 1) await shop.receipt("/sale", `C-${at}`, 507, undefined, {}, 507);
+    if (at % 50 !== 1) continue;
+    // Of what refers to a sale posline proves the end only if it was followed.
+    const followMs = at % 100 === 1 ? 60_000 : undefined;
+    if (followMs === undefined) open.set(`R-${at}`, "unknown").set(`B-${at}`, "unknown");
+    else paired.byAmount++;
+    const back = at * 100 + 107;
+    refunds.push(shop.call("bank", "/refund", { pay_id: `R-${at}`, amount: back, currency_name, rrn }, { followMs }));
+    refunds.push(shop.receipt("/refund", `B-${at}`, back, undefined, { followMs }));
+  }
+  await Promise.all(refunds);
+  shop.emulator.advance(600_000);
+  const { code, told } = await day(folder, { json: true });
+  assert.equal(code, 75);
+  assert.deepEqual(new Map(told.open.map(({ key, is }: Row) => [key, is])), open);
+  assert.deepEqual(told.paired, paired);
+  for (const service of ["bank", "fiscal"] as const)
+    for (const column of ["sold", "refunded"] as const) {
+      const ledger = shop.emulator.services[service].ledger();
+      const good = ledger.filter(({ route, end }) => routes[column] === route && /approved|closed/.test(end));
+      const known = good.filter(({ key = "" }) => open.get(key) !== "unknown");
+      const rows: readonly Row[] = told.services.filter((row: Row) => row.service === service);
+      const of = (name: "count" | "sum") => rows.reduce((total, row) => total + BigInt(row[column][name]), 0n);
+      const truth = known.reduce((total, { amount }) => total + amount, 0n);
+      assert.deepEqual([of("count"), of("sum")], [BigInt(known.length), truth], `${service} ${column}`);
+      assert.ok(known.length > 4 && good.length > known.length, "what is unknown is all that differs");
+    }
+  // What is open ends by what is to be done about it.
+  const { key, todo } = told.open.find(({ key: name }: Row) => /^S-.*7$/.test(name) && open.get(name) === "unknown");
+  assert.match(todo, /Send the same call again with Prefer: wait/);
+  await shop.call("bank", "/sale", sales.get(key) ?? {}, { followMs: 60_000 });
+  await journal.close();
+  const after: readonly Row[] = (await day(folder, { json: true })).told.open;
+  assert.equal(after.find((each) => each.key === key)?.is, "payment without a receipt", "it is no longer unknown");
+});
+
+/** Runs it for a folder, with the exit code and all that it has to say. */
+async function says(folder: string, code: number, ...said: readonly RegExp[]): Promise<void> {
+  const told = await day(folder);
+  for (const each of said) assert.match(told.out, each);
+  assert.equal(told.code, code);
+}
+
+test("runDay() reads a journal that is being written, whose last operation is in flight and then lost", async () => {
+  const folder = newFolder();
+  const journal = await journalIn(folder);
+  await says(folder, 0, /^nothing was sold/m, /^what was sold at the terminal itself/m);
+  await journal.begin(callOf("A\u009b 1"), routeTo()).sent();
+  await says(folder, 0, /^1 in flight/m);
+  await journal.close();
+  await says(folder, 75, /\/sale A\uFFFD 1 {2}100 {2}unknown: .*\n.* posline journal settle 'A\uFFFD 1' --as done/);
+  assert.equal((await day(folder, { service: "fiscal" })).code, 0);
+});
+
+test("runDay() says what a full, a damaged, a cut and an older journal lacks, and refuses what is none", async () => {
+  const put = async (bytes: number, records: readonly JournalRecord[]) => {
+    const folder = newFolder();
+    const { ring } = await openRing(nodeDisk, folder, bytes);
+    for (const [at, record] of records.entries()) await ring.write([{ sequence: at + 1, text: writeRecord(record) }]);
+    await ring.close();
+    return folder;
+  };
+  /** A sale at a place, and its end. */
+  const sale = (at: number, key: string, more = {}): readonly JournalRecord[] => {
+    const sent = { requestId: "r", service: "bank", route: "/sale", key, digest: key, amount: "100", ...more };
+    const end = { sent: at, digest: key, result: "approved", by: "operator" } as const;
+    return [
+      { kind: "sent", timeMs: Date.now() - 1_000, ...sent },
+      { kind: "settled", timeMs: Date.now(), ...end },
+    ];
+  };
+  const sales = Array.from({ length: 200 }, (_, at) => sale(2 * at + 1, `K${at}`)).flat();
+  const lacks = /^records until .* are overwritten or missing/m;
+  await says(await put(64 * 1024, sales), 75, lacks);
+  const damaged = await put(512 * 1024, sales);
+  await says(damaged, 0, /^bank +not recorded +200 +20000 /m);
+  const bytes = readFileSync(journalFile(damaged));
+  writeFileSync(journalFile(damaged), bytes.fill(0xff, 100 * slotBytes, 108 * slotBytes));
+  await says(damaged, 75, lacks, /^bank +not recorded +195 +19500 .* 1 +100$/m);
+  await says(await put(64 * 1024, [{ kind: "lacking", timeMs: Date.now() }, ...sale(2, "A")]), 75, lacks);
+  const older = await put(64 * 1024, [...sale(1, "A"), ...sale(3, "D", { service: "fiscal", amount: undefined })]);
+  await says(older, 0, /^fiscal +not recorded +1 +not recorded /m, /^payments and receipts aren't compared: 1 of them/m);
+  writeFileSync(journalFile(damaged), Buffer.alloc(64 * 1024));
+  for (const folder of [damaged, newFolder()]) await says(folder, 69, /^$/);
+  await assert.rejects(day(damaged, { since: "soon" }), UsageError);
+  await assert.rejects(day(damaged, { since: "now", until: "1h" }), UsageError);
+});
+
+test("runDay() counts a sale that was sent twice once, and two equal refunds of one payment by QR twice", async () => {
+  const folder = newFolder();
+  const journal = await journalIn(folder);
+  const shop = new Shop(journal, folder);
+  const sale = { pay_id: "P-1", amount: 500, currency_name: "EUR" };
+  for (let time = 0; time < 2; time++) await shop.call("bank", "/sale", sale);
+  await shop.ended("P-1");
+  await shop.call("bank", "/preauth", { ...sale, pay_id: "P-2" });
+  await shop.call("bank", "/sale", { ...sale, pay_id: "P-3", currency_name: "XXX" });
+  await shop.call("bank", "/xreport", { pay_id: "P-4" });
+  const unsent = journal.begin(callOf("P-5"), routeTo());
+  await unsent.sent();
+  await unsent.ended({ outcome: "not-sent" });
+  await journal.begin({ ...callOf("P-6"), service: "kiosk" }, routeTo()).sent();
+  for (const rrn of ["1", "2"]) {
+    const entry = journal.begin({ ...callOf("Q-1", { service: "qr" }), route: "/refund" }, routeTo("/refund", "qr"));
+    await entry.sent();
+    const payload = [Buffer.from(JSON.stringify({ status: "success", data: { rrn } }))];
+    await entry.ended({ outcome: "answered", status: "success", payload });
+  }
+  await journal.close();
+  const { told } = await day(folder, { json: true });
+  assert.equal(told.services.map(({ sold, refunded }: Row) => `${sold.count} ${refunded.count}`).join(), "1 0,0 0,0 2");
+  assert.equal(told.open.map(({ key, is }: Row) => `${key} ${is}`).join(), "P-2 unknown,P-6 unknown");
+  assert.deepEqual([told.services[1].declined.count, told.uncounted], [1, ["kiosk"]]);
+});
+
+test("pairsOf() pairs by number first, then by amount within 10 minutes, and nothing with another number", () => {
+  const side = (key: string, atMs: number, amount: string, rrn?: string): Side => {
+    const sent = { kind: "sent", timeMs: atMs, requestId: "r", service: "s", route: "/sale", key, digest: key } as const;
+    return { sent, counts: "sold", amount, rrn };
+  };
+  const payments = [side("A", 0, "1"), side("B", 5, "1", "7"), side("C", 9, "3", "8"), side("D", 9, "4")];
+  payments.push(side("F", pairWithinMs + 9, "5"), side("E", 1, "5"));
+  const receipts = [side("b", 6, "9", "7"), side("a", pairWithinMs, "1"), side("c", 9, "3", "6")];
+  receipts.push(side("e", 9, "5"), side("f", 2 * pairWithinMs, "5"));
+  const { byRrn, byAmount, ...left } = pairsOf(payments, [...receipts, side("d", 10 + pairWithinMs, "4")]);
+  assert.deepEqual(
+    [byRrn, byAmount, ...[...left.payments, ...left.receipts].map(({ key }) => key)],
+    [1, 3, "C", "D", "c", "d"],
+  );
+});
