@@ -3,7 +3,7 @@ import { settlingRulesOf } from "../contract/settling.ts";
 import type { ContractName } from "../core/call.ts";
 import { isGoodEnd, type OperationEnd } from "../core/followed.ts";
 import { quoted } from "../core/shell-text.ts";
-import { isSameOperation, type JournalOperation, type StartRecord, type StoredRecord } from "../journal/record.ts";
+import { isSameOperation, isUnknown, type JournalOperation, type StartRecord, type StoredRecord } from "../journal/record.ts";
 import type { ExchangeLogEvent } from "../logs/event.ts";
 import { recalledSending } from "./recall.ts";
 import { togetherOf } from "./sending.ts";
@@ -185,7 +185,10 @@ export function endingOf(
   const last = sendings.at(-1);
   const { service, route, key } = (last as JournalOperation).sent;
   const contract = contractOf(service);
-  const settle = `posline journal settle ${quoted(key ?? (last as JournalOperation).sent.requestId)} --as done --note "..." (or --as not-done)`;
+  // A person's word is taken of what the journal calls unknown alone.
+  const settle = sendings.some(isUnknown)
+    ? `, then record what you saw: posline journal settle ${quoted(key ?? (last as JournalOperation).sent.requestId)} --as done --note "..." (or --as not-done)`
+    : "";
   if (isWritten && sendings.some(({ ending, lost }) => ending === undefined && !lost)) {
     return {
       result: "in flight",
@@ -204,7 +207,7 @@ export function endingOf(
     return { result: isGood ? "answered" : "refused", proof, todo: "Nothing, as far as posline knows." };
   }
   const canAsk = contract !== undefined && routeOf(contracts[contract], route)?.polling !== undefined;
-  const look = `look at the terminal or its report, then record what you saw: ${settle}`;
+  const look = `look at the terminal or its report${settle}`;
   return {
     result: "unknown",
     proof: isAccepted

@@ -74,7 +74,7 @@ const cases: readonly (readonly [
       "The till was told that the outcome is unknown (request r1, HTTP 504): No valid reply came.",
     ],
     "unknown",
-    /^Don't sell again under a new key\. Send the same call again with Prefer: wait, which only asks; or look at the terminal/,
+    /^Don't sell again under a new key\. Send the same call again with Prefer: wait, which only asks; or look at the terminal or its report, then record what you saw: posline journal settle A --as done/,
   ],
   [
     "killed with the sale out, then found and declined",
@@ -134,7 +134,7 @@ const cases: readonly (readonly [
     ],
     [isRecorded, hasIt, "The till, which asked /check, was given the terminal's answer: success (request r3, HTTP 200)."],
     "unknown",
-    /^Don't sell again/,
+    /Send the same call again with Prefer: wait, which only asks; or look at the terminal or its report$/,
   ],
   [
     "a shift that is closed",
