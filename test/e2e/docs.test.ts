@@ -172,11 +172,11 @@ const expected = ({ link, config, log, state, running }: Bench): Readonly<Record
   },
   "posline rehearse --page": { fits: /^Open http:\/\/127\.0\.0\.1:\d+ and do what it says/m },
   "posline rehearse --till 'python3 docs/tills/shop.py {do} {key} {amount} {of}'": {
-    fits: /^held +receipt-exact .*\n1 held, 0 broken, 0 not seen$/m,
+    fits: /^passed +receipt-exact .*\n1 passed, 0 failed, 0 not tested$/m,
     more: ["--scenario", "receipt-exact"],
   },
   "posline rehearse --till 'python3 till.py {key} {amount} $POSLINE_BANK_URL' --services bank --report rehearsal.html": {
-    fits: /^held +declined .*\n1 held, 0 broken, 0 not seen$/m,
+    fits: /^passed +declined .*\n1 passed, 0 failed, 0 not tested$/m,
     more: ["--scenario", "declined"],
   },
   "posline serve --emulated --fault corrupt=0.05 --fault late:5000=0.01 --seed 7": { fits: /"msg":"listening"/ },

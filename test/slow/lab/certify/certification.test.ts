@@ -10,7 +10,7 @@ import { certified, type Deviation, emulatedTerminal, notHeld } from "../../../l
 
 const sale = { amount: 100, currency: "EUR" };
 
-test("certify() calls nothing of the conforming emulator broken or not seen, at 9600 and at 115200 baud", async () => {
+test("certify() calls everything of the conforming emulator passed, at 9600 and at 115200 baud", async () => {
   const certifyAt = async (baudRate: number, service: ContractName) => {
     const terminal = emulatedTerminal({ baudRate });
     try {
