@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { quick as playedQuickly } from "../../src/lab/rehearse/scenarios.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { commandOf, mistakes, wrongTill } from "../support/tills/mistakes.ts";
 import { rehearsed } from "../support/tills/rehearsed.ts";
@@ -99,12 +100,31 @@ test("rehearse says what is wrong with its flags", async () => {
   for (const [flags, said] of [
     [["--scenario", "aproved"], /there is no scenario "aproved": did you mean "approved"\?/],
     [["--jobs", "0"], /--jobs is 0: use a whole number from 1 to 16/],
+    [["--quick", "--scenario", "approved"], /--scenario and --quick can't be used together/],
+    [["--report", join(folder.path, "none", "report.html")], /Cannot write --report .*name a file in a folder/],
     [["--words", join(folder.path, "no-such.json")], /Cannot read .*no-such\.json: .*\{"0": "approved"/],
   ] as const) {
     const { code, complaint } = await rehearsed("true", state, flags);
     assert.equal(code, 64);
     assert.match(complaint, said);
   }
+});
+
+test("rehearse --quick plays some scenarios, each of which there is", async () => {
+  const listed = async (...flags: readonly string[]) => {
+    const { out } = await rehearsed("true", state, ["--list", ...flags]);
+    return out.trim().split("\n");
+  };
+  const [all, some] = [await listed(), await listed("--quick")];
+  assert.ok(some.length > 10 && some.length < all.length / 2);
+  assert.deepEqual(
+    some.filter((row) => !all.some((each) => each.split(" ")[0] === row.split(" ")[0])),
+    [],
+  );
+  assert.deepEqual(
+    playedQuickly.filter((name) => !some.some((row) => row.startsWith(`${name} `))),
+    [],
+  );
 });
 
 test("rehearse takes the word from the exit code, or from a POST", async () => {

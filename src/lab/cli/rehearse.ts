@@ -15,7 +15,7 @@ import { RehearsalPort } from "../rehearse/port.ts";
 import { anyPorts, usualPorts } from "../rehearse/posline.ts";
 import { rehearse } from "../rehearse/rehearsal.ts";
 import { isWord, type Scenario, servicesOf, type Word, words } from "../rehearse/scenario.ts";
-import { scenarios } from "../rehearse/scenarios.ts";
+import { quick, scenarios } from "../rehearse/scenarios.ts";
 import { screenTill } from "../rehearse/screen-till.ts";
 import { endPlays, type Till } from "../rehearse/stand.ts";
 import { type ExitWords, runTill, TillError } from "../rehearse/till.ts";
@@ -139,7 +139,8 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
   return exitCodeOfVerdicts(cases);
 }
 
-function chosenScenarios({ scenario: names, services }: RehearseArguments): readonly Scenario[] {
+function chosenScenarios({ scenario, services, quick: isQuick }: RehearseArguments): readonly Scenario[] {
+  const names = isQuick === true ? quick : scenario;
   refuseUnknownNames(scenarios, names, "Cannot rehearse: there is no scenario");
   const asked = scenarios.filter((each) => names === undefined || names.includes(each.name));
   const chosen = asked.filter(
@@ -208,7 +209,9 @@ const flags = {
     repeatable: true,
     example: "no-answer-carried-out",
     describe: "Play only this scenario; may be repeated (default: all)",
+    conflicts: "quick",
   },
+  quick: { type: "boolean", describe: "Play only those in which money is lost most often, in about a minute" },
   list: { type: "boolean", describe: "Print the scenarios, and play none" },
   world: emulatorFlags.world,
   seed: { type: "whole", example: "7", describe: "Draws the amounts: the same seed, the same amounts (default 1)" },

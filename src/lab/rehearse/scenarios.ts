@@ -409,3 +409,9 @@ export function scenarioTable(): string {
   const rows = scenarios.map(({ name, listed = "" }) => `| \`${name}\` | ${listed} |`);
   return ["| name | on acquirers' lists |", "| --- | --- |", ...rows].join("\n");
 }
+
+/** Those in which money is lost most often: a minute's worth of them. */
+export const quick: readonly string[] = [
+  ...["declined", "refused-at-start", "no-answer-carried-out", "no-answer-not-carried-out", "posline-killed", "till-killed"],
+  ...["twice-at-once", "key-reused", "error-in-doubt", "refund-lost", "receipt-no-answer", "receipt-unprinted", "qr-no-answer"],
+];
