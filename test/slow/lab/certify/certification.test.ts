@@ -31,7 +31,7 @@ test("certify() calls a terminal broken neither for slow answers, nor for those 
   const torn = (frame: Buffer) => [{ bytes: frame.subarray(0, 5) }, { waitMs: 300 }, { bytes: frame.subarray(5) }];
   const rows: readonly (readonly [what: string, deviation: Deviation, isRepeated: boolean])[] = [
     ["in pieces", { writes: torn }, false],
-    ["slow", { writes: (frame) => [{ waitMs: 1_300 }, { bytes: frame }] }, false],
+    ["slow", { writes: (frame) => [{ waitMs: 700 }, { bytes: frame }] }, false],
     ["repeated", { writes: (frame) => [{ bytes: frame }, { bytes: frame }] }, true],
     ["repeated later", { writes: (frame) => [{ bytes: frame }, { waitMs: 20 }, { bytes: frame }] }, true],
   ];
