@@ -70,7 +70,7 @@ export function findingOf(results: readonly AskResult[]): Finding {
   const unsupported = results.find(({ said }) => said.some(({ word }) => word === "unsupported"));
   if (unsupported !== undefined) return untested(`The till can't do ${unsupported.ask.deed}: it says unsupported`);
   for (const result of results) {
-    const why = otherEnd(result) ?? hurried(result);
+    const why = otherEnd(result);
     if (why !== undefined) return failed(why);
   }
   for (const result of results) {
@@ -78,7 +78,10 @@ export function findingOf(results: readonly AskResult[]): Finding {
     if (told !== undefined) return told;
   }
   for (const { untested: why } of results) if (why !== undefined) return untested(why);
-  return passed(results.map(toldText).join(" "));
+  return passed(
+    results.map(toldText).join(" "),
+    results.map(hurried).find((note) => note !== undefined),
+  );
 }
 
 /** Money or paper beside what was asked for. */
@@ -145,7 +148,7 @@ function endless({ ask, said }: AskResult): string | undefined {
 
 function hurried({ ask, questionsPerSecond }: AskResult): string | undefined {
   if (questionsPerSecond <= questionsPerSecondMax) return undefined;
-  return `Of the ${ask.deed} the till asked ${questionsPerSecond} times within a second, and held up other calls`;
+  return `Of the ${ask.deed} the till asked ${questionsPerSecond} times within a second: once is enough`;
 }
 
 /** The end could be known, and the till has another one or none. */

@@ -41,9 +41,11 @@ export interface Finding {
   readonly verdict: Verdict;
   /** Why, in one sentence; of a failed one, who said or did what, with times and amounts. */
   readonly why: string;
+  /** What to do better, beside the verdict. */
+  readonly note?: string | undefined;
 }
 
-export const passed = (why: string): Finding => ({ verdict: "passed", why });
+export const passed = (why: string, note?: string): Finding => ({ verdict: "passed", why, note });
 export const failed = (why: string): Finding => ({ verdict: "failed", why });
 export const untested = (why: string): Finding => ({ verdict: "not tested", why });
 

@@ -61,9 +61,9 @@ const fact = ([name, value]: readonly [string, string]) => `<div><dt>${escaped(n
 const verdictOf = ({ verdict }: Judged) => `<span class="verdict ${verdict.replace(" ", "-")}">${verdict}</span>`;
 
 function row(judged: Judged): string {
-  const { name, title, why, tookMs } = judged;
+  const { name, title, why, note = "", tookMs } = judged;
   const link = `<a href="#${escaped(name)}">${escaped(title)}</a>`;
-  return `<tr><td>${verdictOf(judged)}</td><th scope="row">${link}</th><td>${escaped(why)}</td><td class="time">${secondsText(tookMs)}</td></tr>`;
+  return `<tr><td>${verdictOf(judged)}</td><th scope="row">${link}</th><td>${escaped(`${why} ${note}`.trim())}</td><td class="time">${secondsText(tookMs)}</td></tr>`;
 }
 
 function section(judged: Judged): string {

@@ -13,9 +13,9 @@ export class Table {
   }
 
   /** A case's row; of a failed one with its sentence and its time line below. */
-  row({ name, verdict, why, rule, tookMs, moments }: Judged): string {
+  row({ name, verdict, why, note, rule, tookMs, moments }: Judged): string {
     const head = `${marks[verdict]}  ${name.padEnd(this.#nameWidth)}  ${secondsText(tookMs).padStart(7)}`;
-    if (verdict === "passed") return `${head}\n`;
+    if (verdict === "passed") return note === undefined ? `${head}\n` : `${head}  ${printable(note)}\n`;
     const lines = [`${head}  ${printable(why)}`];
     if (verdict === "failed") {
       lines.push(`          ${rule.from}: ${rule.says}`);

@@ -813,16 +813,6 @@ export const mistakes: readonly Mistake[] = [
 
   // Pace
   row("pace", "polling", "sale")(
-    "hurry",
-    "asks every 20 ms",
-    "slower",
-    [["PAUSE_S = 1\n", "PAUSE_S = 0.02\n"]],
-    /the till asked \d+ times within a second/,
-  ),
-  row("pace", "polling", "receipt")("hurry", "asks for a receipt every 20 ms", "receipt-processing", [
-    ["PAUSE_S = 1\n", "PAUSE_S = 0.02\n"],
-  ]),
-  row("pace", "polling", "sale")(
     "no-answer-for-ever",
     "sends again without an end while it has no answer",
     "no-answer-carried-out",
