@@ -1,5 +1,4 @@
-import { contracts } from "../contract/contracts.ts";
-import { type ContractName, contractNames } from "../core/call.ts";
+import { contractOf } from "../contract/contracts.ts";
 import {
   type ArgumentsOf,
   type CommandIo,
@@ -34,15 +33,14 @@ export function runExplain(args: ExplainArguments, io: CommandIo): Promise<numbe
   if (asked === undefined) throw new UsageError("posline explain: name the operation by its pay_id or documentExtID");
   return journalRun(io, async () => {
     const key = storedKey(asked);
-    const { folder, services = {} } = await targetOf(args, io);
+    const { folder, services } = await targetOf(args, io);
     const { records, bad, isWritten } = await readJournal(folder);
     const all = joinOperations(records);
     const operations = all.filter(({ sent }) => sent.key === key || sent.requestId === asked);
     const sinceMs = operations[0]?.sent.timeMs;
     const log = sinceMs === undefined ? { events: [], why: undefined } : await readLog(args, key, sinceMs);
-    const contractOf = (service: string): ContractName | undefined =>
-      services[service]?.contract ?? contractNames.find((name) => name === service);
-    const explained = explain({ records, operations, isWritten, exchanges: log.events, contractOf });
+    const contract = (service: string) => contractOf(service, services);
+    const explained = explain({ records, operations, isWritten, exchanges: log.events, contractOf: contract });
     if (args.json === true) io.out(explained.map((each) => `${printableJson(JSON.stringify(each))}\n`).join(""));
     else {
       io.out(explained.length === 0 ? nothingText(asked, records, bad) : explained.map(textOf).join("\n"));
@@ -90,11 +88,9 @@ async function readLog({ log, unit = "posline" }: ExplainArguments, key: string,
 }
 
 function textOf({ service, route, key, amount, moments, result, proof, todo }: Explanation): string {
-  const contract = contractNames.find((name) => name === service);
-  const named = contract === undefined || contracts[contract].routes.some(({ path }) => path === route);
   const of = amount === undefined ? "" : ` of ${amount} minor units`;
   const lines = moments.map(({ timeMs, text }) => `  ${localDay(timeMs)} ${localTime(timeMs)}  ${text}`);
-  const title = `${service} ${route}${of}, key ${key ?? "none"}${named ? "" : " (no route of its contract)"}`;
+  const title = `${service} ${route}${of}, key ${key ?? "none"}`;
   const end = [`  It is ${result === "in flight" ? "in flight" : result}. ${proof}`, `  To do: ${todo}`];
   return `${[title, ...lines, ...end].map(printable).join("\n")}\n`;
 }

@@ -1,4 +1,4 @@
-import type { ContractName } from "../core/call.ts";
+import { type ContractName, contractNames } from "../core/call.ts";
 import { askAgain, checkByEye, checkFirst } from "../core/fault.ts";
 import { quotedName } from "../core/log-text.ts";
 import { nearest } from "../core/nearest.ts";
@@ -9,6 +9,14 @@ import { qr } from "./qr.ts";
 
 /** The three contracts by their service. Plain data: loading them costs no schema library. */
 export const contracts: Readonly<Record<ContractName, Contract>> = { fiscal, bank, qr };
+
+/** The contract of a service by its name: as the configuration has it, else the contract's own name. */
+export function contractOf(
+  service: string,
+  services?: Readonly<Record<string, { readonly contract: ContractName }>>,
+): ContractName | undefined {
+  return services?.[service]?.contract ?? contractNames.find((name) => name === service);
+}
 
 /** A service's contract on its line, where the terminal may want another port before the route than the contract's own. */
 export function contractOnLine({

@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { quoted } from "../core/shell-text.ts";
 import { accessTo, type Device, listDevices } from "../device/devices.ts";
-import { type Holder, isPoslineUnit, lookForHolders } from "../device/holders.ts";
+import { type Holder, type Holders, isPoslineUnit, lookForHolders } from "../device/holders.ts";
 import {
   heldBy,
   isNoSerialDevice,
@@ -82,10 +82,9 @@ export interface HolderCheck {
 export const seeAll = "sudo posline doctor";
 
 export async function checkHolders(line: string, node: string, host: Host, processes: Processes): Promise<HolderCheck> {
-  const found = (await lookForHolders([node], host.proc)).get(node);
-  const holders = await withoutHelpers(found?.holders ?? [], host, processes);
+  const { holders, hidden } = await lookForOthers(node, host, processes);
   if (holders.length === 0) {
-    if (found?.hidden === false) return { finding: finding("holder", "ok", "no process has it open", { line }), isFree: true };
+    if (!hidden) return { finding: finding("holder", "ok", "no process has it open", { line }), isFree: true };
     const what = "no process has it open, as far as this user can see: it can't look into other users' processes";
     return { finding: finding("holder", "skipped", what, { line, cure: seeAll }), isFree: "unknown" };
   }
@@ -103,17 +102,18 @@ export async function checkHolders(line: string, node: string, host: Host, proce
 }
 
 /**
- * The holders without what a posline among them started: its `stty` reads the settings on posline's own descriptor, now and then, and has
- * not even a name of its own when it begins.
+ * Who has the device open, without what a posline among them started: its `stty` reads the settings on posline's own descriptor, now and
+ * then, and has not even a name of its own when it begins.
  */
-async function withoutHelpers(holders: readonly Holder[], { proc }: Host, processes: Processes): Promise<readonly Holder[]> {
+async function lookForOthers(node: string, { proc }: Host, processes: Processes): Promise<Holders> {
+  const { holders, hidden } = (await lookForHolders([node], proc)).get(node) ?? { holders: [], hidden: true };
   const areOthers = await Promise.all(
     holders.map(async ({ pid }) => {
       const parent = /^PPid:\s+(\d+)$/m.exec((await readTextAt(proc, String(pid), "status")) ?? "")?.[1];
       return parent === undefined || poslineHolding(Number(parent), processes) === undefined;
     }),
   );
-  return holders.filter((_, index) => areOthers[index]);
+  return { holders: holders.filter((_, index) => areOthers[index]), hidden };
 }
 
 function poslineHolding(pid: Holder["pid"], processes: Processes): string | undefined {
@@ -123,7 +123,7 @@ function poslineHolding(pid: Holder["pid"], processes: Processes): string | unde
 
 /** The command that frees the device, so that it can be tested: it stops the unit that has it, or the process. */
 export async function stopCommand(node: string, host: Host, processes: Processes): Promise<string> {
-  const holders = (await lookForHolders([node], host.proc)).get(node)?.holders ?? [];
+  const { holders } = await lookForOthers(node, host, processes);
   const units = holders.map(({ pid }) => ({ pid, unit: poslineHolding(pid, processes) }));
   const [first] = units;
   if (isPoslineUnit(first?.unit)) return stopUnit(first.unit);

@@ -1,11 +1,11 @@
-import { contracts, routeOf } from "../contract/contracts.ts";
+import { contractOf, contracts, routeOf } from "../contract/contracts.ts";
 import { settlingRulesOf } from "../contract/settling.ts";
-import { type ContractName, contractNames } from "../core/call.ts";
+import type { ContractName } from "../core/call.ts";
 import { isGoodEnd, isOperationEnd } from "../core/followed.ts";
 import type { JournalSnapshot } from "../journal/reader.ts";
 import { isUnknown, type JournalOperation, type SentRecord } from "../journal/record.ts";
 import { replay } from "../journal/replay.ts";
-import { endingOf } from "./explanation.ts";
+import { endingOf, type Sendings } from "./explanation.ts";
 import { pairsOf, pairWithinMs, type Side } from "./pairs.ts";
 import { hasLeft } from "./recall.ts";
 
@@ -76,7 +76,7 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
   for (const sendings of operationsOf(operations, services)) {
     const [{ sent }] = sendings;
     if (sent.timeMs < sinceMs - pairWithinMs || sent.timeMs >= untilMs + pairWithinMs) continue;
-    const contract = contractOf(sent, services);
+    const contract = contractOf(sent.service, services);
     const counts = contract && settlingRulesOf(contract, sent.route)?.counts;
     const { result, proof = "", todo = "" } = endOf(sendings, { isWritten: snapshot.isWritten, contractOf: () => contract });
     if (services === undefined && contract !== undefined) used.add(contract);
@@ -127,12 +127,6 @@ function add(rows: Map<string, DayRow>, { service, currency, amount }: SentRecor
   else row[column].unrecorded++;
 }
 
-/** A service's contract: by the configuration, else by its name. */
-const contractOf = ({ service }: SentRecord, services: DayOptions["services"]): ContractName | undefined =>
-  services?.[service]?.contract ?? contractNames.find((name) => name === service);
-
-type Sendings = readonly [JournalOperation, ...JournalOperation[]];
-
 /**
  * The sendings of each operation. What names an earlier payment, and not itself, may be meant as often as it is sent: two equal refunds of
  * one payment are two.
@@ -143,7 +137,7 @@ function* operationsOf(all: readonly JournalOperation[], services: DayOptions["s
   const groups = new Map<string, [JournalOperation, ...JournalOperation[]]>();
   for (const each of all) {
     const { service, route, key, digest } = each.sent;
-    const contract = contractOf(each.sent, services);
+    const contract = contractOf(service, services);
     const isOwn = contract === undefined || settlingRulesOf(contract, route)?.ownKey !== false;
     const name = [service, route, key, digest].join("\n");
     if (!isOwn || key === undefined || !repeated.has(digest)) yield [each];
@@ -158,7 +152,7 @@ function endOf(sendings: Sendings, how: Parameters<typeof endingOf>[1]): Partial
   const recorded = settled?.result ?? ending?.end;
   // As the judge would say, and most of a day is so
   if (sendings.length === 1 && recorded !== undefined && recorded !== "failed") return { result: recorded };
-  const left = sendings.filter(hasLeft);
-  if (left.length > 0) return endingOf(left, how);
+  const [first, ...others] = sendings.filter(hasLeft);
+  if (first !== undefined) return endingOf([first, ...others], how);
   return sendings.some((each) => each.ending?.begun === false) ? { result: "failed" } : {};
 }

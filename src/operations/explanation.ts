@@ -3,7 +3,7 @@ import { settlingRulesOf } from "../contract/settling.ts";
 import type { ContractName } from "../core/call.ts";
 import { isGoodEnd, type OperationEnd } from "../core/followed.ts";
 import { quoted } from "../core/shell-text.ts";
-import { isSameOperation, isUnknown, type JournalOperation, type StartRecord, type StoredRecord } from "../journal/record.ts";
+import { isSameOperation, isUnknown, type JournalOperation, type StoredRecord } from "../journal/record.ts";
 import type { ExchangeLogEvent } from "../logs/event.ts";
 import { recalledSending } from "./recall.ts";
 import { togetherOf } from "./sending.ts";
@@ -44,25 +44,22 @@ export interface ExplainOptions {
   readonly contractOf: (service: string) => ContractName | undefined;
 }
 
+/** All sendings of one operation, in order. */
+export type Sendings = readonly [JournalOperation, ...JournalOperation[]];
+
 /** An explanation for each operation, in the order of their first sending: a key may have several, by route or by body. */
 export function explain(options: ExplainOptions): readonly Explanation[] {
-  const groups: JournalOperation[][] = [];
+  const groups: [JournalOperation, ...JournalOperation[]][] = [];
   for (const each of options.operations) {
-    const same = groups.find(([first]) => first !== undefined && isSameOperation(first.sent, each.sent));
+    const same = groups.find(([first]) => isSameOperation(first.sent, each.sent));
     if (same === undefined) groups.push([each]);
     else same.push(each);
   }
   return groups.map((sendings) => explained(sendings, groups, options));
 }
 
-function explained(
-  sendings: readonly JournalOperation[],
-  all: readonly (readonly JournalOperation[])[],
-  options: ExplainOptions,
-): Explanation {
-  const [first] = sendings;
-  if (first === undefined) throw new Error("An operation without a sending");
-  const { service, route, key, amount } = first.sent;
+function explained(sendings: Sendings, all: readonly Sendings[], options: ExplainOptions): Explanation {
+  const { service, route, key, amount } = sendings[0].sent;
   const recorded = sendings.flatMap((each, index) => momentsOf(each, index, options));
   const told = exchangesOf(sendings, all, options.exchanges).map((each) => ({
     timeMs: each.timeMs,
@@ -75,11 +72,11 @@ function explained(
 
 /** Lines of its own requests, and of questions about its key; what another operation of that key was told is left out. */
 function exchangesOf(
-  sendings: readonly JournalOperation[],
-  all: readonly (readonly JournalOperation[])[],
+  sendings: Sendings,
+  all: readonly Sendings[],
   exchanges: readonly ExchangeLogEvent[],
 ): readonly ExchangeLogEvent[] {
-  const [{ sent }] = sendings as readonly [JournalOperation];
+  const [{ sent }] = sendings;
   const isOwn = ({ requestId }: ExchangeLogEvent) => sendings.some((each) => each.sent.requestId === requestId);
   const others = all.flat().filter((each) => !sendings.includes(each));
   const isOther = (event: ExchangeLogEvent) => others.some((each) => each.sent.requestId === event.requestId);
@@ -101,21 +98,17 @@ function momentsOf(operation: JournalOperation, index: number, options: ExplainO
       text: `Request ${sent.requestId} was recorded, to be sent to the terminal${again}.${beforeText(sent.before)}`,
     },
   ];
-  for (const { sequence: at, record } of records) {
-    const isAbout =
-      (record.kind === "outcome" || record.kind === "begun" || record.kind === "settled") && record.sent === sequence;
-    if (isAbout && record.kind === "outcome")
-      moments.push({ timeMs: record.timeMs, text: isUnsent ? unsent : outcomeText(operation, options) });
-    if (isAbout && record.kind === "begun")
-      moments.push({ timeMs: record.timeMs, text: "An answer to a question said that the terminal has it." });
-    if (lost && record.kind === "start" && at === startAfter(records, sequence)?.sequence)
-      moments.push({
-        timeMs: record.timeMs,
-        text: "posline started again: the process before it ended while this was on its way, so its answer is lost.",
-      });
+  const started = records.find(({ sequence: at, record }) => lost && at > sequence && record.kind === "start");
+  if (started !== undefined) moments.push({ timeMs: started.record.timeMs, text: startedAgain });
+  for (const { record } of records) {
+    if (record.kind !== "outcome" && record.kind !== "begun") continue;
+    if (record.sent !== sequence || (record.kind === "begun" && record.digest !== sent.digest)) continue;
+    const found = "An answer to a question said that the terminal has it.";
+    const text = record.kind === "begun" ? found : isUnsent ? unsent : outcomeText(operation, options);
+    moments.push({ timeMs: record.timeMs, text });
   }
   if (settled !== undefined) {
-    const person = `A person recorded: ${settled.result}${settled.note === undefined ? "" : `, ${quotedNote(settled.note)}`}.`;
+    const person = `A person recorded: ${settled.result}${settled.note === undefined ? "" : `, "${settled.note}"`}.`;
     const text = settled.by === "operator" ? person : `An answer to a question proved its end: ${settled.result}.`;
     moments.push({ timeMs: settled.timeMs, text });
   }
@@ -124,15 +117,7 @@ function momentsOf(operation: JournalOperation, index: number, options: ExplainO
 
 const unsent = "It was not sent: nothing left for the terminal.";
 
-const quotedNote = (note: string) => `"${note}"`;
-
-function startAfter(
-  records: readonly StoredRecord[],
-  sequence: number,
-): { readonly sequence: number; readonly record: StartRecord } | undefined {
-  for (const { sequence: at, record } of records) if (at > sequence && record.kind === "start") return { sequence: at, record };
-  return undefined;
-}
+const startedAgain = "posline started again: the process before it ended while this was on its way, so its answer is lost.";
 
 function beforeText(before: JournalOperation["sent"]["before"]): string {
   if (before === undefined) return "";
@@ -179,15 +164,15 @@ type Ending = Pick<Explanation, "result" | "proof" | "todo">;
 
 /** How an operation ended by all its sendings together, what proves that, and what to do. */
 export function endingOf(
-  sendings: readonly JournalOperation[],
+  sendings: Sendings,
   { isWritten, contractOf }: Pick<ExplainOptions, "isWritten" | "contractOf">,
 ): Ending {
-  const last = sendings.at(-1);
-  const { service, route, key } = (last as JournalOperation).sent;
+  const last = sendings.at(-1) ?? sendings[0];
+  const { service, route, key, requestId } = last.sent;
   const contract = contractOf(service);
   // A person's word is taken of what the journal calls unknown alone.
   const settle = sendings.some(isUnknown)
-    ? `, then record what you saw: posline journal settle ${quoted(key ?? (last as JournalOperation).sent.requestId)} --as done --note "..." (or --as not-done)`
+    ? `, then record what you saw: posline journal settle ${quoted(key ?? requestId)} --as done --note "..." (or --as not-done)`
     : "";
   if (isWritten && sendings.some(({ ending, lost }) => ending === undefined && !lost)) {
     return {
@@ -201,7 +186,7 @@ export function endingOf(
   if (end !== undefined) return { result: end, proof: proofText(sendings, end), todo: todos[end] };
   if (sendings.every(({ ending }) => ending?.outcome === "not-sent"))
     return { result: "failed", proof: "Nothing was sent.", todo: todos.failed };
-  if (contract !== undefined && settlingRulesOf(contract, route) === undefined && last?.ending?.outcome === "answered") {
+  if (contract !== undefined && settlingRulesOf(contract, route) === undefined && last.ending?.outcome === "answered") {
     const isGood = last.ending.status === "success";
     const proof = "The terminal's own answer says so; the contract has no other end of it.";
     return { result: isGood ? "answered" : "refused", proof, todo: "Nothing, as far as posline knows." };

@@ -1,5 +1,6 @@
+import { contractOf } from "../contract/contracts.ts";
 import type { OperationLogEnding } from "../contract/operation-log.ts";
-import { type ContractName, contractNames } from "../core/call.ts";
+import type { ContractName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import {
   asUnknown,
@@ -71,7 +72,7 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
     const behindMs = Date.now() - sent.timeMs;
     if (behindMs >= 0) ageMs = Math.min(ageMs, behindMs);
     const atMs = now - (behindMs < 0 ? 0 : ageMs);
-    const contract = contractNames.find((name) => name === sent.service);
+    const contract = contractOf(sent.service);
     const isRepeated = memory.of(sent).some((each) => isSameOperation(each.sent, sent) && mayHaveBegun(each));
     const sending = recalledSending(recorded, contract, atMs, now);
     if (isRepeated) sending.facts = [{ is: "earlier", atMs }, ...sending.facts];

@@ -184,7 +184,9 @@ test("examine() takes what posline starts for a look at its device's settings fo
   const { host, node } = soundBox();
   host.running(44, "posline", { args: ["posline", "serve"], opens: [node] }).running(812, "node", { opens: [node] });
   host.write("proc/812/status", "Name:\tnode\nState:\tR (running)\nPPid:\t44\n");
-  assert.equal(one(await look(host), "holder").what, "posline has it open (process 44), as it should be");
+  const report = await look(host);
+  assert.equal(one(report, "holder").what, "posline has it open (process 44), as it should be");
+  assert.equal(one(report, "answer").cure, "sudo kill 44, then this command again, for a full test");
 });
 
 test("examine() asks the service that holds the line how it stands, and says how to stop it for a full test", async () => {

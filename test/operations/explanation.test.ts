@@ -174,6 +174,14 @@ test("explain() calls what has no outcome in flight while a posline writes the j
   assert.equal(explained([sent()])[0]?.result, "unknown");
 });
 
+test("explain() takes no record for an operation's that was of another one in its place", () => {
+  const [first] = explained([sent(), { kind: "begun", timeMs, sent: 1, digest: "other" }]);
+  assert.deepEqual(
+    first?.moments.map(({ text }) => text),
+    [isRecorded],
+  );
+});
+
 test("explain() gives each operation of a key its own explanation: by route, or by body", () => {
   const records = [sent(), going, sent({ route: "/refund", digest: "e" }), sent({ digest: "f" })];
   assert.deepEqual(
