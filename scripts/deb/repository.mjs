@@ -167,7 +167,8 @@ async function indexSuite(repository, suite, place) {
   if (signer !== undefined)
     await writeFile(
       join(place, "InRelease"),
-      ran("gpg", ["--local-user", signer, "--clearsign"], { input: release, stdio: "pipe" }),
+      // By its name: a gpg that ends before it has read its input would be told as EPIPE, without its own words.
+      ran("gpg", ["--local-user", signer, "--output", "-", "--clearsign", join(place, "Release")], { stdio: "pipe" }),
     );
   return offered.size;
 }
