@@ -23,7 +23,7 @@ import { Operations } from "../operations/operations.ts";
 import { type Admin, openAdmin } from "../process/admin.ts";
 import { reportBug } from "../process/bug.ts";
 import { setHeapFlagsOnce } from "../process/heap.ts";
-import { documents, type EmulationFlags, type LoadLab } from "../process/lab.ts";
+import { type EmulationFlags, type LoadLab, openApiDocuments } from "../process/lab.ts";
 import { lineReport, publishedLine, settingsReport, tee } from "../process/line-report.ts";
 import { LineSet, type PreparedLines, type TransportOf } from "../process/line-set.ts";
 import { listeningServices, openApiRoutes } from "../process/openapi.ts";
@@ -230,7 +230,12 @@ export class RunningBridge implements Bridge {
     const services = listeningServices(this.#config, this.listening);
     return {
       ...others,
-      ...openApiRoutes({ admin: this.#config.admin, services, others: Object.keys(others), lab: () => this.#lab(documents) }),
+      ...openApiRoutes({
+        admin: this.#config.admin,
+        services,
+        others: Object.keys(others),
+        lab: () => this.#lab(openApiDocuments),
+      }),
     };
   }
 

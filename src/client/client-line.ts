@@ -75,7 +75,7 @@ async function openLine(
 }
 
 /** A line as a transport: opened by its first request, once, and held until it is closed. */
-export class LineTransport implements Transport {
+export class ClientLine implements Transport {
   readonly #open: () => Promise<OpenLine>;
   #opened: Promise<OpenLine> | undefined;
   #isClosed = false;

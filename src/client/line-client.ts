@@ -1,6 +1,6 @@
 import { isObject } from "../core/json-object.ts";
 import { type Client, createClientOver, createHttpClient, refuseUnknownOption, type ServicesOptions } from "./client.ts";
-import { type LineClientOptions, LineTransport } from "./client-line.ts";
+import { ClientLine, type LineClientOptions } from "./client-line.ts";
 
 /** The package's entry `posline/line`: a client straight over a line of its own, where no bridge runs. */
 
@@ -21,7 +21,7 @@ export function createClient(options: ClientOptions): Client {
     throw new TypeError('Cannot make a client: line has no path: use { path: "/dev/ttyUSB0" }');
   }
   refuseUnknownOption("line", line, Object.keys(lineOptions));
-  return createClientOver(new LineTransport(line, services), services);
+  return createClientOver(new ClientLine(line, services), services);
 }
 
 /** All options of a line, which the type holds the list to. */

@@ -3,7 +3,6 @@ import type { ContractName } from "../core/call.ts";
 import { codeOf } from "../core/error-code.ts";
 import { type Draft, putService } from "./draft.ts";
 import { secretBytesMax } from "./limits.ts";
-import type { Environment } from "./overrides.ts";
 import { readAtMost } from "./secrets.ts";
 
 /** systemd's names of the secrets (`LoadCredential=merchant-id:...`), each with the setting that it stands for. */
@@ -16,7 +15,7 @@ const credentials = [
  * Takes the secrets that systemd passes, where nothing else was set: root's own files, which the service's user can't read. An
  * empty file counts as absent: the unit provides one for boxes that keep no such secret.
  */
-export function applyCredentials(draft: Draft, env: Environment): void {
+export function applyCredentials(draft: Draft, env: NodeJS.ProcessEnv): void {
   const folder = env["CREDENTIALS_DIRECTORY"];
   if (folder === undefined || folder === "") return;
   for (const { name, service, key } of credentials) {

@@ -22,13 +22,13 @@ export interface Draft {
 }
 
 /** The contract that a service speaks: the one that it names, or its own name. */
-export function contractOf(name: ServiceName, { contract }: ServiceDraft): ContractName {
+export function draftContract(name: ServiceName, { contract }: ServiceDraft): ContractName {
   // A name of its own without a contract is among the problems, and the draft goes no further.
   return contract ?? contractNames.find((each) => each === name) ?? "bank";
 }
 
 /** The services in the order in which they are shown: those of the contracts' names, then the file's own. */
-export function servicesOf({ services }: Draft): readonly (readonly [ServiceName, ServiceDraft])[] {
+export function draftServices({ services }: Draft): readonly (readonly [ServiceName, ServiceDraft])[] {
   const all = Object.entries(services);
   const ofContracts = contractNames.flatMap((contract) => all.filter(([name]) => name === contract));
   return [...ofContracts, ...all.filter((each) => !ofContracts.includes(each))];

@@ -8,7 +8,7 @@ import { type Draft, draftOf, draftOfOneLine } from "./draft.ts";
 import { dropInsOf, laidOver } from "./drop-ins.ts";
 import { deniedFile, exposedAdmin, readableSecrets } from "./exposure.ts";
 import { gatewayMarginMs } from "./limits.ts";
-import { applyEnvironment, applyFlags, type Environment, type Flags, leaveDevices, refuseUnknown } from "./overrides.ts";
+import { applyEnvironment, applyFlags, type Flags, leaveDevices, refuseUnknown } from "./overrides.ts";
 import { resolveDraft } from "./resolve.ts";
 import { lineWarnings, refuseCrossed, warningsOf } from "./rules.ts";
 import { type FileShape, fileSchema } from "./schema.ts";
@@ -16,7 +16,7 @@ import { reason } from "./secrets.ts";
 import { gatewayWarnings, requireUpstreams, supposeUpstreams } from "./upstreams.ts";
 import { parseWritten, readText } from "./written-file.ts";
 
-export type { EmulateFlags, Environment, Flags, GatewayFlags } from "./overrides.ts";
+export type { EmulateFlags, Flags, GatewayFlags } from "./overrides.ts";
 
 /** Read when neither `--config` nor `POSLINE_CONFIG` names another. */
 export const defaultFile = "/etc/posline/posline.json";
@@ -26,7 +26,7 @@ export interface Sources {
   readonly file?: string | undefined;
   /** A drop-in of the file as it is to be written. */
   readonly dropIn?: WrittenText | undefined;
-  readonly env: Environment;
+  readonly env: NodeJS.ProcessEnv;
   readonly flags: Flags;
   /** The box's groups; the tests have files of their own. */
   readonly groups?: string | undefined;

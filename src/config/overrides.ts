@@ -4,8 +4,8 @@ import { suggestion } from "../core/nearest.ts";
 import { check, type Node } from "./check.ts";
 import { emulatedPath } from "./config.ts";
 import {
-  contractOf,
   type Draft,
+  draftContract,
   keepJournal,
   type LineDraft,
   leaveJournal,
@@ -49,8 +49,6 @@ export interface EmulateFlags {
   readonly adminPort?: number | undefined;
   readonly apiKeyFile?: string | undefined;
 }
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What the layers are laid over. */
 interface Base {
@@ -146,7 +144,7 @@ const variables: Readonly<Record<string, Applied>> = {
 export const variableNames: readonly string[] = ["POSLINE_CONFIG", ...Object.keys(variables)];
 
 /** Reports variables that were meant for posline and that it doesn't know. */
-export function refuseUnknown(env: Environment, problems: string[]): void {
+export function refuseUnknown(env: NodeJS.ProcessEnv, problems: string[]): void {
   for (const name of Object.keys(env)) {
     if (!name.startsWith("POSLINE_") || variableNames.includes(name) || env[name] === undefined) continue;
     problems.push(`${name}: unknown environment variable: ${suggestion(name, variableNames)}`);
@@ -154,7 +152,7 @@ export function refuseUnknown(env: Environment, problems: string[]): void {
 }
 
 /** Lays the environment over the draft. */
-export function applyEnvironment(draft: Draft, env: Environment, problems: string[]): void {
+export function applyEnvironment(draft: Draft, env: NodeJS.ProcessEnv, problems: string[]): void {
   for (const [name, apply] of Object.entries(variables)) {
     const value = env[name];
     if (value !== undefined) apply({ draft, problems }, name, value);
@@ -181,7 +179,7 @@ export function applyFlags(draft: Draft, flags: Flags, problems: string[]): void
   if (draft.journal === false || flags.playFolder === undefined) leaveJournal(draft, "flag --emulated");
   else keepJournal(draft, flags.playFolder, "flag --emulated");
   for (const [name, service] of Object.entries(draft.services)) {
-    if (contractOf(name, service) !== "fiscal") continue;
+    if (draftContract(name, service) !== "fiscal") continue;
     if (service.merchantId !== undefined || service.merchantIdFile !== undefined) continue;
     putService(draft, name, "merchantId", emulatedMerchantId, "flag --emulated");
   }

@@ -2,7 +2,7 @@ import { dirname, resolve } from "node:path";
 import { contracts } from "../contract/contracts.ts";
 import type { ContractName, ServiceName } from "../core/call.ts";
 import type { AdminConfig, Config, JournalConfig, LineConfig, ServiceConfig } from "./config.ts";
-import { contractOf, type Draft, type LineDraft, type ServiceDraft, servicesOf } from "./draft.ts";
+import { type Draft, draftContract, draftServices, type LineDraft, type ServiceDraft } from "./draft.ts";
 import { adminDefaults, journalDefaults, lineDefaults, logDefaults, serviceDefaults } from "./limits.ts";
 import { adminToken, fileSchema } from "./schema.ts";
 import { readSecret } from "./secrets.ts";
@@ -22,7 +22,8 @@ export function resolveDraft(draft: Draft, resolving: Resolving, problems: strin
   const lines: [string, LineConfig][] = [];
   for (const [name, line] of Object.entries(draft.lines)) lines.push([name, resolveLine(draft, name, line)]);
   const services: Record<ServiceName, ServiceConfig> = {};
-  for (const [name, service] of servicesOf(draft)) services[name] = resolveService(draft, name, service, resolving, problems);
+  for (const [name, service] of draftServices(draft))
+    services[name] = resolveService(draft, name, service, resolving, problems);
   const admin = draft.admin === undefined ? undefined : resolveAdmin(draft, draft.admin, resolving.file, problems);
   const log = { ...logDefaults, ...draft.log };
   noteDefaults(draft, "log", log);
@@ -82,7 +83,7 @@ function resolveService(
   problems: string[],
 ): ServiceConfig {
   const path = `services.${name}`;
-  const contract = contractOf(name, service);
+  const contract = draftContract(name, service);
   const resolved: ServiceConfig = {
     line: "",
     // A name of its own has no default; a missing port is among the problems.

@@ -21,7 +21,7 @@ export function readSecret(node: Node, file: string, path: string, problems: str
   }
   if (bytes.length > secretBytesMax)
     return refuse(`it is larger than ${secretBytesMax} bytes: name a file that holds only the value`);
-  const text = textOf(bytes);
+  const text = utf8Text(bytes);
   if (text === undefined) return refuse(notUtf8);
   const value = text.replace(/\r?\n$/, "");
   const kept = check(node, value, `${path} (${file})`, problems);
@@ -32,7 +32,7 @@ export function readSecret(node: Node, file: string, path: string, problems: str
  * A file's text, without the mark by which editors of Windows begin one: as part of a secret it would make every sign wrong.
  * @returns undefined where it isn't UTF-8: what can't be read would be replaced, and the value be another one.
  */
-export function textOf(bytes: Buffer): string | undefined {
+export function utf8Text(bytes: Buffer): string | undefined {
   return isUtf8(bytes) ? bytes.toString("utf8").replace(/^\uFEFF/, "") : undefined;
 }
 

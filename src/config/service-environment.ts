@@ -1,6 +1,5 @@
 import { accessSync, constants, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Environment } from "./overrides.ts";
 
 /** Where the installed service's user, secrets and state are; the tests have files of their own. */
 export interface ServicePlaces {
@@ -14,9 +13,9 @@ export interface ServicePlaces {
  * @returns `env` as it is where the service isn't installed, or where it names another file: what the service has isn't that one's.
  */
 export function serviceEnvironment(
-  env: Environment,
+  env: NodeJS.ProcessEnv,
   { etc = "/etc", state = "/var/lib/posline" }: ServicePlaces = {},
-): Environment {
+): NodeJS.ProcessEnv {
   const named = env["POSLINE_CONFIG"];
   if (named !== undefined && resolve(named) !== join(etc, "posline", "posline.json")) return env;
   if (!listsService(join(etc, "passwd"))) return env;

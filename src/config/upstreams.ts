@@ -2,7 +2,7 @@ import { contracts } from "../contract/contracts.ts";
 import { isLoopback } from "../core/address.ts";
 import { type ContractName, contractNames } from "../core/call.ts";
 import type { Config } from "./config.ts";
-import { contractOf, type Draft, putService } from "./draft.ts";
+import { type Draft, draftContract, putService } from "./draft.ts";
 import { gatewayMarginMs } from "./limits.ts";
 
 /** The rules of `posline gateway`: where each service is reached, and for how long it may be waited for. */
@@ -13,7 +13,7 @@ export const localUpstream = (contract: ContractName) => `http://127.0.0.1:${con
 /** Without a file the services are on this box by default. */
 export function supposeUpstreams(draft: Draft): void {
   for (const [name, service] of Object.entries(draft.services)) {
-    putService(draft, name, "upstream", localUpstream(contractOf(name, service)), "default");
+    putService(draft, name, "upstream", localUpstream(draftContract(name, service)), "default");
   }
 }
 

@@ -2,7 +2,7 @@ import { JsonError, parseJsonOnce, withoutComments } from "../core/json-syntax.t
 import { check, type Node } from "./check.ts";
 import { ConfigError } from "./config.ts";
 import { fileBytesMax } from "./limits.ts";
-import { notUtf8, readAtMost, textOf } from "./secrets.ts";
+import { notUtf8, readAtMost, utf8Text } from "./secrets.ts";
 
 /** A JSON file that a person writes: read whole, and checked against a schema with every problem there is. */
 export interface WrittenFile {
@@ -24,7 +24,7 @@ export function readText({ path, what }: WrittenFile, problems: readonly string[
     const problem = `the file is larger than ${fileBytesMax} bytes, which is the limit: name a ${what} file`;
     throw new ConfigError([...problems, problem], path, what);
   }
-  const text = textOf(bytes);
+  const text = utf8Text(bytes);
   if (text === undefined) throw new ConfigError([...problems, notUtf8], path, what);
   return text;
 }

@@ -15,11 +15,8 @@ const writing: readonly string[] = ["NODE_V8_COVERAGE", "NODE_REDIRECT_WARNINGS"
 const flagForm =
   /^--(?:inspect|debug-port|trace|print|log|prof|cpu-prof|heap-prof|perf-|heapsnapshot|report-|redirect-warnings)/;
 
-/** A process's environment. */
-type Environment = Readonly<Record<string, string | undefined>>;
-
 /** A set variable by which Node would print passing data: with one of them no call may come. */
-export function printingVariable(env: Environment): string | undefined {
+export function printingVariable(env: NodeJS.ProcessEnv): string | undefined {
   return printing.find((name) => isSet(env, name));
 }
 
@@ -27,7 +24,7 @@ export function printingVariable(env: Environment): string | undefined {
  * The flags and variables that make Node open a debugger, print or write by itself, as a person would look for them.
  * @param flags Flags that Node itself was started with.
  */
-export function debuggingOf(env: Environment, flags: readonly string[]): readonly string[] {
+export function debuggingOf(env: NodeJS.ProcessEnv, flags: readonly string[]): readonly string[] {
   const debugging = (words: readonly string[]) => words.filter((word) => flagForm.test(word)).map(nameOf);
   const options = (env["NODE_OPTIONS"] ?? "").split(/[\s"]+/);
   return [
@@ -40,7 +37,7 @@ export function debuggingOf(env: Environment, flags: readonly string[]): readonl
 /** A flag without its value, which may be anything. */
 const nameOf = (flag: string) => flag.replace(/=.*/s, "");
 
-const isSet = (env: Environment, name: string) => (env[name] ?? "") !== "";
+const isSet = (env: NodeJS.ProcessEnv, name: string) => (env[name] ?? "") !== "";
 
 /**
  * Closes the debugger that a flag or a signal opened, and lets no signal open one or write a report or a copy of the memory from now on. To

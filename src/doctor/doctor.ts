@@ -15,7 +15,7 @@ import { findService, lineStateFindings, type RunningPosline, saysItHas, saysItW
 import { type ConfigToCheck, type DoctorTarget, loadConfigToCheck } from "./setup.ts";
 import { clockFindings, nodeFinding, stateFindings } from "./system.ts";
 import { reachFindings, tcpFinding, tcpHolderFinding } from "./tcp-line.ts";
-import { isRunning, noUnits, readUnits, type SystemdUnits } from "./units.ts";
+import { isServing, noUnits, readUnits, type SystemdUnits } from "./units.ts";
 import { usbSettingsFindings } from "./usb-settings.ts";
 
 /**
@@ -160,7 +160,7 @@ function unitFindings({ present, why, service, socket }: SystemdUnits): Finding[
   if (service === undefined) return [finding("unit", "note", "posline.service isn't installed: posline runs by hand here")];
   const ports = socket === undefined ? "" : `, posline.socket is ${socket}`;
   const what = `posline.service is ${service}${ports}`;
-  if (isRunning(service)) return [finding("unit", "ok", what)];
+  if (isServing(service)) return [finding("unit", "ok", what)];
   const isFailing = service === "failed" || service === "activating";
   const cure = isFailing ? "sudo journalctl -u posline -n 50 shows why" : "sudo systemctl enable --now posline.socket posline";
   return [finding("unit", isFailing ? "warn" : "note", what, { cure })];

@@ -11,7 +11,7 @@ import { type Processes, poslineNameOf, poslineToolOf } from "./processes.ts";
 import type { SystemdUnits } from "./units.ts";
 
 /** A socket that listens, as the kernel lists it. */
-export interface TcpListener {
+export interface BoundPort {
   /** The address as the configuration writes it: `127.0.0.1`, `::1`, `0.0.0.0`; `*` for all of IPv6, which mostly means all of IPv4 too. */
   readonly address: string;
   readonly port: number;
@@ -69,7 +69,7 @@ export function configuredPorts({ services, admin }: Config): readonly Configure
 }
 
 /** The sockets that listen where a port of the configuration should: each program tries the addresses of `localhost` in its own order. */
-export function listenersOn({ host, port }: ConfiguredPort, listening: readonly TcpListener[]): readonly TcpListener[] {
+export function listenersOn({ host, port }: ConfiguredPort, listening: readonly BoundPort[]): readonly BoundPort[] {
   return listening.filter((each) => each.port === port && overlaps(each.address, host));
 }
 
@@ -99,7 +99,7 @@ const wordsOf = ({ name, port }: ConfiguredPort) => `${name}'s port ${port}`;
 
 async function takenFinding(
   wanted: ConfiguredPort,
-  { address, port, inode }: TcpListener,
+  { address, port, inode }: BoundPort,
   { processes, units, saysItHas }: PortFacts,
 ): Promise<Finding> {
   const where = wordsOf(wanted);
@@ -146,8 +146,8 @@ async function takenFinding(
 }
 
 /** Listening sockets, IPv4 and IPv6. */
-export async function readTcpListeners({ proc }: Host): Promise<TcpListener[]> {
-  const found: TcpListener[] = [];
+export async function readTcpListeners({ proc }: Host): Promise<BoundPort[]> {
+  const found: BoundPort[] = [];
   for (const table of ["tcp", "tcp6"]) {
     const text = (await readTextAt(join(proc, "net", table))) ?? "";
     // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode

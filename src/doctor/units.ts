@@ -21,7 +21,7 @@ export interface SystemdUnits {
 }
 
 /** True of the state of a unit that serves. */
-export const isRunning = (state: string) => state === "active" || state === "reloading";
+export const isServing = (state: string) => state === "active" || state === "reloading";
 
 const properties =
   "LoadState,ActiveState,Listen,SupplementaryGroups,DevicePolicy,DeviceAllow," +

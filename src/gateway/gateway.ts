@@ -9,7 +9,7 @@ import type { AdminRoute } from "../http/admin-listener.ts";
 import { type Admin, openAdmin } from "../process/admin.ts";
 import { reportBug } from "../process/bug.ts";
 import { setHeapFlagsOnce } from "../process/heap.ts";
-import { documents, type LoadLab } from "../process/lab.ts";
+import { type LoadLab, openApiDocuments } from "../process/lab.ts";
 import { lineReport, publishedLine, settingsReport, unaddressedReport } from "../process/line-report.ts";
 import { LineSet } from "../process/line-set.ts";
 import { openApiRoutes } from "../process/openapi.ts";
@@ -64,7 +64,7 @@ export async function startGateway({ config, log, lab }: GatewayOptions): Promis
       admin: config.admin,
       services: [],
       others: Object.keys(routes),
-      lab: () => lab(documents),
+      lab: () => lab(openApiDocuments),
     });
     gateway.admin = await openAdmin(config.admin, { ...routes, ...openApi }, log);
   }

@@ -7,7 +7,7 @@ import { type FaultReason, isFaultReason } from "../core/fault.ts";
 import { bytesOf, GatheredPieces } from "../core/pieces.ts";
 import { compressionIn } from "../envelope/body-flaw.ts";
 import * as limits from "./limits.ts";
-import { flawOf, isTls, type ParseError, tooLarge } from "./parse-error.ts";
+import { flawOf, headersTooLarge, isTls, type ParseError } from "./parse-error.ts";
 
 /**
  * A request to an upstream, in two steps. First a connection on which nothing was written yet: made apart from the request, so that a
@@ -176,7 +176,7 @@ export function sendRequest(outgoing: OutgoingRequest): Promise<UpstreamResponse
 
 /** Says why Node's parser doesn't take an answer, for the end of a sentence. */
 function unreadable(error: ParseError): string {
-  if (error.code === "HPE_HEADER_OVERFLOW") return `has headers that ${tooLarge(error, limits.responseHeadersBytesMax)}`;
+  if (error.code === "HPE_HEADER_OVERFLOW") return `has headers that ${headersTooLarge(error, limits.responseHeadersBytesMax)}`;
   if (error.rawPacket !== undefined && isTls(error.rawPacket)) return "is TLS: should upstream begin with https:?";
   return `is not HTTP/1.1 (${flawOf(error)})`;
 }

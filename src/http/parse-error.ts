@@ -29,7 +29,7 @@ export interface CutShort {
 /** The fault of what came in place of a whole request. */
 export function parseErrorFault(error: ParseError, cutShort: CutShort | undefined): Fault {
   if (error.code === "HPE_HEADER_OVERFLOW") {
-    return new Fault("headers", `Cannot accept the request: its headers ${tooLarge(error, headersBytesMax)}`);
+    return new Fault("headers", `Cannot accept the request: its headers ${headersTooLarge(error, headersBytesMax)}`);
   }
   if (error.code === "ERR_HTTP_REQUEST_TIMEOUT") {
     const limits = `${durationText(headersMs)} for the headers, ${durationText(requestMs)} for the whole request`;
@@ -92,7 +92,7 @@ const space = 0x20;
 const tab = 0x09;
 
 /** Names the largest of headers that are too large, as far as it is among the bytes of the last read. */
-export function tooLarge({ rawPacket }: ParseError, bytesMax: number): string {
+export function headersTooLarge({ rawPacket }: ParseError, bytesMax: number): string {
   const largest = rawPacket === undefined ? undefined : largestHeader(rawPacket);
   return `are larger than ${bytesMax} bytes, which is the limit${largest === undefined ? "" : `: the largest is ${largest}`}`;
 }

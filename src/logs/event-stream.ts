@@ -8,7 +8,7 @@ import { LineSplitter } from "./line-splitter.ts";
  */
 
 /** An event as it came. */
-export interface StreamEvent {
+export interface LiveEvent {
   readonly id: string | undefined;
   readonly event: string;
   readonly data: JsonObject;
@@ -21,7 +21,7 @@ export class EventStreamReader {
   #event = "";
   #data: string | undefined;
 
-  push(chunk: Buffer, each: (event: StreamEvent) => void): void {
+  push(chunk: Buffer, each: (event: LiveEvent) => void): void {
     this.#lines.push(chunk, ({ bytes, omittedBytes }) => {
       const line = bytes.toString().replace(/\r$/, "");
       if (line === "") this.#end(each);
@@ -36,7 +36,7 @@ export class EventStreamReader {
     else if (name === "data") this.#data = value;
   }
 
-  #end(each: (event: StreamEvent) => void): void {
+  #end(each: (event: LiveEvent) => void): void {
     const [event, data] = [this.#event, this.#data];
     this.#event = "";
     this.#data = undefined;
@@ -53,7 +53,7 @@ function parsedObject(text: string): JsonObject | undefined {
 }
 
 /** An event as its line in the log, without a line end; undefined if the log has none of it. */
-export function logLineOf({ event, data }: StreamEvent): string | undefined {
+export function logLineOf({ event, data }: LiveEvent): string | undefined {
   const { time, ...fields } = data;
   const line = (level: "info" | "warn", more: object, msg: string) => JSON.stringify({ level, time, ...more, msg });
   switch (event) {

@@ -3,7 +3,7 @@ import type { AdminTarget } from "../config/admin-target.ts";
 import { connectionFailure } from "../core/connection-error.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
 import { parseObject } from "../envelope/json.ts";
-import { EventStreamReader, logLineOf, type StreamEvent } from "./event-stream.ts";
+import { EventStreamReader, type LiveEvent, logLineOf } from "./event-stream.ts";
 import { SourceError } from "./log-file.ts";
 import { terminalSafe } from "./terminal-text.ts";
 import type { LogSink } from "./view.ts";
@@ -104,7 +104,7 @@ export class LiveLog {
   }
 
   /** Says where events are missing, of which posline keeps the newest alone. */
-  #tellLost({ id, event }: StreamEvent): void {
+  #tellLost({ id, event }: LiveEvent): void {
     const [process, number] = numberedId(id);
     const [formerProcess, former] = numberedId(this.#lastId);
     if (number === undefined || former === undefined) return;

@@ -13,7 +13,7 @@ import { text } from "./texts.ts";
 const tokenKey = "posline-token";
 
 /** Milliseconds in which an answer must be there: the port is on the same box, or in the same network. */
-export const answerMs = 10_000;
+export const portAnswerMs = 10_000;
 
 /** Milliseconds without a byte after which a stream counts as lost: the heartbeat comes every 15 s. */
 const silentMs = 20_000;
@@ -83,7 +83,7 @@ export class AdminPort {
    * Fetches a JSON answer.
    * @throws Error if nothing, or something else, is answered in time.
    */
-  async json<T>(path: string, body?: object, ms = answerMs): Promise<T> {
+  async json<T>(path: string, body?: object, ms = portAnswerMs): Promise<T> {
     const request = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
     const response = await this.#fetch(path, request, () => AbortSignal.timeout(ms));
     const answer = await response.text();

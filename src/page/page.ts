@@ -1,4 +1,4 @@
-import { AdminPort, answerMs, type StreamEvent } from "./admin-port.ts";
+import { AdminPort, portAnswerMs, type StreamEvent } from "./admin-port.ts";
 import type { EmulatorView, ExchangeEvent, OperationEvent, SetupView, Status, TestView } from "./answers.ts";
 import { Curve } from "./curve.ts";
 import { byId, make, setText } from "./dom.ts";
@@ -6,7 +6,7 @@ import { doubtsOf, findingsOf } from "./doubts.ts";
 import { EmulatorControls } from "./emulator-controls.ts";
 import { Exchanges } from "./exchanges.ts";
 import { Setup } from "./setup.ts";
-import { TerminalTests } from "./terminal-tests.ts";
+import { TestPanels } from "./terminal-tests.ts";
 import { Terminals } from "./terminals.ts";
 import { type Language, languages, preferredLanguage, rememberLanguage, text, timeOfDay, useLanguage } from "./texts.ts";
 
@@ -28,7 +28,7 @@ const askLaterMs = 2_000;
 const askIdleMs = 10_000;
 
 /** Milliseconds for which an answer holds: until the next question, and the longest that its answer may take. */
-const statusMsMax = askIdleMs + answerMs + 1_000;
+const statusMsMax = askIdleMs + portAnswerMs + 1_000;
 
 /** The first event of each connection. */
 interface Greeting {
@@ -41,7 +41,7 @@ interface Greeting {
 class Page {
   readonly #port = new AdminPort(askToken);
   readonly #exchanges = new Exchanges(byId("exchanges"), () => this.#draw());
-  readonly #tests = new TerminalTests(this.#port, () => this.#askIn(0));
+  readonly #tests = new TestPanels(this.#port, () => this.#askIn(0));
   readonly #setup = new Setup(
     this.#port,
     () => this.#askIn(0),

@@ -1,4 +1,4 @@
-import { type AdminPort, answerMs, Locked } from "./admin-port.ts";
+import { type AdminPort, Locked, portAnswerMs } from "./admin-port.ts";
 import type { SaleTest, Status, TestAnswer, TestView } from "./answers.ts";
 import { byId, make, makeEnglish, setText } from "./dom.ts";
 import { durationOf, moneyOf, optionalText, text, timeOfDay } from "./texts.ts";
@@ -6,7 +6,7 @@ import { durationOf, moneyOf, optionalText, text, timeOfDay } from "./texts.ts";
 /** The tests in each terminal's card: its harmless question, and at a bank a test sale, behind a confirmation that names the amount. */
 
 /** Milliseconds for a question: it may wait for its line, and then for its terminal. */
-const askMs = 6 * answerMs;
+const askMs = 6 * portAnswerMs;
 
 /** Milliseconds for which every terminal is asked until it answers: posline may be starting, and a start by silence takes 30 s. */
 const askAllMs = 60_000;
@@ -21,7 +21,7 @@ interface Panel {
   shown: string;
 }
 
-export class TerminalTests {
+export class TestPanels {
   readonly #port: AdminPort;
   readonly #changed: () => void;
   readonly #panels = new Map<string, Panel>();

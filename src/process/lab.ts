@@ -42,7 +42,7 @@ export interface Lab {
 export const labCommandNames = ["emulate", "rehearse", "certify", "openapi", "replay"] as const;
 
 /** What the bridge and the gateway load it for, beside emulated terminals. */
-export const documents = "the OpenAPI documents";
+export const openApiDocuments = "the OpenAPI documents";
 
 /** The lab isn't installed. */
 export class LabMissing extends Error {

@@ -1,6 +1,6 @@
 import type { Log } from "../core/log.ts";
 import { printable } from "../core/shell-text.ts";
-import { type Environment, type ListeningSocket, passedDescriptors, socketAt } from "../systemd/descriptors.ts";
+import { type ListeningSocket, passedDescriptors, socketAt } from "../systemd/descriptors.ts";
 import { type Notifier, notifier } from "../systemd/notifier.ts";
 import { startWatchdog, watchdogPeriodMs } from "../systemd/watchdog.ts";
 
@@ -38,7 +38,7 @@ export class Supervision {
   #watchdog: { stop(): void } | undefined;
 
   /** @throws Error when systemd's sockets can't be taken over. */
-  constructor(env: Environment, log: Log) {
+  constructor(env: NodeJS.ProcessEnv, log: Log) {
     const { notify, tap, sockets } = passedDescriptors(env);
     this.tap = tap;
     this.sockets = sockets.map(socketAt);

@@ -18,7 +18,7 @@ import { type Config, secretKeys } from "../config/config.ts";
 import { dropInFolder, isConfigured } from "../config/drop-ins.ts";
 import type { TerminalSettings } from "../config/found-terminal.ts";
 import { logDefaults } from "../config/limits.ts";
-import { type Environment, type Loaded, loadConfig, type Sources } from "../config/load.ts";
+import { type Loaded, loadConfig, type Sources } from "../config/load.ts";
 import { serviceEnvironment } from "../config/service-environment.ts";
 import type { ServiceName } from "../core/call.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
@@ -246,7 +246,7 @@ function textAt(path: string): string | undefined {
 
 /** Loads the configuration as the process reads it that has it. @param dropIn As it will be. */
 function load(path: string, host: Host, isInstalled: boolean, dropIn?: Sources["dropIn"]): Promise<Loaded> {
-  const env: Environment = isInstalled ? serviceEnvironment(host.env, host) : host.env;
+  const env: NodeJS.ProcessEnv = isInstalled ? serviceEnvironment(host.env, host) : host.env;
   return loadConfig({ env, flags: { config: path }, dropIn, groups: join(host.etc, "group") });
 }
 

@@ -25,7 +25,7 @@ import {
   type SearchedTerminal,
   searchTerminal,
 } from "../doctor/terminal-search.ts";
-import { isRunning, noUnits, readUnits, type SystemdUnits } from "../doctor/units.ts";
+import { isServing, noUnits, readUnits, type SystemdUnits } from "../doctor/units.ts";
 import { SetupError, SetupFile } from "./setup-file.ts";
 import { testThroughService } from "./setup-test.ts";
 import { type SetupPerson, stableName, waitForDevice } from "./setup-wait.ts";
@@ -293,7 +293,7 @@ class Setup {
     if (change === undefined) {
       this.#person.say(`${this.#file.path} has all of it already: nothing to change`);
       const { service } = await this.#units();
-      if (service !== undefined && !isRunning(service)) {
+      if (service !== undefined && !isServing(service)) {
         this.#person.say("posline does not run: sudo systemctl start posline.socket posline");
       }
       return { is: "unchanged" };
@@ -335,7 +335,7 @@ class Setup {
 
   /** Has the service take the file; one that doesn't run begins, and does so at each start of the box from then on. */
   async #give(state: string, verb: "reload" | "restart"): Promise<void> {
-    const args = isRunning(state) ? [verb, "posline.service"] : ["enable", "--now", "posline.socket", "posline.service"];
+    const args = isServing(state) ? [verb, "posline.service"] : ["enable", "--now", "posline.socket", "posline.service"];
     const command = ["systemctl", ...args].join(" ");
     const act: RunCommand = this.#options.places?.act ?? ((program, words) => runCommand(program, words, actMs));
     const result = await act("systemctl", args);

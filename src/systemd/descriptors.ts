@@ -7,9 +7,6 @@ import { Socket } from "node:net";
  * This room knows systemd's protocol (sd_listen_fds(3), sd_notify(3), sd_watchdog_enabled(3)) and nothing of lines and services.
  */
 
-/** Environment variables, from which systemd's protocol is read. */
-export type Environment = Readonly<Record<string, string | undefined>>;
-
 /** The first descriptor that is passed (SD_LISTEN_FDS_START). */
 const first = 3;
 
@@ -30,7 +27,7 @@ export interface Descriptors {
  * The descriptors that were passed to this very process; none when the variables were meant for a parent of it.
  * @throws Error when the variables make no sense.
  */
-export function passedDescriptors(env: Environment, pid = process.pid): Descriptors {
+export function passedDescriptors(env: NodeJS.ProcessEnv, pid = process.pid): Descriptors {
   const { LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES = "" } = env;
   if (LISTEN_FDS === undefined || LISTEN_PID !== String(pid)) return { notify: undefined, tap: undefined, sockets: [] };
   const count = Number(LISTEN_FDS);

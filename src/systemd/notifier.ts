@@ -1,6 +1,5 @@
 import { spawn } from "node:child_process";
 import { writeSync } from "node:fs";
-import type { Environment } from "./descriptors.ts";
 
 /**
  * Notifies systemd of the service's status (sd_notify(3)). Node can't write to a datagram socket, and two ways round need no native addon,
@@ -23,7 +22,7 @@ export interface Notifier {
  * @param fd The descriptor that systemd passed, if it did.
  * @param failed Called when a notification couldn't be sent, with the reason.
  */
-export function notifier(env: Environment, fd: number | undefined, failed: (reason: string) => void): Notifier {
+export function notifier(env: NodeJS.ProcessEnv, fd: number | undefined, failed: (reason: string) => void): Notifier {
   if (fd !== undefined) return { listens: true, tell: async (lines) => write(fd, lines, failed) };
   const { NOTIFY_SOCKET } = env;
   if (NOTIFY_SOCKET === undefined || NOTIFY_SOCKET === "") return { listens: false, tell: async () => {} };

@@ -1,5 +1,3 @@
-import type { Environment } from "./descriptors.ts";
-
 /**
  * The watchdog (sd_watchdog_enabled(3)): systemd restarts a service whose pings stay out. A ping from a bare
  * timer would prove that timers run, so each one asks first whether the service makes progress.
@@ -19,7 +17,7 @@ export interface WatchdogOptions {
 }
 
 /** Milliseconds that systemd waits for this process; undefined when it doesn't. */
-export function watchdogPeriodMs({ WATCHDOG_USEC, WATCHDOG_PID }: Environment, pid = process.pid): number | undefined {
+export function watchdogPeriodMs({ WATCHDOG_USEC, WATCHDOG_PID }: NodeJS.ProcessEnv, pid = process.pid): number | undefined {
   if (WATCHDOG_PID !== undefined && WATCHDOG_PID !== String(pid)) return undefined;
   const periodMs = Number(WATCHDOG_USEC) / 1_000;
   return periodMs > 0 && Number.isFinite(periodMs) ? periodMs : undefined;

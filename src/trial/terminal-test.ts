@@ -11,7 +11,7 @@ import { loggedSentence } from "../core/log-text.ts";
 /** The test of a terminal: the contract's own harmless question, asked as a till asks it, and what the answer says. */
 
 /** The good answer to it. */
-export interface TerminalAnswer {
+export interface TerminalReply {
   readonly service: ServiceName;
   readonly outcome: "answered";
   /** Milliseconds from the question to its answer. */
@@ -22,7 +22,7 @@ export interface TerminalAnswer {
 
 /** What came of it, also if that isn't a good answer. */
 export type TestedTerminal =
-  | TerminalAnswer
+  | TerminalReply
   | {
       readonly service: ServiceName;
       readonly outcome: Outcome;
@@ -34,7 +34,7 @@ export type TestedTerminal =
  * Asks a service of a client, which was made with it.
  * @throws CallError
  */
-export async function testTerminal(client: Client, { name, contract }: TestedService): Promise<TerminalAnswer> {
+export async function testTerminal(client: Client, { name, contract }: TestedService): Promise<TerminalReply> {
   // Made of the same table whose routes these are.
   const methods = Object.entries(client).find(([each]) => each === name)?.[1] as
     | Readonly<Record<string, (() => Promise<JsonObject>) | undefined>>

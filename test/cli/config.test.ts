@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { type ConfigArguments, configCommand, runConfig } from "../../src/cli/config.ts";
-import type { Environment } from "../../src/config/load.ts";
 import { UsageError } from "../../src/core/exit.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 
@@ -26,7 +25,7 @@ writeFileSync(
 const tokenFile = join(folder, "admin-token");
 writeFileSync(tokenFile, "GEHEIM-T-0123456789\n", { mode: 0o600 });
 
-async function run(args: ConfigArguments, env: Environment = {}): Promise<{ code: number; out: string; err: string }> {
+async function run(args: ConfigArguments, env: NodeJS.ProcessEnv = {}): Promise<{ code: number; out: string; err: string }> {
   let out = "";
   let err = "";
   const code = await runConfig(args, {

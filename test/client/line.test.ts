@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { createClientOver } from "../../src/client/client.ts";
-import { type LineClientOptions, LineTransport } from "../../src/client/client-line.ts";
+import { ClientLine, type LineClientOptions } from "../../src/client/client-line.ts";
 import { NotSentError, RejectedError, UnknownError } from "../../src/client/errors.ts";
 import { createClient as createHttpClient, type ClientOptions as HttpOptions } from "../../src/client/http-client.ts";
 import { type ClientOptions, createClient } from "../../src/client/line-client.ts";
@@ -51,7 +51,7 @@ function terminal(t: TestContext, asked: Handler) {
     return settled;
   };
   const connect = async (more: Partial<LineClientOptions> = {}) => {
-    const transport = new LineTransport({ ...options, ...more }, { fiscal: { merchantId } });
+    const transport = new ClientLine({ ...options, ...more }, { fiscal: { merchantId } });
     const client = createClientOver(transport, { fiscal: { merchantId } });
     t.after(async () => {
       await outcome(client.close());
@@ -237,7 +237,7 @@ test("a call that is left while the line is opening is not-sent", async () => {
 
 test("LineTransport.send() with a signal that is aborted already, or withdrawn, is not-sent", async (t) => {
   const open = () => Promise.reject(new OpenError("there is no device"));
-  const transport = new LineTransport({ path: "/dev/none", services: ["bank"], open }, {});
+  const transport = new ClientLine({ path: "/dev/none", services: ["bank"], open }, {});
   t.after(() => transport.close());
   const request = { service: "bank", contract: "bank", route: "/sale", method: "POST", body: "{}" } as const;
   const left = await transport.send(request, AbortSignal.abort());

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ConfigError } from "../../src/config/config.ts";
-import { type Environment, type Flags, type Loaded, loadConfig } from "../../src/config/load.ts";
+import { type Flags, type Loaded, loadConfig } from "../../src/config/load.ts";
 import { fileOf, folder, plain } from "./loading.ts";
 
 let count = 0;
@@ -19,7 +19,7 @@ function filesOf(main: unknown, dropIns: Readonly<Record<string, unknown>>) {
   return { file, folder: own, at: (name: string) => join(own, name) };
 }
 
-const load = (file: string, env: Environment = {}, flags: Flags = {}): Promise<Loaded> =>
+const load = (file: string, env: NodeJS.ProcessEnv = {}, flags: Flags = {}): Promise<Loaded> =>
   loadConfig({ env, flags: { config: file, ...flags } });
 
 const refusal = (message: string | RegExp) => (error: unknown) => {

@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ConfigError } from "../../src/config/config.ts";
-import { type Environment, type Flags, loadConfig } from "../../src/config/load.ts";
+import { type Flags, loadConfig } from "../../src/config/load.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { absent, fileOf, folder, load, plain, problemsOf, two } from "./loading.ts";
 
@@ -69,7 +69,7 @@ test("loadConfig() gives every resolved setting one origin, and no origin to any
 
 test("loadConfig() lays the file over defaults, and the environment and flags over the file", async () => {
   const file = fileOf(plain);
-  const at = async (env: Environment, flags: Flags) => {
+  const at = async (env: NodeJS.ProcessEnv, flags: Flags) => {
     const { config, origins } = await loadConfig({ file, env, flags });
     return [config.lines["till"]?.baudRate, origins.get("lines.till.baudRate")];
   };
@@ -102,7 +102,7 @@ test("loadConfig() turns admin on by its key alone, on port 8880", async () => {
 
 test("loadConfig() reads --config before POSLINE_CONFIG before the default file", async () => {
   const [flag, variable, fallback] = [fileOf(plain), fileOf(plain), fileOf(plain)];
-  const read = async (env: Environment, flags: Flags) => (await loadConfig({ file: fallback, env, flags })).file;
+  const read = async (env: NodeJS.ProcessEnv, flags: Flags) => (await loadConfig({ file: fallback, env, flags })).file;
   assert.equal(await read({ POSLINE_CONFIG: variable }, { config: flag }), flag);
   assert.equal(await read({ POSLINE_CONFIG: variable }, {}), variable);
   assert.equal(await read({}, {}), fallback);
@@ -128,7 +128,7 @@ test("loadConfig() says what to do when there is neither a file nor a line", asy
 test("loadConfig() serves bank and qr for --line without a file, and fiscal too once it has the merchant's id", async () => {
   const id = join(folder, "id-of-flag");
   writeFileSync(id, "M-9\n");
-  const served = async (flags: Flags, env: Environment = {}) => {
+  const served = async (flags: Flags, env: NodeJS.ProcessEnv = {}) => {
     const { config, warnings } = await load(undefined, env, { line: "/dev/ttyS7", ...flags });
     const ports = Object.entries(config.services).map(([name, service]) => `${name} ${service.line} ${service.port}`);
     return { config, ports, told: warnings.filter((each) => each.startsWith("services.fiscal")) };

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
 import { ConfigError } from "../../src/config/config.ts";
-import { type Environment, type Flags, type Loaded, loadConfig } from "../../src/config/load.ts";
+import { type Flags, type Loaded, loadConfig } from "../../src/config/load.ts";
 
 /** Where this test file keeps its files, until it has run. */
 export const folder = mkdtempSync(join(tmpdir(), "posline-config-"));
@@ -22,12 +22,12 @@ export function fileOf(content: unknown): string {
 export const absent = join(folder, "absent", "posline.json");
 
 /** Loads what a file would hold; without content there is no file. */
-export function load(content: unknown, env: Environment = {}, flags: Flags = {}): Promise<Loaded> {
+export function load(content: unknown, env: NodeJS.ProcessEnv = {}, flags: Flags = {}): Promise<Loaded> {
   return loadConfig({ file: content === undefined ? absent : fileOf(content), env, flags });
 }
 
 /** The problems that loading tells; none when it succeeds. */
-export async function problemsOf(content: unknown, env: Environment = {}, flags: Flags = {}): Promise<readonly string[]> {
+export async function problemsOf(content: unknown, env: NodeJS.ProcessEnv = {}, flags: Flags = {}): Promise<readonly string[]> {
   try {
     await load(content, env, flags);
   } catch (error) {

@@ -26,20 +26,6 @@ function row(what: string, ...figures: readonly (string | number)[]): void {
   console.log(`| ${[what, ...figures].join(" | ")} |`);
 }
 
-/** Names that are exported by more than one file. */
-function repeatedNames(): readonly string[] {
-  const seen = new Map<string, number>();
-  for (const name of files) {
-    const text = readFileSync(join(src, name), "utf8");
-    for (const [, exported = ""] of text.matchAll(
-      /^export (?:abstract )?(?:async )?(?:class|interface|type|function|const) (\w+)/gm,
-    )) {
-      seen.set(exported, (seen.get(exported) ?? 0) + 1);
-    }
-  }
-  return [...seen].filter(([, count]) => count > 1).map(([name]) => name);
-}
-
 /** The files of src in which a function ran while `run` did. */
 async function touchedBy(session: Session, run: () => Promise<unknown>): Promise<readonly string[]> {
   await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
@@ -105,7 +91,6 @@ try {
   }
   row("**src**", files.length, linesOf(files));
   console.log(`\nMean lines of a file: ${Math.round(linesOf(files) / files.length)}`);
-  console.log(`Exported by more than one file: ${repeatedNames().join(", ") || "nothing"}`);
   console.log(
     `Files that a bank /sale runs through, journal included: ${sale.length}, of them in line/: ${inLine(sale).length}`,
   );

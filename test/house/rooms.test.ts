@@ -88,3 +88,18 @@ test("each larger package has the one room that imports it", () => {
     assert.deepEqual([...new Set(importers.map(({ from }) => roomOf(from)))], [owner], name);
   }
 });
+
+test("a name is exported by one room: one word has one meaning", () => {
+  const roomsOf = new Map<string, Set<string>>();
+  // The page names what it reads as the admin port does that writes it.
+  for (const file of files.filter((each) => !entries.has(each) && each !== "page/answers.ts")) {
+    const exported = /^export (?:abstract )?(?:async )?(?:class|interface|type|function|const) (\w+)/gm;
+    for (const [, name = ""] of readFileSync(join(root, "src", file), "utf8").matchAll(exported))
+      roomsOf.set(name, (roomsOf.get(name) ?? new Set()).add(roomOf(file)));
+  }
+  assert.ok(roomsOf.size > 1_000, `${roomsOf.size} names were looked at`);
+  const repeated = [...roomsOf]
+    .filter(([, rooms]) => rooms.size > 1)
+    .map(([name, rooms]) => `${name}: ${[...rooms].join(", ")}`);
+  assert.deepEqual(repeated, []);
+});

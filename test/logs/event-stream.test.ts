@@ -3,14 +3,14 @@ import { test } from "node:test";
 import { eventText, type PublishedEvent } from "../../src/admin/published-event.ts";
 import type { ExchangeRecord } from "../../src/core/log-fields.ts";
 import { readEvent } from "../../src/logs/event.ts";
-import { EventStreamReader, logLineOf, type StreamEvent } from "../../src/logs/event-stream.ts";
+import { EventStreamReader, type LiveEvent, logLineOf } from "../../src/logs/event-stream.ts";
 import { textOf } from "../core/written.ts";
 
 const timeMs = Date.parse("2026-11-20T10:33:08.336Z");
 
 /** What a stream brings, in chunks of so many bytes. */
-function read(text: string, chunkBytes = text.length): readonly StreamEvent[] {
-  const events: StreamEvent[] = [];
+function read(text: string, chunkBytes = text.length): readonly LiveEvent[] {
+  const events: LiveEvent[] = [];
   const reader = new EventStreamReader();
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length; at += chunkBytes) {

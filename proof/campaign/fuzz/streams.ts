@@ -3,7 +3,7 @@ import { readCaptured } from "../../../src/capture/captured-frame.ts";
 import { frameText } from "../../../src/capture/frame-text.ts";
 import { PcapngWriter, upperPdu } from "../../../src/capture/pcapng.ts";
 import { upperPduOf } from "../../../src/capture/upper-pdu.ts";
-import { EventStreamReader, logLineOf, type StreamEvent } from "../../../src/logs/event-stream.ts";
+import { EventStreamReader, type LiveEvent, logLineOf } from "../../../src/logs/event-stream.ts";
 import { withoutColours } from "../../../src/logs/terminal-text.ts";
 import { LogView } from "../../../src/logs/view.ts";
 import { corpusLines } from "./corpus.ts";
@@ -35,8 +35,8 @@ function many(random: Random, one: () => string): Buffer {
   return random.chance(0.4) ? mutated(random, bytes) : bytes;
 }
 
-function readEvents(pieces: readonly Buffer[]): readonly StreamEvent[] {
-  const found: StreamEvent[] = [];
+function readEvents(pieces: readonly Buffer[]): readonly LiveEvent[] {
+  const found: LiveEvent[] = [];
   const reader = new EventStreamReader();
   for (const piece of pieces) reader.push(piece, (event) => found.push(event));
   return found;

@@ -3,7 +3,7 @@ import { validateReply } from "../../contract/schema.ts";
 import type { ContractName } from "../../core/call.ts";
 import { isObject, type JsonObject, looseInteger } from "../../core/json-object.ts";
 import { crc32 } from "../../wire/crc32.ts";
-import { type Finding, failed, passed, untested } from "../report/judgement.ts";
+import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
 import { type Asker, dataIn, type TerminalAnswer } from "./asker.ts";
 import { type CertifyCheck, checkOf, type Sentence } from "./check.ts";
 
@@ -37,7 +37,7 @@ export function shapeFinding(
   route: string,
   { json }: TerminalAnswer,
   why = `Its answer to ${route} has what that route has`,
-): Finding {
+): CaseResult {
   const problem = validateReply(contract.service, route, json);
   if (problem !== undefined) return failed(problem.message);
   const slashed = namesIn(json).find((name) => name.startsWith("/"));
@@ -66,7 +66,7 @@ export type Refusal = readonly [
 export const refusalCheck = ([service, name, what, asks, code, sentence]: Refusal): CertifyCheck =>
   checkOf(service, name, `a request ${what}`, sentence, async (asker) => refusalFinding(await asks(asker), what, code));
 
-function refusalFinding(answer: TerminalAnswer, what: string, code?: number): Finding {
+function refusalFinding(answer: TerminalAnswer, what: string, code?: number): CaseResult {
   if (answer.status !== "error") return failed(`It answered a request ${what} with status ${String(answer.status)}`);
   if (answer.code === undefined) return failed(`It refused a request ${what} without a code`);
   const refused = `It refused a request ${what} with code ${answer.code}`;
@@ -161,7 +161,7 @@ const incomplete: Readonly<Record<"bank" | "fiscal", readonly string[]>> = {
 };
 
 /** What is listed is supported, and nothing else. */
-async function listedOperations(asker: Asker): Promise<Finding> {
+async function listedOperations(asker: Asker): Promise<CaseResult> {
   const listed = namesIn((await asker.ask("/supported_operations")).json);
   for (const route of incomplete.bank) {
     const answer = await asker.ask(route, {});
@@ -174,7 +174,7 @@ async function listedOperations(asker: Asker): Promise<Finding> {
   return passed(`It has ${incomplete.bank.length} operations as it lists them`);
 }
 
-async function routingPairs(asker: Asker): Promise<Finding> {
+async function routingPairs(asker: Asker): Promise<CaseResult> {
   const { terminals } = dataIn(await asker.ask("/terminals"));
   const listed = Array.isArray(terminals) ? terminals.filter(isObject) : [];
   const odd = listed.find(
@@ -188,7 +188,7 @@ async function routingPairs(asker: Asker): Promise<Finding> {
 }
 
 /** A request that lacks fields as well may be refused for those first. */
-async function wrongSigns(asker: Asker): Promise<Finding> {
+async function wrongSigns(asker: Asker): Promise<CaseResult> {
   for (const route of ["/check_shift", "/get_info", ...incomplete.fiscal]) {
     const answer = await asker.ask(route, {}, { sign: zeros });
     const isForFields = incomplete.fiscal.includes(route) && answer.code === 3;
@@ -198,7 +198,7 @@ async function wrongSigns(asker: Asker): Promise<Finding> {
   return passed("It refused a wrong sign on each route");
 }
 
-async function withoutPort(asker: Asker): Promise<Finding> {
+async function withoutPort(asker: Asker): Promise<CaseResult> {
   const { route, isAnswer } = asker.contract.probe;
   await asker.ask(route);
   const saying = { asked: `${route}, without the port that selects qr`, waitMs: asker.silentMs };
@@ -208,7 +208,7 @@ async function withoutPort(asker: Asker): Promise<Finding> {
   return passed(answer === undefined ? "Without its port nothing is answered" : "Without its port another service is asked");
 }
 
-async function withoutSlash(asker: Asker): Promise<Finding> {
+async function withoutSlash(asker: Asker): Promise<CaseResult> {
   const { route, isAnswer } = asker.contract.probe;
   const slashed = await asker.ask(route);
   const bare = await asker.ask(route.slice(1));
@@ -216,7 +216,7 @@ async function withoutSlash(asker: Asker): Promise<Finding> {
   return failed(`It doesn't answer a command ${isAnswer(slashed.json) ? "without" : "with"} a leading slash`);
 }
 
-async function reservedChecksum(asker: Asker): Promise<Finding> {
+async function reservedChecksum(asker: Asker): Promise<CaseResult> {
   const { route } = asker.contract.probe;
   const frame = asker.frame(withReservedChecksum(asker, route));
   const asked = `${route}, with a byte 03 in its checksum`;

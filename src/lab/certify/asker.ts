@@ -10,7 +10,7 @@ import { toLine } from "../../envelope/request.ts";
 import { signOf } from "../../envelope/sign.ts";
 import { type Crc16, otherReading } from "../../wire/crc16.ts";
 import { frameOf } from "../../wire/framing.ts";
-import { type Finding, failed, type Moment, untested } from "../report/judgement.ts";
+import { type CaseResult, failed, type Moment, untested } from "../report/judgement.ts";
 import type { HeardBytes, Wire } from "./wire.ts";
 
 /** An answer that came in a whole frame. */
@@ -33,7 +33,7 @@ export interface AskedQuestion extends HeardBytes {
 }
 
 /** Waits of a certification, in milliseconds: as long as the contracts have an answer take. */
-export const usualPace = {
+export const contractPace = {
   /** For each of the first questions to a service but the last, which is waited for as long as an answer may take. */
   presenceMs: 3_000,
   /** For which an answer is waited at most, if the contract allows more. */
@@ -49,7 +49,7 @@ export const usualPace = {
   quietMs: 150,
 };
 
-export type Pace = Readonly<typeof usualPace>;
+export type Pace = Readonly<typeof contractPace>;
 
 /** Milliseconds after which nothing is taken for no answer, at least; an answer that took long makes it longer. */
 const silentMsMin = 1_000;
@@ -59,9 +59,9 @@ const shownMax = 240;
 
 /** Ends a check before its own judgement: without an answer there is nothing to judge. */
 export class CheckEnd extends Error {
-  readonly finding: Finding;
+  readonly finding: CaseResult;
 
-  constructor(finding: Finding) {
+  constructor(finding: CaseResult) {
     super(finding.why);
     this.finding = finding;
   }
@@ -100,7 +100,7 @@ interface Saying {
 }
 
 /** Whether a service is there; if it isn't, what is to be said of its checks. */
-type Presence = { readonly answer: TerminalAnswer } | { readonly absent: Finding; readonly garbled?: "frame" | "checksum" };
+type Presence = { readonly answer: TerminalAnswer } | { readonly absent: CaseResult; readonly garbled?: "frame" | "checksum" };
 
 /** A service of the terminal, as it is asked: frames out, answers in. */
 export class Asker {
@@ -304,7 +304,7 @@ export class Asker {
   }
 
   /** Judges a silence: only a service that answers other questions has refused this one by it. */
-  async #unanswered({ asked, strayBytes, strayHead, isChecksumWrong }: AskedQuestion, waitMs: number): Promise<Finding> {
+  async #unanswered({ asked, strayBytes, strayHead, isChecksumWrong }: AskedQuestion, waitMs: number): Promise<CaseResult> {
     const silence = strayBytes === 0 ? `said nothing within ${waitMs / 1_000} s` : undefined;
     const stray = silence ?? `answered ${strayBytes} bytes that are no whole frame (${strayHead})`;
     const what = `Asked ${this.#shown(asked)}, the terminal ${isChecksumWrong ? "answered with a wrong checksum" : stray}`;

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { isObject, type JsonObject } from "../../core/json-object.ts";
-import { type Finding, failed, passed, untested } from "../report/judgement.ts";
+import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
 import { codeText, type Refusal, shapeFinding } from "./answers.ts";
 import { type Asker, CheckEnd, dataIn, type TerminalAnswer } from "./asker.ts";
 import type { SaleRow, Sentence } from "./check.ts";
@@ -108,20 +108,20 @@ const bankStatus = (answer: TerminalAnswer) => String(dataIn(answer)["status"]);
 /** The sale's result as /check gives it with more fields in the question. */
 const checkedAgain = (asker: Asker, fields: JsonObject = {}) => asker.ask("/check", { pay_id: asker.key("sale"), ...fields });
 
-async function bankEnd(asker: Asker, route: string, of?: string): Promise<Finding> {
+async function bankEnd(asker: Asker, route: string, of?: string): Promise<CaseResult> {
   const end = ended(await operationOf(asker, route, of));
   return endFinding(asker, end, `${route} ended ${bankStatus(end)}`);
 }
 
 /** Judges a result: its status fits, and it has what a result has. */
-function endFinding(asker: Asker, end: TerminalAnswer, why: string): Finding {
+function endFinding(asker: Asker, end: TerminalAnswer, why: string): CaseResult {
   const status = bankStatus(end);
   const fitting = status === "APPROVED" ? "success" : "error";
   if (end.status !== fitting) return failed(`It answered data.status ${status} with status ${String(end.status)}`);
   return shapeFinding(asker, "/check", end, why);
 }
 
-async function saleInProgress(asker: Asker): Promise<Finding> {
+async function saleInProgress(asker: Asker): Promise<CaseResult> {
   const { start, polls } = await bankSale(asker);
   const open = [start, ...polls].filter((answer) => !namesEnd(asker, answer));
   const named = open.find((answer) => dataIn(answer)["status"] !== undefined);
@@ -132,7 +132,7 @@ async function saleInProgress(asker: Asker): Promise<Finding> {
   return passed(`In ${open.length} answers before the end data.status was in none`);
 }
 
-async function saleTwice(asker: Asker): Promise<Finding> {
+async function saleTwice(asker: Asker): Promise<CaseResult> {
   const end = await endOfSale(asker);
   const { end: again } = await followBank(asker, "sale");
   if (again === undefined) return untested("The sale that was sent twice had not ended");
@@ -144,7 +144,7 @@ async function saleTwice(asker: Asker): Promise<Finding> {
   return failed(`Sent twice under one pay_id, it made two operations: txn_id ${first}, and txn_id ${second}`);
 }
 
-async function secondStart(asker: Asker): Promise<Finding> {
+async function secondStart(asker: Asker): Promise<CaseResult> {
   const body = bankBody(asker, "twice");
   const followed = await followBank(asker, "twice", () => asker.ask("/sale", body));
   const ends = [ended(followed), await asker.ask("/check", { pay_id: followed.key })];
@@ -155,7 +155,7 @@ async function secondStart(asker: Asker): Promise<Finding> {
   return passed(`Started twice under one pay_id, it is one operation: txn_id ${one}`);
 }
 
-async function cardNumber(asker: Asker): Promise<Finding> {
+async function cardNumber(asker: Asker): Promise<CaseResult> {
   const { card_num: number } = dataIn(await endOfSale(asker));
   if (typeof number !== "string") return untested("Its result has no card_num");
   return /\d{12,}/.test(number)
@@ -164,7 +164,7 @@ async function cardNumber(asker: Asker): Promise<Finding> {
 }
 
 /** Under the pay_id of the sale that it cancels. */
-async function saleCancelled(asker: Asker): Promise<Finding> {
+async function saleCancelled(asker: Asker): Promise<CaseResult> {
   const sold = ended(await followBank(asker, "cancel"));
   if (bankStatus(sold) !== "APPROVED") return untested(`The sale ended ${bankStatus(sold)}`);
   const answer = await asker.ask("/cancel", { ...bankBody(asker, "cancel"), rrn: dataIn(sold)["rrn"] });
@@ -183,7 +183,7 @@ async function saleCancelled(asker: Asker): Promise<Finding> {
 /** Questions after /cancel. What moves a sale to REVERSED, the contract doesn't say. */
 const cancelPolls = 5;
 
-async function noPrintData(asker: Asker): Promise<Finding> {
+async function noPrintData(asker: Asker): Promise<CaseResult> {
   const end = await endOfSale(asker);
   const without = await checkedAgain(asker, { no_print_data: true });
   if (!namesEnd(asker, without)) return failed("Asked with no_print_data, it no longer tells the end");
@@ -192,7 +192,7 @@ async function noPrintData(asker: Asker): Promise<Finding> {
   return passed("With no_print_data it leaves print_data out");
 }
 
-async function languages(asker: Asker): Promise<Finding> {
+async function languages(asker: Asker): Promise<CaseResult> {
   const end = await endOfSale(asker);
   const status = bankStatus(end);
   for (const language of ["en", "ru", "xx"]) {
@@ -203,7 +203,7 @@ async function languages(asker: Asker): Promise<Finding> {
   return passed(`Asked in en, ru and xx, it answered ${status}`);
 }
 
-async function saleAborted(asker: Asker): Promise<Finding> {
+async function saleAborted(asker: Asker): Promise<CaseResult> {
   const followed = await followBank(asker, "abort", () => asker.ask("/abort", { pay_id: asker.key("abort") }));
   const status = bankStatus(ended(followed));
   const { meanwhile: abort } = followed;
@@ -213,7 +213,7 @@ async function saleAborted(asker: Asker): Promise<Finding> {
   return passed(`After /abort the sale ended ${status}`);
 }
 
-async function abortedAfterEnd(asker: Asker): Promise<Finding> {
+async function abortedAfterEnd(asker: Asker): Promise<CaseResult> {
   const status = bankStatus(await endOfSale(asker));
   if (status !== "APPROVED") return untested(`The sale ended ${status}`);
   await asker.ask("/abort", { pay_id: asker.key("sale") });

@@ -3,9 +3,9 @@ import type { ContractName } from "../../core/call.ts";
 import { nowMs } from "../../core/clock.ts";
 import { messageOf } from "../../core/error-code.ts";
 import type { OpenTransport } from "../../device/transport.ts";
-import { type Finding, type Judged, untested } from "../report/judgement.ts";
+import { type CaseResult, type Judged, untested } from "../report/judgement.ts";
 import { answerChecks } from "./answers.ts";
-import { Asker, type CertifiedService, CheckEnd, type Pace, type Sale, usualPace } from "./asker.ts";
+import { Asker, type CertifiedService, CheckEnd, contractPace, type Pace, type Sale } from "./asker.ts";
 import type { CertifyCheck } from "./check.ts";
 import { saleChecks } from "./sales.ts";
 import { firstChecks, lastChecks } from "./transport.ts";
@@ -45,7 +45,7 @@ export interface CertificationOptions {
  * @throws OpenError saying why the line can't be opened.
  */
 export async function certify(options: CertificationOptions): Promise<readonly Judged[]> {
-  const { config, open, sale, judged, begins = () => {}, pace = usualPace } = options;
+  const { config, open, sale, judged, begins = () => {}, pace = contractPace } = options;
   const { keys = `certify-${Date.now().toString(36)}` } = options;
   const framings = new Set(options.services.map(({ contract }) => contract.framing));
   const wire = new Wire(config, framings, open, pace.quietMs);
@@ -76,7 +76,7 @@ async function tried({ name, title, rule, run }: CertifyCheck, asker: Asker): Pr
   return { name, title, rule, ...finding, tookMs: nowMs() - beganMs, moments: asker.moments };
 }
 
-async function findingOf(run: CertifyCheck["run"], asker: Asker): Promise<Finding> {
+async function findingOf(run: CertifyCheck["run"], asker: Asker): Promise<CaseResult> {
   if (asker.wire.lost !== undefined) return untested(`The line was lost: ${asker.wire.lost}`);
   try {
     return await run(asker);

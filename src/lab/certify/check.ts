@@ -1,5 +1,5 @@
 import type { ContractName } from "../../core/call.ts";
-import type { Case, Finding } from "../report/judgement.ts";
+import type { Case, CaseResult } from "../report/judgement.ts";
 import type { Asker } from "./asker.ts";
 
 /**
@@ -13,7 +13,7 @@ export interface CertifyCheck extends Case {
   readonly sells?: true;
   /** True if it ends a batch or a shift. */
   readonly closesDay?: true;
-  readonly run: (asker: Asker) => Promise<Finding>;
+  readonly run: (asker: Asker) => Promise<CaseResult>;
 }
 
 /** A sentence of a contract, word for word, behind the place where it stands. */

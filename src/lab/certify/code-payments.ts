@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../../core/json-object.ts";
-import { type Finding, failed, passed, untested } from "../report/judgement.ts";
+import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
 import { codeText, shapeFinding } from "./answers.ts";
 import { type Asker, CheckEnd, dataIn, type TerminalAnswer } from "./asker.ts";
 import type { SaleRow, Sentence } from "./check.ts";
@@ -51,7 +51,7 @@ const qrPayment = (asker: Asker) =>
 
 const endOfPayment = (payment: FollowedToEnd) => ended(payment, `It refused to show a payment${codeText(payment.start)}`);
 
-async function paymentEnds(asker: Asker): Promise<Finding> {
+async function paymentEnds(asker: Asker): Promise<CaseResult> {
   const payment = await qrPayment(asker);
   const end = endOfPayment(payment);
   const odd = payment.polls.find((answer) => answer !== end && (answer.json["data"] ?? null) !== null);
@@ -60,7 +60,7 @@ async function paymentEnds(asker: Asker): Promise<Finding> {
   return shapeFinding(asker, "/check", end, `The payment ended with ${how}`);
 }
 
-async function paymentsTrans(asker: Asker): Promise<Finding> {
+async function paymentsTrans(asker: Asker): Promise<CaseResult> {
   const payment = await qrPayment(asker);
   const end = endOfPayment(payment);
   const { trans } = dataIn(payment.start);
@@ -88,18 +88,18 @@ async function ofPayment(asker: Asker, route: string, more: (end: TerminalAnswer
   return answer;
 }
 
-async function paymentConfirmed(asker: Asker): Promise<Finding> {
+async function paymentConfirmed(asker: Asker): Promise<CaseResult> {
   return shapeFinding(asker, "/final_confirm", await ofPayment(asker, "/final_confirm", () => ({})));
 }
 
-async function paymentGivenBack(asker: Asker): Promise<Finding> {
+async function paymentGivenBack(asker: Asker): Promise<CaseResult> {
   const { amount, currency } = asker.sale;
   const back = await ofPayment(asker, "/refund", (end) => ({ rrn: dataIn(end)["rrn"], amount, currency }));
   const { rrn } = dataIn(back);
   return rrn === undefined ? failed("It gave back without an rrn") : passed(`It gave back with rrn ${String(rrn)}`);
 }
 
-async function systemInOtherCase(asker: Asker): Promise<Finding> {
+async function systemInOtherCase(asker: Asker): Promise<CaseResult> {
   const system = await systemOf(asker);
   const other = system === system.toLowerCase() ? system.toUpperCase() : system.toLowerCase();
   if (other === system) return untested(`${system} has no upper or lower case`);

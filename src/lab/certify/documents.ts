@@ -2,7 +2,7 @@ import { contracts } from "../../contract/contracts.ts";
 import { settlingRulesOf } from "../../contract/settling.ts";
 import { type JsonObject, looseInteger } from "../../core/json-object.ts";
 import { hasCode } from "../../settle/proof.ts";
-import { type Finding, failed, passed, untested } from "../report/judgement.ts";
+import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
 import { asksOf, codeText, type Refusal, shapeFinding } from "./answers.ts";
 import type { Asker, TerminalAnswer } from "./asker.ts";
 import type { SaleRow, Sentence } from "./check.ts";
@@ -96,7 +96,7 @@ function badReceipt(name: string, field: string, tooMuch: number) {
 }
 
 /** What a route answers that only shows. */
-async function shown(asker: Asker, route: string, body?: JsonObject): Promise<Finding> {
+async function shown(asker: Asker, route: string, body?: JsonObject): Promise<CaseResult> {
   const answer = await asker.ask(route, body);
   return answer.status === "error"
     ? untested(`It answers ${route} with an error${codeText(answer)}`)
@@ -123,28 +123,28 @@ function endOfDocument(followed: FollowedToEnd): TerminalAnswer {
 
 const endOfReceipt = async (asker: Asker) => endOfDocument(await receipt(asker));
 
-async function receiptEnds(asker: Asker): Promise<Finding> {
+async function receiptEnds(asker: Asker): Promise<CaseResult> {
   return documentFinding(asker, await receipt(asker));
 }
 
-async function returnEnds(asker: Asker): Promise<Finding> {
+async function returnEnds(asker: Asker): Promise<CaseResult> {
   const parent = async () => ({ parentDocID: documentOf(await endOfReceipt(asker)) });
   return documentFinding(asker, await documentIn(asker, "return", "/refund", parent));
 }
 
-function documentFinding(asker: Asker, followed: FollowedToEnd): Finding {
+function documentFinding(asker: Asker, followed: FollowedToEnd): CaseResult {
   const end = endOfDocument(followed);
   const [made, id] = [documentOf(followed.start), documentOf(end)];
   if (made !== undefined && id !== made) return failed(`It made document ${made}, and /check_status says ${id}`);
   return shapeFinding(asker, "/check_status", end, `Document ${id ?? "without a number"} has docStatus 1`);
 }
 
-async function receiptTwice(asker: Asker): Promise<Finding> {
+async function receiptTwice(asker: Asker): Promise<CaseResult> {
   const end = await endOfReceipt(asker);
   return sameDocument(end, await asker.ask("/sale", receiptBody(asker)), "receipt");
 }
 
-async function copyOfReceipt(asker: Asker): Promise<Finding> {
+async function copyOfReceipt(asker: Asker): Promise<CaseResult> {
   const end = await endOfReceipt(asker);
   const id = documentOf(end);
   if (id === undefined) return untested("The receipt has no documentID to ask by");
@@ -156,7 +156,7 @@ async function copyOfReceipt(asker: Asker): Promise<Finding> {
 }
 
 /** @param sign Of what becomes of the drawer's cash. */
-async function cashTwice(asker: Asker, route: string, sign: 1 | -1): Promise<Finding> {
+async function cashTwice(asker: Asker, route: string, sign: 1 | -1): Promise<CaseResult> {
   const { amount } = asker.sale;
   const body = { documentExtID: asker.key(route.slice(1)), amount };
   const before = await cashIn(asker);
@@ -173,7 +173,7 @@ async function cashTwice(asker: Asker, route: string, sign: 1 | -1): Promise<Fin
     : finding;
 }
 
-async function shiftClosed(asker: Asker): Promise<Finding> {
+async function shiftClosed(asker: Asker): Promise<CaseResult> {
   const closed = await shown(asker, "/close_shift", {});
   if (closed.verdict !== "passed") return closed;
   for (const [route, number] of [
@@ -193,7 +193,7 @@ async function shiftClosed(asker: Asker): Promise<Finding> {
 const isThere = (code: number | undefined) =>
   hasCode(contracts.fiscal.finals.pendingCodes, code) || code === settlingRulesOf("fiscal", "/sale")?.print?.code;
 
-function sameDocument(made: TerminalAnswer, again: TerminalAnswer, what: string): Finding {
+function sameDocument(made: TerminalAnswer, again: TerminalAnswer, what: string): CaseResult {
   if (again.status === "error" && !isThere(again.code)) {
     return failed(`Sent once more under its documentExtID, the ${what} was refused${codeText(again)}`);
   }

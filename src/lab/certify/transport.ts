@@ -5,7 +5,7 @@ import type { ContractName } from "../../core/call.ts";
 import { messageOf } from "../../core/error-code.ts";
 import { parseObject } from "../../envelope/json.ts";
 import { otherReading } from "../../wire/crc16.ts";
-import { type Finding, failed, passed, untested } from "../report/judgement.ts";
+import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
 import type { AskedQuestion, Asker, TerminalAnswer } from "./asker.ts";
 import { CheckEnd } from "./asker.ts";
 import { type CertifyCheck, checkOf, type Sentence } from "./check.ts";
@@ -107,19 +107,19 @@ async function answersToNext(asker: Asker): Promise<number> {
 
 const payloadsOf = (exchange: AskedQuestion | undefined) => exchange?.answers.map(({ payload }) => payload) ?? [];
 
-async function answersInTime(asker: Asker): Promise<Finding> {
+async function answersInTime(asker: Asker): Promise<CaseResult> {
   const times: number[] = [];
   for (let count = 0; count < 3; count++) times.push((await askFirst(asker)).ms);
   return passed(`Asked three times, it answered in ${Math.round(Math.min(...times))} to ${Math.round(Math.max(...times))} ms`);
 }
 
-async function answersInFrames(asker: Asker): Promise<Finding> {
+async function answersInFrames(asker: Asker): Promise<CaseResult> {
   const presence = await asker.presence();
   if ("answer" in presence) return passed("Its answers are whole frames");
   return presence.garbled === "frame" ? failed(presence.absent.why) : presence.absent;
 }
 
-async function oneReading(asker: Asker): Promise<Finding> {
+async function oneReading(asker: Asker): Promise<CaseResult> {
   const { contract, wire } = asker;
   const presence = await asker.presence();
   if ("absent" in presence) return presence.garbled === "checksum" ? failed(presence.absent.why) : presence.absent;
@@ -137,7 +137,7 @@ async function oneReading(asker: Asker): Promise<Finding> {
   return passed(`It takes and gives ${ours}, and discards ${others}`);
 }
 
-async function wrongChecksum(asker: Asker): Promise<Finding> {
+async function wrongChecksum(asker: Asker): Promise<CaseResult> {
   const { probe, framing } = asker.contract;
   const saying = { asked: `${probe.route}, with a wrong checksum`, waitMs: asker.silentMs };
   const [answer] = (await asker.send(withWrongChecksum(asker.probe(), framing), saying)).answers;
@@ -151,7 +151,7 @@ async function wrongChecksum(asker: Asker): Promise<Finding> {
 }
 
 /** @param share How much of it is sent. */
-async function cutShort(asker: Asker, share = 0.5): Promise<Finding> {
+async function cutShort(asker: Asker, share = 0.5): Promise<CaseResult> {
   const { contract, pace } = asker;
   await askFirst(asker);
   const frame = asker.probe();
@@ -163,7 +163,7 @@ async function cutShort(asker: Asker, share = 0.5): Promise<Finding> {
   return passed(`It answered the request that came ${pace.cutMs / 1_000} s after one that was cut short`);
 }
 
-async function twoAtOnce(asker: Asker): Promise<Finding> {
+async function twoAtOnce(asker: Asker): Promise<CaseResult> {
   const { probe, secondProbe, framing } = asker.contract;
   // Alone first: only answers that are known can be told apart.
   const alone = await asker.ask(probe.route);
@@ -193,7 +193,7 @@ function shapeOf({ contract: { probe } }: Asker, payload: Buffer): "first" | "se
   return json?.["status"] === "success" || json?.["status"] === "error" ? "second" : "neither";
 }
 
-async function afterIdleTime(asker: Asker): Promise<Finding> {
+async function afterIdleTime(asker: Asker): Promise<CaseResult> {
   await askFirst(asker);
   const { idleMs } = asker.pace;
   asker.note("bridge", `asks nothing for ${idleMs / 1_000} s`);
@@ -202,7 +202,7 @@ async function afterIdleTime(asker: Asker): Promise<Finding> {
   return passed(`After ${idleMs / 1_000} s without a request it answered in ${Math.round(ms)} ms`);
 }
 
-async function afterReopening(asker: Asker): Promise<Finding> {
+async function afterReopening(asker: Asker): Promise<CaseResult> {
   await askFirst(asker);
   asker.note("bridge", "closes the line, and opens it again");
   try {
@@ -231,7 +231,7 @@ async function answeredOf(asker: Asker): Promise<readonly AskedQuestion[]> {
   return asker.exchanges.filter(isAsked);
 }
 
-async function nothingAround(asker: Asker): Promise<Finding> {
+async function nothingAround(asker: Asker): Promise<CaseResult> {
   const answered = await answeredOf(asker);
   const odd = answered.find(({ strayBytes }) => strayBytes > 0);
   if (odd !== undefined) {
@@ -245,14 +245,14 @@ async function nothingAround(asker: Asker): Promise<Finding> {
   return passed(`In ${answered.length} answers every byte belongs to a frame`);
 }
 
-async function oneAnswer(asker: Asker): Promise<Finding> {
+async function oneAnswer(asker: Asker): Promise<CaseResult> {
   const answered = await answeredOf(asker);
   const twice = answered.find(({ answers, isSeveral }) => answers.length > 1 && !isSeveral);
   if (twice !== undefined) return failed(`It gave ${twice.answers.length} answers to ${twice.asked}`);
   return passed(`It gave one answer to each of ${answered.length} requests`);
 }
 
-async function jsonWithStatus(asker: Asker): Promise<Finding> {
+async function jsonWithStatus(asker: Asker): Promise<CaseResult> {
   const answers = (await answeredOf(asker)).flatMap(({ asked, answers }) => answers.map((each) => ({ ...each, asked })));
   for (const { asked, payload, json, status } of answers) {
     const its = `Its answer to ${asked}`;

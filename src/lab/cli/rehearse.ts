@@ -14,7 +14,7 @@ import { loadWorld } from "../emulator/world-file.ts";
 import { RehearsalPort } from "../rehearse/port.ts";
 import { anyPorts, usualPorts } from "../rehearse/posline.ts";
 import { rehearse } from "../rehearse/rehearsal.ts";
-import { isWord, type Scenario, servicesOf, type Word, words } from "../rehearse/scenario.ts";
+import { isWord, neededServices, type Scenario, type Word, words } from "../rehearse/scenario.ts";
 import { quick, scenarios } from "../rehearse/scenarios.ts";
 import { screenTill } from "../rehearse/screen-till.ts";
 import { endPlays, type Till } from "../rehearse/stand.ts";
@@ -144,7 +144,7 @@ function chosenScenarios({ scenario, services, quick: isQuick }: RehearseArgumen
   refuseUnknownNames(scenarios, names, "Cannot rehearse: there is no scenario");
   const asked = scenarios.filter((each) => names === undefined || names.includes(each.name));
   const chosen = asked.filter(
-    (each) => services === undefined || servicesOf(each).every((service) => services.includes(service)),
+    (each) => services === undefined || neededServices(each).every((service) => services.includes(service)),
   );
   if (chosen.length > 0) return chosen;
   throw new UsageError("Cannot rehearse: none of these scenarios is of these services alone: name others");

@@ -43,7 +43,7 @@ export async function usualPorts(): Promise<ServicePorts> {
 }
 
 /** Milliseconds that posline waits for an answer in a rehearsal, so that a late one can be waited for. */
-export const replyTimeoutMs = 4_000;
+export const rehearsalReplyMs = 4_000;
 
 /** Milliseconds for which a call waits for its turn, so that a till meets the refusal. */
 const queueWaitMs = 1_500;
@@ -76,7 +76,12 @@ export class Posline {
     this.#file = join(folder, "posline.json");
     const merchantIdFile = join(folder, "merchant-id");
     writeFileSync(merchantIdFile, merchantId, { mode: 0o600 });
-    const service = { line: "till", replyTimeoutMs, allowOrigins: origins, ...(faultStatus !== undefined && { faultStatus }) };
+    const service = {
+      line: "till",
+      rehearsalReplyMs,
+      allowOrigins: origins,
+      ...(faultStatus !== undefined && { faultStatus }),
+    };
     writeFileSync(
       this.#file,
       JSON.stringify({
@@ -169,7 +174,7 @@ export class Posline {
     const child = this.#child;
     if (child === undefined) return;
     child.kill("SIGTERM");
-    const limit = setTimeout(() => child.kill("SIGKILL"), 2 * replyTimeoutMs);
+    const limit = setTimeout(() => child.kill("SIGKILL"), 2 * rehearsalReplyMs);
     await this.#ended;
     clearTimeout(limit);
   }

@@ -7,7 +7,7 @@ import { type Judged, type Moment, untested } from "../report/judgement.ts";
 import { Cable } from "./cable.ts";
 import { anyPorts, type ServicePorts } from "./posline.ts";
 import type { AmountName, Scenario } from "./scenario.ts";
-import { play, type Till, type Ways } from "./stand.ts";
+import { type Cables, play, type Till } from "./stand.ts";
 import { TillError } from "./till.ts";
 import { findingOf } from "./verdict.ts";
 
@@ -51,7 +51,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Judg
   const results = new Map<string, Judged>();
   const waiting = [...scenarios.entries()];
   let running = 0;
-  const next = async (ways: Ways) => {
+  const next = async (ways: Cables) => {
     const entry = waiting.shift();
     if (entry === undefined) return;
     const [index, scenario] = entry;
@@ -67,7 +67,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Judg
     judged(result);
     progress(results.size, running);
   };
-  const open: Ways[] = [];
+  const open: Cables[] = [];
   const openWays = async (ports: ServicePorts) => {
     const ways = { fiscal: new Cable(0, ports.fiscal), bank: new Cable(0, ports.bank), qr: new Cable(0, ports.qr) };
     open.push(ways);
@@ -89,7 +89,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Judg
   return scenarios.flatMap(({ name }) => results.get(name) ?? []);
 }
 
-async function played(scenario: Scenario, keys: string, ways: Ways, options: RehearsalOptions): Promise<Judged> {
+async function played(scenario: Scenario, keys: string, ways: Cables, options: RehearsalOptions): Promise<Judged> {
   const began = nowMs();
   try {
     const amounts = amountsOf(options.seed, scenario);

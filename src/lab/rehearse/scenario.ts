@@ -59,7 +59,7 @@ export interface Article {
 }
 
 /** A deed that the till is asked for. */
-export interface Ask {
+export interface DeedStep {
   readonly deed: Deed;
   /** Its key, by a letter: the same letter is the same key. */
   readonly key: string;
@@ -82,11 +82,11 @@ export interface Ask {
 
 export interface Scenario extends Case {
   /** In order. A number: the terminal's clock goes on by so many milliseconds. */
-  readonly steps: readonly (Ask | number)[];
+  readonly steps: readonly (DeedStep | number)[];
   /** Of the services: posline answers with HTTP 200 always. */
   readonly faultStatus?: 200;
 }
 
 /** The services that a scenario needs. */
-export const servicesOf = ({ steps }: Scenario): readonly ContractName[] =>
+export const neededServices = ({ steps }: Scenario): readonly ContractName[] =>
   steps.flatMap((step) => (typeof step === "number" ? [] : [deeds[step.deed].contract]));

@@ -1,5 +1,5 @@
 import type { Rule } from "../report/judgement.ts";
-import type { Ask, Scenario, Trouble } from "./scenario.ts";
+import type { DeedStep, Scenario, Trouble } from "./scenario.ts";
 
 /** The scenarios, in the order in which they are played: what is plain first. */
 
@@ -32,7 +32,10 @@ const saveTrans = qr(
 
 const qrNoResend = qr("Endpoints, flow rule 3", "Do not blindly resend /cancel, /refund or /final_confirm after a timeout;");
 
-const sale = (trouble: Trouble | undefined, ...ends: readonly ("approved" | "declined" | "reversed" | "failed")[]): Ask => ({
+const sale = (
+  trouble: Trouble | undefined,
+  ...ends: readonly ("approved" | "declined" | "reversed" | "failed")[]
+): DeedStep => ({
   deed: "sale",
   key: "a",
   ...(trouble === undefined ? {} : { trouble }),

@@ -9,7 +9,7 @@ import type { World } from "../emulator/world.ts";
 import type { Moment } from "../report/judgement.ts";
 import type { Cable } from "./cable.ts";
 import { Posline } from "./posline.ts";
-import { type AmountName, type Ask, deeds, type Scenario } from "./scenario.ts";
+import { type AmountName, type DeedStep, deeds, type Scenario } from "./scenario.ts";
 import { Terminal } from "./terminal.ts";
 import type { Order, TillRun } from "./till.ts";
 import { type AskResult, amountText, type ResultHeard } from "./verdict.ts";
@@ -31,7 +31,7 @@ export interface StandOptions {
   readonly origins: readonly string[];
   readonly amounts: Readonly<Record<AmountName, bigint>>;
   /** From the till to posline. */
-  readonly ways: Ways;
+  readonly ways: Cables;
   /** Where a till may send the word of a deed, by its key. */
   readonly wordUrl: (key: string) => string;
   /** Told of each moment when it comes. */
@@ -45,7 +45,7 @@ export interface Played {
 }
 
 /** From a till to posline's services: they begin at the same ports for as long as a rehearsal goes on. */
-export type Ways = Readonly<Record<ContractName, Cable>>;
+export type Cables = Readonly<Record<ContractName, Cable>>;
 
 /** The merchant's id of a rehearsal, which its till signs with. */
 export const merchantId = "MERCHANT-1";
@@ -141,7 +141,7 @@ class Stand {
     await this.#terminal?.stop();
   }
 
-  async #ask(ask: Ask, terminal: Terminal, posline: Posline) {
+  async #ask(ask: DeedStep, terminal: Terminal, posline: Posline) {
     const { trouble } = ask;
     let killing: Promise<void> = Promise.resolve();
     const runs = Array.from({ length: ask.twice === true ? 2 : 1 }, () => this.#runOf(ask));
@@ -194,7 +194,7 @@ class Stand {
 
   /** Why the till never met what was to go wrong; undefined if it did. */
   #untested(
-    { deed, trouble, at, seenBy }: Ask,
+    { deed, trouble, at, seenBy }: DeedStep,
     came: boolean,
     wasHeldUp: boolean,
     called: readonly string[],
@@ -208,7 +208,7 @@ class Stand {
   }
 
   /** A run of the till, and another one after it was killed. */
-  #runOf(ask: Ask) {
+  #runOf(ask: DeedStep) {
     const { till } = this.#options;
     const order: Order = {
       do: ask.deed,
@@ -266,7 +266,7 @@ class Stand {
     return `${this.#options.keys}${letter}`;
   }
 
-  #amountOf({ amount = "first" }: Ask): bigint {
+  #amountOf({ amount = "first" }: DeedStep): bigint {
     return this.#options.amounts[amount];
   }
 
@@ -277,5 +277,5 @@ class Stand {
   }
 }
 
-const environmentOf = ({ article }: Ask): Readonly<Record<string, string>> =>
+const environmentOf = ({ article }: DeedStep): Readonly<Record<string, string>> =>
   article === undefined ? {} : { POSLINE_ITEM: article.name, POSLINE_QUANTITY: String(article.quantity) };

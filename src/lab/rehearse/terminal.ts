@@ -10,7 +10,7 @@ import { parseWireFault } from "../emulator/faults/wire-fault.ts";
 import type { LedgerEntry } from "../emulator/ledger.ts";
 import { listenAtDevice } from "../emulator/line-endpoint.ts";
 import type { World } from "../emulator/world.ts";
-import { type Ask, deeds, type Trouble } from "./scenario.ts";
+import { type DeedStep, deeds, type Trouble } from "./scenario.ts";
 import { TerminalLine } from "./terminal-line.ts";
 import { amountText, type Began } from "./verdict.ts";
 
@@ -67,7 +67,7 @@ export class Terminal {
    * @param hurt Called when the deed's request has come, if somebody else is to be hurt then.
    * @returns whether it has come to that.
    */
-  trouble({ deed, at }: Pick<Ask, "deed" | "at">, trouble: Trouble, hurt: () => void): () => boolean {
+  trouble({ deed, at }: Pick<DeedStep, "deed" | "at">, trouble: Trouble, hurt: () => void): () => boolean {
     const { contract } = deeds[deed];
     const routes = at === undefined ? deeds[deed].routes : [at];
     let came = false;

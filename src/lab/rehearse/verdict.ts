@@ -1,6 +1,6 @@
 import type { LedgerEntry } from "../emulator/ledger.ts";
-import { type Finding, failed, passed, secondsText, untested } from "../report/judgement.ts";
-import { type Ask, deeds, type Word } from "./scenario.ts";
+import { type CaseResult, failed, passed, secondsText, untested } from "../report/judgement.ts";
+import { type DeedStep, deeds, type Word } from "./scenario.ts";
 
 /** What the till said of a deed at last. */
 export interface ResultHeard {
@@ -21,7 +21,7 @@ export interface Began extends LedgerEntry {
 
 /** A deed that the till was asked for, and the three ledgers of it. */
 export interface AskResult {
-  readonly ask: Ask;
+  readonly ask: DeedStep;
   /** Minor units. */
   readonly amount: bigint;
   readonly said: readonly ResultHeard[];
@@ -53,7 +53,7 @@ const undoneWords: ReadonlySet<Word> = new Set(["declined", "reversed", "failed"
  * Judges a till. Four rules, in this order: it begins each deed once at most, and nothing else; its word is true; it comes to an end; and the
  * end is the one that could be known. What the till can't do, and what never went wrong as planned, is not tested, unless a rule was broken.
  */
-export function findingOf(results: readonly AskResult[]): Finding {
+export function findingOf(results: readonly AskResult[]): CaseResult {
   for (const [index, result] of results.entries()) {
     const { ask } = result;
     const same = results.slice(0, index).filter((each) => each.ask.key === ask.key && each.ask.deed === ask.deed);
@@ -162,7 +162,7 @@ function otherEnd({ ask, amount, said, began }: AskResult): string | undefined {
 }
 
 /** What became of the article that the till was to sell. One of its own says nothing, unless the till sold another as named. */
-function articleTold(result: AskResult, results: readonly AskResult[]): Finding | undefined {
+function articleTold(result: AskResult, results: readonly AskResult[]): CaseResult | undefined {
   const { article } = result.ask;
   if (article === undefined) return undefined;
   const named = soldAsNamed(result);

@@ -37,7 +37,7 @@ export interface Case {
 }
 
 /** What came of a case. */
-export interface Finding {
+export interface CaseResult {
   readonly verdict: Verdict;
   /** Why, in one sentence; of a failed one, who said or did what, with times and amounts. */
   readonly why: string;
@@ -45,12 +45,12 @@ export interface Finding {
   readonly note?: string | undefined;
 }
 
-export const passed = (why: string, note?: string): Finding => ({ verdict: "passed", why, note });
-export const failed = (why: string): Finding => ({ verdict: "failed", why });
-export const untested = (why: string): Finding => ({ verdict: "not tested", why });
+export const passed = (why: string, note?: string): CaseResult => ({ verdict: "passed", why, note });
+export const failed = (why: string): CaseResult => ({ verdict: "failed", why });
+export const untested = (why: string): CaseResult => ({ verdict: "not tested", why });
 
 /** A case that was tried. */
-export interface Judged extends Case, Finding {
+export interface Judged extends Case, CaseResult {
   readonly tookMs: number;
   readonly moments: readonly Moment[];
 }

@@ -4,7 +4,7 @@ import { type Call, type ContractName, contractNames, type Reply } from "../../.
 import { memoryTransport } from "../../../src/device/memory-transport.ts";
 import { type ConnectionHandler, msPerByte, type OpenTransport } from "../../../src/device/transport.ts";
 import type { Sale } from "../../../src/lab/certify/asker.ts";
-import { type CertifiedService, type Pace, usualPace } from "../../../src/lab/certify/asker.ts";
+import { type CertifiedService, contractPace, type Pace } from "../../../src/lab/certify/asker.ts";
 import { checks as allChecks, certify } from "../../../src/lab/certify/certification.ts";
 import type { CertifyCheck } from "../../../src/lab/certify/check.ts";
 import { Emulator } from "../../../src/lab/emulator/emulator.ts";
@@ -34,7 +34,7 @@ export interface TerminalOptions extends Deviation {
 
 /** Waits of a terminal in memory, which answers at once. The emulator gives up a frame that is cut short after 5 s. */
 export const quickPace: Pace = {
-  ...usualPace,
+  ...contractPace,
   presenceMs: 2_000,
   answerMsMax: 2_500,
   pollMs: 300,

@@ -8,7 +8,7 @@ import { type Greeting, greeting } from "../../../src/cli/greeting.ts";
 import { type ServeArguments, serveCommand } from "../../../src/cli/serve.ts";
 import { ConfigError, emulatedPath } from "../../../src/config/config.ts";
 import { adminDefaults } from "../../../src/config/limits.ts";
-import { type EmulateFlags, type Environment, type Flags, loadConfig } from "../../../src/config/load.ts";
+import { type EmulateFlags, type Flags, loadConfig } from "../../../src/config/load.ts";
 import { emulatedMerchantId } from "../../../src/config/overrides.ts";
 import { readArguments } from "../../../src/core/command.ts";
 import { exitCodeOf, UsageError } from "../../../src/core/exit.ts";
@@ -80,7 +80,7 @@ test("posline serve reads the emulator's flags without yargs, and refuses what i
   }
 });
 
-function load(emulate: EmulateFlags = {}, flags: Flags = {}, env: Environment = {}) {
+function load(emulate: EmulateFlags = {}, flags: Flags = {}, env: NodeJS.ProcessEnv = {}) {
   return loadConfig({ file: join(folder.path, "default.json"), env, flags: { ...flags, emulate } });
 }
 

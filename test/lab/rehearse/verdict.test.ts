@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Ask, Word } from "../../../src/lab/rehearse/scenario.ts";
+import type { DeedStep, Word } from "../../../src/lab/rehearse/scenario.ts";
 import { type AskResult, amountText, type Began, findingOf } from "../../../src/lab/rehearse/verdict.ts";
 
 /** Tests src/lab/rehearse/verdict.ts. */
 
-const sale: Ask = { deed: "sale", key: "a", ends: ["approved"] };
-const anyEnd: Ask = { deed: "sale", key: "a" };
-const receipt: Ask = { deed: "receipt", key: "a", ends: ["closed", "unprinted"] };
+const sale: DeedStep = { deed: "sale", key: "a", ends: ["approved"] };
+const anyEnd: DeedStep = { deed: "sale", key: "a" };
+const receipt: DeedStep = { deed: "receipt", key: "a", ends: ["closed", "unprinted"] };
 
 const begun = (more: Partial<Began> = {}): Began => ({
   ...{ id: "1", service: "bank", route: "/sale", key: "K", amount: 1531n, end: "approved", atMs: 9_800 },
@@ -16,7 +16,7 @@ const begun = (more: Partial<Began> = {}): Began => ({
 
 const document = (more: Partial<Began> = {}): Began => begun({ service: "fiscal", end: "closed", ...more });
 
-const refund: Ask = { deed: "refund", key: "b", of: "a" };
+const refund: DeedStep = { deed: "refund", key: "b", of: "a" };
 const back = { id: "2", route: "/refund" };
 
 interface Shown extends Partial<AskResult> {

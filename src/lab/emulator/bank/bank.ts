@@ -21,7 +21,7 @@ import {
   savedBankOperation,
 } from "./operation.ts";
 import { type CheckOptions, checkAnswer } from "./result.ts";
-import { type BankWorld, currencyOf, pairFor, pairsOf, terminalsOf } from "./terminals.ts";
+import { type BankWorld, currencyOf, pairFor, terminalPairs, terminalsOf } from "./terminals.ts";
 
 /**
  * The emulated bank terminal: operations that are started, go on by themselves, and are asked about (bank contract, States and
@@ -111,7 +111,7 @@ class EmulatedBank implements EmulatedService {
       case discovery:
         return { status: "success", data: { operations: this.#world.operations } };
       case "/terminals":
-        return { status: "success", data: { terminals: pairsOf(this.#world) } };
+        return { status: "success", data: { terminals: terminalPairs(this.#world) } };
       case "/sale":
       case "/preauth":
       case "/confirm":

@@ -34,7 +34,7 @@ export const terminalsOf = ({ terminals }: BankWorld): readonly bigint[] => [
   ...new Set(terminals.map(({ terminal }) => terminal)),
 ];
 
-export const pairsOf = ({ terminals }: BankWorld): readonly TerminalPair[] => terminals.filter(isPair);
+export const terminalPairs = ({ terminals }: BankWorld): readonly TerminalPair[] => terminals.filter(isPair);
 
 /**
  * The pair that a request is for (Terminal and merchant resolution, rules 1 to 3).
@@ -46,7 +46,7 @@ export function pairFor(request: RequestReader, world: BankWorld, selected: bigi
   if (terminal === undefined) return request.refuse("no terminal is configured", "name one in bank.terminals of the world");
   if (!terminalsOf(world).includes(terminal))
     return request.refuse(`there is no terminal ${terminal}`, "choose one that /terminals lists");
-  const ofTerminal = pairsOf(world).filter((each) => each.terminal === terminal);
+  const ofTerminal = terminalPairs(world).filter((each) => each.terminal === terminal);
   const found = ofTerminal.find((each) => each.merchant === (merchant ?? each.merchant));
   const which = merchant === undefined ? "valid merchant" : `merchant ${merchant}`;
   return found ?? request.refuse(`terminal ${terminal} has no ${which}`, "choose a pair that /terminals lists");
@@ -57,7 +57,7 @@ export function pairOf(
   world: BankWorld,
   ids: { readonly terminal: bigint; readonly merchant: bigint },
 ): TerminalPair | undefined {
-  return pairsOf(world).find((each) => each.terminal === ids.terminal && each.merchant === ids.merchant);
+  return terminalPairs(world).find((each) => each.terminal === ids.terminal && each.merchant === ids.merchant);
 }
 
 /** The supported currency that is called so. Case counts: a deployment's names are its own. */
