@@ -3,7 +3,7 @@ import { readTcpAddress } from "../config/device-name.ts";
 import type { Device } from "../device/devices.ts";
 import type { ServiceAccount } from "./accounts.ts";
 import { competingProgramFindings } from "./competing-programs.ts";
-import { checkHolders, permissionFindings, stopCommand } from "./device.ts";
+import { checkHolders, permissionFindings, seeAll, stopCommand } from "./device.ts";
 import { type Finding, finding } from "./finding.ts";
 import type { Host } from "./host.ts";
 import type { Processes } from "./processes.ts";
@@ -11,7 +11,7 @@ import { findService, lineStateFindings, serviceFindings } from "./service.ts";
 import { tcpHolderFinding } from "./tcp-line.ts";
 import type { SystemdUnits } from "./units.ts";
 
-/** What stands in the way of a probe on a device. */
+/** What stands in the way of a probe on a device. A probe goes only to a device that surely nobody uses. */
 
 interface BarrierFacts {
   readonly host: Host;
@@ -29,44 +29,51 @@ export interface LineDevice {
   readonly device: Device | undefined;
 }
 
-/**
- * @param config The configuration that a running posline may have the device by; undefined if no file has the line.
- * @returns why no probe may be sent, with what to do; empty if one may. `served` holds what a running posline says of the line that it has.
- */
-export async function deviceBarrier(
-  { name, config: line, node, device }: LineDevice,
-  config: Config | undefined,
-  facts: BarrierFacts,
-): Promise<{ readonly findings: readonly Finding[]; readonly served: readonly Finding[] }> {
-  const { host, processes, units } = facts;
-  const isServed = async () => {
-    const service = config === undefined ? undefined : await findService(config, { host, processes, units });
-    const ofLine = lineStateFindings({ ...line, name, ...(node === undefined ? {} : { node }) }, service);
-    // One that doesn't say how its line is has a reason for that.
-    return ofLine.length > 0 ? ofLine : serviceFindings(service).filter(({ level }) => level !== "ok");
-  };
-  const address = readTcpAddress(line.path);
+export interface DeviceCheck {
+  /** Who has it open, who may open it, and what else on this box uses it. */
+  readonly findings: readonly Finding[];
+  /** Why no probe may be sent, with what to do; undefined if one may. */
+  readonly barrier: Finding | undefined;
+}
+
+export async function checkDevice({ name, config, node, device }: LineDevice, facts: BarrierFacts): Promise<DeviceCheck> {
+  const { host, processes } = facts;
+  const address = readTcpAddress(config.path);
   if (address !== undefined) {
-    const holder = await tcpHolderFinding(name, address, { host, processes });
-    if (holder.isFree) return { findings: [], served: [] };
-    const cure = holder.finding.cure ?? "stop what is connected (posline: sudo systemctl stop posline.socket posline)";
-    return { findings: [{ ...holder.finding, level: "bad", cure }], served: await isServed() };
+    const holder = await tcpHolderFinding(name, address, facts);
+    const cure = "stop what is connected (posline: sudo systemctl stop posline.socket posline), then this command again";
+    const barrier = notProbed(name, "another connection is there, and a second one may cut it", cure);
+    return { findings: [holder.finding], barrier: holder.isFree ? undefined : barrier };
   }
-  if (node === undefined) return { findings: [], served: [] };
+  if (node === undefined) return { findings: [], barrier: notProbed(name, "there is no device to test") };
   const holders = await checkHolders(name, node, host, processes);
-  const permission = await permissionFindings(name, node, { ...facts, isServed: holders.isFree === false });
+  const isServed = holders.isFree === false && holders.finding.level === "ok";
+  const permission = await permissionFindings(name, node, { ...facts, isServed });
   const programs = await competingProgramFindings(name, node, { device, host, processes });
-  const consoles = programs.inUse ? programs.findings.filter(({ check }) => check === "console") : [];
-  const findings = [...permission.findings.filter(({ level }) => level === "bad"), ...consoles];
-  if (holders.isFree === true) return { findings, served: [] };
-  if (holders.isFree === "unknown") {
-    const hidden = finding("holder", "bad", "another user's program may have the device open", {
-      line: name,
-      cure: "run this command with sudo",
-    });
-    return { findings: [...findings, hidden], served: [] };
-  }
-  if (holders.finding.level === "bad") return { findings: [holders.finding], served: [] };
-  const cure = await stopCommand(node, host, processes);
-  return { findings: [...findings, { ...holders.finding, level: "bad", cure }], served: await isServed() };
+  const barrier = async () => {
+    if (holders.isFree === false) {
+      const cure = `${await stopCommand(node, host, processes)}, then this command again, for a full test`;
+      return notProbed(name, "the device is in use", cure);
+    }
+    if (!permission.mine) return notProbed(name, "this user may not open the device", seeAll);
+    if (programs.inUse) return notProbed(name, "the device is a console");
+    if (holders.isFree === true) return undefined;
+    return notProbed(name, "another user's program may have the device open, and a probe would disturb it", seeAll);
+  };
+  return { findings: [holders.finding, ...permission.findings, ...programs.findings], barrier: await barrier() };
+}
+
+export function notProbed(line: string, why: string, cure?: string): Finding {
+  return finding("answer", "skipped", `terminal not tested: ${why}`, { line, ...(cure === undefined ? {} : { cure }) });
+}
+
+/** What a running posline says of a line that it has; of its service where it says nothing of the line, which has a reason. */
+export async function servedFindings(
+  { name, config: line, node }: LineDevice,
+  config: Config,
+  facts: BarrierFacts,
+): Promise<readonly Finding[]> {
+  const service = await findService(config, facts);
+  const ofLine = lineStateFindings({ ...line, name, ...(node === undefined ? {} : { node }) }, service);
+  return ofLine.length > 0 ? ofLine : serviceFindings(service).filter(({ level }) => level !== "ok");
 }

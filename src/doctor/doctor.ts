@@ -3,8 +3,8 @@ import { readTcpAddress, type TcpAddress } from "../config/device-name.ts";
 import { quoted } from "../core/shell-text.ts";
 import { listDevices } from "../device/devices.ts";
 import { type ServiceAccount, serviceAccount } from "./accounts.ts";
-import { competingProgramFindings } from "./competing-programs.ts";
-import { checkHolders, deviceFinding, findDevice, permissionFindings, seeAll, stopCommand } from "./device.ts";
+import { deviceFinding, findDevice } from "./device.ts";
+import { checkDevice, notProbed } from "./device-barrier.ts";
 import { diagnoseLine } from "./diagnosis.ts";
 import { type Finding, finding } from "./finding.ts";
 import { type Host, type HostPlaces, hostOf } from "./host.ts";
@@ -14,7 +14,7 @@ import { scanLine } from "./scan.ts";
 import { findService, lineStateFindings, type RunningPosline, saysItHas, saysItWrites, serviceFindings } from "./service.ts";
 import { type ConfigToCheck, type DoctorTarget, loadConfigToCheck } from "./setup.ts";
 import { clockFindings, nodeFinding, stateFindings } from "./system.ts";
-import { reachFindings, tcpFinding, tcpHolderFinding } from "./tcp-line.ts";
+import { reachFindings, tcpFinding } from "./tcp-line.ts";
 import { isServing, noUnits, readUnits, type SystemdUnits } from "./units.ts";
 import { usbSettingsFindings } from "./usb-settings.ts";
 
@@ -192,52 +192,32 @@ async function* lineFindings({ name, line, config, service }: LineFacts, facts: 
     return;
   }
   const { node, device } = found;
-  const { host, processes } = facts;
-  const holders = await checkHolders(name, node, host, processes);
-  yield [deviceFinding(name, line.path, node, device), holders.finding];
-  const isServed = holders.isFree === false && holders.finding.level === "ok";
-  const permission = await permissionFindings(name, node, { ...facts, isServed });
-  yield permission.findings;
-  const programs = await competingProgramFindings(name, node, { device, host, processes });
-  yield programs.findings;
-  yield await usbSettingsFindings(name, node, device, host);
+  const { findings, barrier } = await checkDevice({ name, config: line, node, device }, facts);
+  yield [deviceFinding(name, line.path, node, device), ...findings];
+  yield await usbSettingsFindings(name, node, device, facts.host);
   yield lineStateFindings({ ...line, name, node }, service);
+  const toProbe = { name, config: line, services: config.services };
   if (isForTills(name, config)) yield [notProbedTill(name, node)];
-  else if (holders.isFree === false) {
-    const cure = `${await stopCommand(node, host, processes)}, then this command again, for a full test`;
-    yield [notProbed(name, "the device is in use", cure)];
-  } else if (!permission.mine) yield [notProbed(name, "this user may not open the device", seeAll)];
-  else if (programs.inUse) yield [notProbed(name, "the device is a console")];
-  else if (holders.isFree === "unknown")
-    yield [notProbed(name, "another user's program may have the device open, and a probe would disturb it", seeAll)];
-  else {
-    const toProbe = { name, config: line, services: config.services };
-    yield await (facts.scan ? scanLine : diagnoseLine)(toProbe, host, facts.progress);
-  }
+  else if (barrier !== undefined) yield [barrier];
+  else yield await (facts.scan ? scanLine : diagnoseLine)(toProbe, facts.host, facts.progress);
 }
 
 /** The findings of a line over TCP: who is connected, and what the terminal answers. */
 async function* tcpLineFindings(
   { name, line, config, service }: LineFacts,
   address: TcpAddress,
-  { host, processes, units, scan, progress }: HostFacts,
+  facts: HostFacts,
 ): AsyncGenerator<readonly Finding[]> {
-  const holder = await tcpHolderFinding(name, address, { host, processes });
-  yield [tcpFinding(name, line.path), holder.finding, ...(await reachFindings(name, line.path, address, units))];
+  const { findings, barrier } = await checkDevice({ name, config: line, node: undefined, device: undefined }, facts);
+  yield [tcpFinding(name, line.path), ...findings, ...(await reachFindings(name, line.path, address, facts.units))];
   yield lineStateFindings({ ...line, name }, service);
   if (isForTills(name, config)) yield [notProbedTill(name, line.path)];
-  else if (!holder.isFree) {
-    const cure = "stop what is connected (posline: sudo systemctl stop posline.socket posline), then this command again";
-    yield [notProbed(name, "another connection is there, and a second one may cut it", cure)];
-  } else {
+  else if (barrier !== undefined) yield [barrier];
+  else {
     const speed = finding("scan", "skipped", "no speed is tried: it is the far end's, which posline can't set", { line: name });
-    if (scan) yield [speed];
-    yield await diagnoseLine({ name, config: line, services: config.services }, host, progress);
+    if (facts.scan) yield [speed];
+    yield await diagnoseLine({ name, config: line, services: config.services }, facts.host, facts.progress);
   }
-}
-
-function notProbed(line: string, why: string, cure?: string): Finding {
-  return finding("answer", "skipped", `terminal not tested: ${why}`, { line, ...(cure === undefined ? {} : { cure }) });
 }
 
 /** True if all services of a line have an upstream. A till is at its other end then, which must not be sent a terminal's probe. */

@@ -13,7 +13,7 @@ import { lineDefaults } from "../config/limits.ts";
 import { OpenError } from "../device/transport.ts";
 import { serviceAccount } from "../doctor/accounts.ts";
 import { findDevice } from "../doctor/device.ts";
-import { deviceBarrier, type LineDevice } from "../doctor/device-barrier.ts";
+import { checkDevice, type LineDevice, servedFindings } from "../doctor/device-barrier.ts";
 import type { LineToProbe } from "../doctor/diagnosis.ts";
 import { type Host, type HostPlaces, hostOf, type RunCommand, runCommand } from "../doctor/host.ts";
 import { readProcesses } from "../doctor/processes.ts";
@@ -213,14 +213,16 @@ class Setup {
     const [processes, units] = await Promise.all([readProcesses(this.#host), readUnits(this.#host)]);
     const account = await serviceAccount(this.#host, units);
     const facts = { host: this.#host, processes, units, account };
-    const barrier = await deviceBarrier(candidate, isOfFile ? config : undefined, facts);
-    const { findings, served } = barrier;
+    const { findings, barrier } = await checkDevice(candidate, facts);
+    const isBad = findings.some(({ level }) => level === "bad");
+    const served = isOfFile && barrier !== undefined && !isBad ? await servedFindings(candidate, config, facts) : [];
     if (served.length > 0 && served.every(({ level }) => level === "ok")) {
       for (const { what } of served) this.#person.say(`${what}: nothing to change`);
       return "unchanged";
     }
-    if (findings.length > 0) {
-      this.#person.show([...served, ...findings]);
+    if (barrier !== undefined || isBad) {
+      const all = barrier === undefined ? findings : [...findings, { ...barrier, level: "bad" } as const];
+      this.#person.show([...served, ...all.filter(({ level }) => level !== "ok")]);
       throw new SetupError(`${candidate.path} can't be tested: nothing was sent, and nothing written`);
     }
     this.#person.say(`Looking for a terminal on ${candidate.path}, by questions that only read`);
