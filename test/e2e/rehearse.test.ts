@@ -73,7 +73,12 @@ for (const style of ["polling", "curl"] as const) {
 
 const bad: readonly (readonly [name: string, command: string, said: RegExp])[] = [
   ["doesn't exist", "no-such-till {key}", /^Cannot rehearse "no-such-till \{key\}": the shell can't run it: .*not found$/m],
-  ["prints without an end", "yes", /^Cannot rehearse "yes": it printed more than 1 MiB: a till prints one word$/m],
+  ["can't be parsed", "till {key} (", /^Cannot rehearse "till \{key\} \(": the shell can't parse it: .*[Ss]yntax error/m],
+  [
+    "prints without an end",
+    "yes {key}",
+    /^Cannot rehearse "yes \{key\}": it printed more than 1 MiB: a till prints one word$/m,
+  ],
 ];
 
 for (const [name, command, said] of bad) {
@@ -87,7 +92,7 @@ for (const [name, command, said] of bad) {
 test("rehearse ends a till that never answers, and all that a till began", async () => {
   const pids = join(folder.path, "pids");
   mkdirSync(pids, { recursive: true });
-  const command = `for n in 1 2; do setsid sh -c 'echo $$ >${pids}/$$; sleep 300' & done; sleep 300`;
+  const command = `: {key}; for n in 1 2; do setsid sh -c 'echo $$ >${pids}/$$; sleep 300' & done; sleep 300`;
   const { code, out } = await rehearsed(command, state, ["--scenario", "approved", "--patience", "2"]);
   assert.equal(code, 1, out);
   assert.match(out, /The till had not ended the sale after/);
@@ -104,10 +109,13 @@ test("rehearse says what is wrong with its flags", async () => {
     [["--report", join(folder.path, "none", "report.html")], /Cannot write --report .*name a file in a folder/],
     [["--words", join(folder.path, "no-such.json")], /Cannot read .*no-such\.json: .*\{"0": "approved"/],
   ] as const) {
-    const { code, complaint } = await rehearsed("true", state, flags);
+    const { code, complaint } = await rehearsed("true {key}", state, flags);
     assert.equal(code, 64);
     assert.match(complaint, said);
   }
+  const { code, complaint } = await rehearsed("till {amount}", state, []);
+  assert.equal(code, 64);
+  assert.match(complaint, /the till's command has no \{key\}: add --till/);
 });
 
 test("rehearse --quick plays some scenarios, each of which there is", async () => {
@@ -125,6 +133,23 @@ test("rehearse --quick plays some scenarios, each of which there is", async () =
     playedQuickly.filter((name) => !some.some((row) => row.startsWith(`${name} `))),
     [],
   );
+});
+
+test("rehearse reads a word in colours, capitals or UTF-16, and claims nothing of a till whose last line is no word", async () => {
+  const said = async (printed: string) => {
+    const { out, code } = await rehearsed(`${commandOf("polling")} >&2; ${printed}`, state, ["--scenario", "approved"]);
+    return [code, out] as const;
+  };
+  for (const printed of [
+    String.raw`printf '\357\273\277\033[1;32mAPPROVED\033[0m\n'`,
+    "printf 'Approved\r\n' | iconv -t UTF-16LE",
+  ]) {
+    const [code, out] = await said(printed);
+    assert.equal(code, 0, out);
+  }
+  const [code, out] = await said("echo Payment OK");
+  assert.equal(code, 75, out);
+  assert.match(out, /The till's last line, "Payment OK" \(exit code 0\), is none of approved, declined/);
 });
 
 test("rehearse takes the word from the exit code, or from a POST", async () => {

@@ -18,7 +18,7 @@ import { isWord, neededServices, type Scenario, type Word, words } from "../rehe
 import { quick, scenarios } from "../rehearse/scenarios.ts";
 import { screenTill } from "../rehearse/screen-till.ts";
 import { endPlays, type Till } from "../rehearse/stand.ts";
-import { type ExitWords, runTill, TillError } from "../rehearse/till.ts";
+import { checkSyntax, type ExitWords, runTill, TillError } from "../rehearse/till.ts";
 import { countsText, type Judged } from "../report/judgement.ts";
 import { Table } from "../report/table.ts";
 import {
@@ -61,15 +61,15 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
     seed = 1,
     jobs = Math.min(jobsMax, 2 * availableParallelism()),
     minutes = 60,
-    patience = patienceSeconds,
+    patience = chosen.some(({ isThorough }) => isThorough) ? 2 * patienceSeconds : patienceSeconds,
     origin = [],
   } = args;
   const isPage = args.page === true;
-  if (!isPage && command.trim() === "") {
+  // Without its key a till that is run again can't know that it is the same operation.
+  if (!isPage && !command.includes("{key}")) {
     const example = "--till 'python3 till.py {key} {amount}'";
-    throw new UsageError(
-      `Cannot rehearse: no till is named: add --till 'COMMAND', such as ${example}, or --page if it has a screen`,
-    );
+    const state = command.trim() === "" ? "no till is named" : "the till's command has no {key}";
+    throw new UsageError(`Cannot rehearse: ${state}: add --till 'COMMAND', such as ${example}, or --page if it has a screen`);
   }
   checkWhole("--seed", seed, 0, 0x7fff_ffff);
   checkWhole("--jobs", jobs, 1, jobsMax);
@@ -95,6 +95,7 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
   const over: Judged[] = [];
   let cases: readonly Judged[];
   try {
+    if (!isPage) checkSyntax(command);
     cases = await rehearse({
       scenarios: chosen,
       till: isPage ? screenTill(port) : byCommand,
@@ -139,10 +140,11 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
   return exitCodeOfVerdicts(cases);
 }
 
-function chosenScenarios({ scenario, services, quick: isQuick }: RehearseArguments): readonly Scenario[] {
+function chosenScenarios({ scenario, services, quick: isQuick, thorough }: RehearseArguments): readonly Scenario[] {
   const names = isQuick === true ? quick : scenario;
   refuseUnknownNames(scenarios, names, "Cannot rehearse: there is no scenario");
-  const asked = scenarios.filter((each) => names === undefined || names.includes(each.name));
+  const isMeant = ({ name, isThorough }: Scenario) => names?.includes(name) ?? (thorough === true || isThorough !== true);
+  const asked = scenarios.filter(isMeant);
   const chosen = asked.filter(
     (each) => services === undefined || neededServices(each).every((service) => services.includes(service)),
   );
@@ -212,12 +214,17 @@ const flags = {
     conflicts: "quick",
   },
   quick: { type: "boolean", describe: "Play only those in which money is lost most often, in about a minute" },
+  thorough: { type: "boolean", describe: "Play those too that take minutes: a customer who takes three, a cable that is away" },
   list: { type: "boolean", describe: "Print the scenarios, and play none" },
   world: emulatorFlags.world,
   seed: { type: "whole", example: "7", describe: "Draws the amounts: the same seed, the same amounts (default 1)" },
   jobs: { type: "whole", example: "4", describe: "Scenarios played at a time (default: two for each processor)" },
   minutes: { type: "whole", example: "5", describe: "Begin no scenario after so many minutes (default 60)" },
-  patience: { type: "whole", example: "60", describe: "Seconds that the till may take for one operation (default 180)" },
+  patience: {
+    type: "whole",
+    example: "60",
+    describe: "Seconds that the till may take for one operation (default 180, with --thorough 360)",
+  },
   origin: {
     type: "string",
     repeatable: true,
@@ -238,7 +245,7 @@ export const rehearseCommand = defineCommand({
   flags,
   epilogue:
     `A till's words: ${words.join(", ")}. {do} is sale, refund, receipt, return, cash-in, qr or qr-refund. The environment has ` +
-    "POSLINE_BANK_URL, POSLINE_FISCAL_URL, POSLINE_QR_URL, POSLINE_MERCHANT_ID, and for a receipt of a given article " +
+    "POSLINE_BANK_URL, POSLINE_FISCAL_URL, POSLINE_QR_URL, POSLINE_MERCHANT_ID, POSLINE_CURRENCY, and for a receipt of a given article " +
     "POSLINE_ITEM and POSLINE_QUANTITY (thousandths). A word may also be sent by POST to POSLINE_WORD_URL. " +
     "Exit codes: 0 all passed, 1 one failed, 75 none failed and not all were tested, 69 the till can't be run.",
   examples: [

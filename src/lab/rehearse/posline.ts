@@ -19,7 +19,8 @@ export interface PoslineOptions {
   /** The path of its line. */
   readonly line: string;
   readonly merchantId: string;
-  readonly faultStatus: 200 | undefined;
+  /** Settings of its services, beside those that every rehearsal has. */
+  readonly settings: Readonly<Partial<Record<ContractName, object | undefined>>>;
   /** Origins of pages that may call it. */
   readonly origins: readonly string[];
   /** Told of each exchange, each change of its line, and of its own end. */
@@ -71,22 +72,21 @@ export class Posline {
   #complaint = "";
 
   constructor(options: PoslineOptions) {
-    const { folder, line, merchantId, faultStatus, origins } = options;
+    const { folder, line, merchantId, settings, origins } = options;
     this.#options = options;
     this.#file = join(folder, "posline.json");
     const merchantIdFile = join(folder, "merchant-id");
     writeFileSync(merchantIdFile, merchantId, { mode: 0o600 });
-    const service = {
-      line: "till",
-      rehearsalReplyMs,
-      allowOrigins: origins,
-      ...(faultStatus !== undefined && { faultStatus }),
-    };
+    const service = { line: "till", replyTimeoutMs: rehearsalReplyMs, allowOrigins: origins };
     writeFileSync(
       this.#file,
       JSON.stringify({
         lines: { till: { path: line, queueWaitMs } },
-        services: { fiscal: { ...service, merchantIdFile }, bank: service, qr: service },
+        services: {
+          fiscal: { ...service, merchantIdFile, ...settings.fiscal },
+          bank: { ...service, ...settings.bank },
+          qr: { ...service, ...settings.qr },
+        },
         journal: { folder },
       }),
     );

@@ -83,8 +83,10 @@ export interface DeedStep {
 export interface Scenario extends Case {
   /** In order. A number: the terminal's clock goes on by so many milliseconds. */
   readonly steps: readonly (DeedStep | number)[];
-  /** Of the services: posline answers with HTTP 200 always. */
-  readonly faultStatus?: 200;
+  /** Settings of the services that it needs. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** It takes minutes, and is played only if it is asked for. */
+  readonly isThorough?: true;
 }
 
 /** The services that a scenario needs. */

@@ -92,12 +92,23 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: "refused-at-start",
-    title: "The terminal needs an update (-100), then is blocked (-101)",
+    title: "The terminal needs an update (-100), is blocked (-101), and can't sell (-80)",
     rule: bank(
       "Errors",
       "Unknown codes are handled as non-retriable; when the financial state is uncertain, recover it via /check.",
     ),
-    steps: [sale(outcome("update-required"), ...unpaid), { ...sale(outcome("blocked"), ...unpaid), key: "b" }],
+    steps: [
+      sale(outcome("update-required"), ...unpaid),
+      { ...sale(outcome("blocked"), ...unpaid), key: "b" },
+      { ...sale(outcome("not-supported"), ...unpaid), key: "c" },
+    ],
+  },
+  {
+    name: "unauthorized",
+    title: "posline wants an API key that the till hasn't got (401)",
+    rule: bank("Errors", "HTTP 401 applies to API key failures."),
+    settings: { apiKey: "a-key-of-which-the-till-was-not-told" },
+    steps: [{ deed: "sale", key: "a" }],
   },
   {
     name: "no-answer-carried-out",
@@ -198,6 +209,20 @@ export const scenarios: readonly Scenario[] = [
     steps: [sale(outcome("slow:28"), "approved")],
   },
   {
+    name: "patient",
+    title: "The customer takes more than three minutes",
+    rule: onlyFinal,
+    isThorough: true,
+    steps: [sale(outcome("slow:99"), "approved")],
+  },
+  {
+    name: "cable-away",
+    title: "The cable is pulled with the sale out, and put back after a minute and a half",
+    rule: untilFinal,
+    isThorough: true,
+    steps: [sale({ kind: "fault", fault: "unplug:90000" }, "approved")],
+  },
+  {
     name: "error-in-doubt",
     title: "An error at the start, and carried out all the same",
     rule: untilFinal,
@@ -216,7 +241,7 @@ export const scenarios: readonly Scenario[] = [
     name: "fault-status-200",
     title: "No answer, under faultStatus 200",
     rule: untilFinal,
-    faultStatus: 200,
+    settings: { faultStatus: 200 },
     steps: [sale(noAnswer, "approved")],
   },
   {

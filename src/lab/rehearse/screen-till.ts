@@ -12,7 +12,7 @@ export function screenTill(port: RehearsalPort): Till {
     // A person has one screen.
     if (isAsked)
       return {
-        ended: Promise.resolve({ word: "unsupported", text: "unsupported (a person has one screen)", hasEnded: true }),
+        ended: Promise.resolve({ word: "unsupported", text: "unsupported (a person has one screen)", how: "ended" }),
         kill: () => {},
       };
     isAsked = true;
@@ -33,7 +33,7 @@ export function screenTill(port: RehearsalPort): Till {
       ended: said.then((word) => {
         isAsked = false;
         port.show({ task: "", note: "Noted" });
-        return { word, text: word, hasEnded: true };
+        return { word, text: word, how: "ended" };
       }),
       kill: () => {
         isAsked = false;

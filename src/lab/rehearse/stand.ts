@@ -9,7 +9,7 @@ import type { World } from "../emulator/world.ts";
 import type { Moment } from "../report/judgement.ts";
 import type { Cable } from "./cable.ts";
 import { Posline } from "./posline.ts";
-import { type AmountName, type DeedStep, deeds, type Scenario } from "./scenario.ts";
+import { type AmountName, type DeedStep, deeds, neededServices, type Scenario } from "./scenario.ts";
 import { Terminal } from "./terminal.ts";
 import type { Order, TillRun } from "./till.ts";
 import { type AskResult, amountText, type ResultHeard } from "./verdict.ts";
@@ -97,7 +97,7 @@ class Stand {
       program,
       line: terminal.path,
       merchantId,
-      faultStatus: scenario.faultStatus,
+      settings: Object.fromEntries(neededServices(scenario).map((service) => [service, scenario.settings])),
       origins,
       saw: (text) => this.#note("bridge", text),
     });
@@ -126,7 +126,7 @@ class Stand {
       return { ...result, amount: this.#amountOf(result.ask), began };
     });
     const moments = this.#moments.toSorted((one, other) => one.atMs - other.atMs);
-    return { results, moments, tookMs: nowMs() - this.#startMs };
+    return { results, moments: withoutRepeats(moments), tookMs: nowMs() - this.#startMs };
   }
 
   /** Ends what runs, and removes what was written. */
@@ -228,10 +228,10 @@ class Stand {
       run = till(order, { ...this.#environment(order.key), ...environmentOf(ask) });
       const own = run;
       this.#running.add(own);
-      own.ended.then(({ word, text, hasEnded }) => {
+      own.ended.then(({ word, text, how }) => {
         this.#running.delete(own);
-        this.#note("till", hasEnded ? `says ${text}` : "does not end, and is ended");
-        resolve({ atMs: nowMs() - this.#startMs, word, text, hasEnded });
+        this.#note("till", how === "stopped" ? "does not end, and is ended" : `says ${text}`);
+        resolve({ atMs: nowMs() - this.#startMs, word, text, how });
       }, reject);
     };
     return {
@@ -259,6 +259,7 @@ class Stand {
       POSLINE_FISCAL_URL: `http://127.0.0.1:${fiscal.port}`,
       POSLINE_QR_URL: `http://127.0.0.1:${qr.port}`,
       POSLINE_MERCHANT_ID: merchantId,
+      POSLINE_CURRENCY: [...this.#options.world.bank.currencies.keys()][0] ?? "",
     };
   }
 
@@ -275,6 +276,12 @@ class Stand {
     this.#moments.push(moment);
     this.#options.noted?.(moment);
   }
+}
+
+/** Of what came many times in a row, a till's polling mostly, the first and the last. */
+function withoutRepeats(moments: readonly Moment[]): readonly Moment[] {
+  const isSame = (one: Moment, other?: Moment) => one.who === other?.who && one.text === other.text;
+  return moments.filter((each, index) => !isSame(each, moments[index - 1]) || !isSame(each, moments[index + 1]));
 }
 
 const environmentOf = ({ article }: DeedStep): Readonly<Record<string, string>> =>

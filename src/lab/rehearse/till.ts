@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { type Deed, isWord, type Word } from "./scenario.ts";
@@ -15,11 +15,11 @@ export interface Order {
   readonly of: string;
 }
 
-/** How a run ended by itself, or `hasEnded: false` if it was ended. */
 export interface RunEnd {
   readonly word: Word | undefined;
   readonly text: string;
-  readonly hasEnded: boolean;
+  /** `ended` by itself; `stopped`, since it went on for too long; `unclear`: what it said at last is no word. */
+  readonly how: "ended" | "stopped" | "unclear";
 }
 
 export interface TillRun {
@@ -48,6 +48,10 @@ const shellFailures: ReadonlySet<number> = new Set([126, 127]);
 /** Marks every process of a run, so that one that left its process group is found. */
 const markVariable = "POSLINE_REHEARSAL_RUN";
 
+/** What a terminal, an editor or Windows puts around words: colours, the mark of a file's beginning, the zeros of UTF-16. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken away
+const dress = /\x1b\[[\d;]*[A-Za-z]|[\0\uFEFF\uFFFD]/g;
+
 /** A command that isn't told what to do can only sell. */
 const canDo = (command: string, deed: Deed) => deed === "sale" || command.includes("{do}");
 
@@ -68,6 +72,12 @@ export interface RunOptions {
   readonly sent: () => Word | undefined;
 }
 
+/** @throws TillError if the shell can't parse the command. */
+export function checkSyntax(command: string): void {
+  const { status, stderr } = spawnSync("sh", ["-n", "-c", command], { encoding: "utf8" });
+  if (status !== 0 && status !== null) throw new TillError(`the shell can't parse it: ${stderr.trim()}`);
+}
+
 /** Runs the till once. `ended` rejects with TillError. */
 export function runTill({ command, order, env, exitWords, patienceMs, sent }: RunOptions): TillRun {
   if (!canDo(command, order.do)) return cannot;
@@ -86,7 +96,7 @@ export function runTill({ command, order, env, exitWords, patienceMs, sent }: Ru
   const ended = new Promise<RunEnd>((resolve, reject) => {
     const limit = setTimeout(() => {
       end();
-      resolve({ word: undefined, text: "nothing", hasEnded: false });
+      resolve({ word: undefined, text: "nothing", how: "stopped" });
     }, patienceMs);
     const over = (what: () => void) => {
       clearTimeout(limit);
@@ -113,7 +123,7 @@ export function runTill({ command, order, env, exitWords, patienceMs, sent }: Ru
         over(() => {
           if (code !== null && shellFailures.has(code)) {
             reject(new TillError(`the shell can't run it: ${complaint.trim() || `exit code ${code}`}`));
-          } else resolve(endOf(printed, { code, signal }, exitWords, sent()));
+          } else resolve(endOf({ printed, complaint, code, signal }, exitWords, sent()));
         });
       const late = setTimeout(told, readMs);
       child.once("close", () => {
@@ -133,23 +143,28 @@ export function runTill({ command, order, env, exitWords, patienceMs, sent }: Ru
 }
 
 const cannot: TillRun = {
-  ended: Promise.resolve({ word: "unsupported", text: "unsupported (its command has no {do})", hasEnded: true }),
+  ended: Promise.resolve({ word: "unsupported", text: "unsupported (its command has no {do})", how: "ended" }),
   kill: () => {},
 };
 
-function endOf(
-  printed: string,
-  { code, signal }: { readonly code: number | null; readonly signal: string | null },
-  exitWords: ExitWords,
-  sent: Word | undefined,
-): RunEnd {
-  const last = printed.trimEnd().split("\n").at(-1)?.trim() ?? "";
+interface Ending {
+  readonly printed: string;
+  readonly complaint: string;
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+function endOf({ printed, complaint, code, signal }: Ending, exitWords: ExitWords, sent: Word | undefined): RunEnd {
+  const last = printed.replace(dress, "").trimEnd().split("\n").at(-1)?.trim() ?? "";
   const byCode = code === null ? undefined : exitWords.get(code);
-  const word = sent ?? byCode ?? (isWord(last) ? last : undefined);
-  if (word !== undefined) return { word, text: word, hasEnded: true };
-  const how = signal === null ? `exit code ${code}` : signal;
+  const plain = last.toLowerCase();
+  const word = sent ?? byCode ?? (isWord(plain) ? plain : undefined);
+  if (word !== undefined) return { word, text: word, how: "ended" };
+  const status = signal === null ? `exit code ${code}` : signal;
   const what = last === "" ? "nothing" : `"${last.slice(0, 80)}"`;
-  return { word: undefined, text: `${what} (${how})`, hasEnded: true };
+  // One that crashed, or said nothing, came to no end of its own. Another may have said it in words that aren't read here.
+  const hasCrashed = signal !== null || (code !== 0 && complaint !== "");
+  return { word: undefined, text: `${what} (${status})`, how: last === "" || hasCrashed ? "ended" : "unclear" };
 }
 
 /** posline's own environment is none of the till's business: its ports, its credentials. */

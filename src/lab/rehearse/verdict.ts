@@ -1,6 +1,7 @@
 import type { LedgerEntry } from "../emulator/ledger.ts";
 import { type CaseResult, failed, passed, secondsText, untested } from "../report/judgement.ts";
-import { type DeedStep, deeds, type Word } from "./scenario.ts";
+import { type DeedStep, deeds, type Word, words } from "./scenario.ts";
+import type { RunEnd } from "./till.ts";
 
 /** What the till said of a deed at last. */
 export interface ResultHeard {
@@ -9,8 +10,7 @@ export interface ResultHeard {
   readonly word: Word | undefined;
   /** What it said, as a person would tell it: `approved`, `nothing (exit code 2)`. */
   readonly text: string;
-  /** False if it was ended since it went on for too long. */
-  readonly hasEnded: boolean;
+  readonly how: RunEnd["how"];
 }
 
 /** An operation of the terminal's ledger that began, or grew, while the till was asked for a deed; with the amount by which it grew. */
@@ -69,6 +69,8 @@ export function findingOf(results: readonly AskResult[]): CaseResult {
   }
   const unsupported = results.find(({ said }) => said.some(({ word }) => word === "unsupported"));
   if (unsupported !== undefined) return untested(`The till can't do ${unsupported.ask.deed}: it says unsupported`);
+  const unclear = results.flatMap(({ said }) => said).find(({ how }) => how === "unclear");
+  if (unclear !== undefined) return untested(`The till's last line, ${unclear.text}, is none of ${words.join(", ")}`);
   for (const result of results) {
     const why = otherEnd(result);
     if (why !== undefined) return failed(why);
@@ -142,7 +144,7 @@ function contradiction(said: readonly ResultHeard[]): string | undefined {
 }
 
 function endless({ ask, said }: AskResult): string | undefined {
-  const last = said.find(({ hasEnded }) => !hasEnded);
+  const last = said.find(({ how }) => how === "stopped");
   return last === undefined ? undefined : `The till had not ended the ${ask.deed} after ${secondsText(last.atMs)}`;
 }
 

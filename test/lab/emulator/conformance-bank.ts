@@ -62,6 +62,7 @@ export const bankRows: readonly Bank[] = [
   ...financial("/sale", pay),
   { route: "/sale", body: pay, outcome: { name: "update-required" }, case: -100 },
   { route: "/sale", body: pay, outcome: { name: "blocked" }, case: -101 },
+  { route: "/sale", body: pay, outcome: { name: "not-supported" }, case: -80 },
   ...financial("/preauth", pay),
   ...linked("/confirm", approvedPreauth),
   ...linked("/cancel", approvedSale),

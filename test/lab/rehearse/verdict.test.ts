@@ -24,7 +24,7 @@ interface Shown extends Partial<AskResult> {
 }
 
 function result({ ask = sale, words = ["approved"], ...more }: Shown): AskResult {
-  const said = words.map((word) => ({ atMs: 12_400, word, text: word ?? "nothing (exit code 2)", hasEnded: true }));
+  const said = words.map((word) => ({ atMs: 12_400, word, text: word ?? "nothing (exit code 2)", how: "ended" as const }));
   return { ask, amount: 1531n, said, began: [begun()], untested: undefined, called: [], questionsPerSecond: 1, ...more };
 }
 
@@ -69,7 +69,7 @@ const cases: readonly (readonly [name: string, verdict: string, why: RegExp, res
     "no end",
     "failed",
     /had not ended the sale after 12\.4 s/,
-    [{ said: [{ atMs: 12_400, word: undefined, text: "nothing", hasEnded: false }] }],
+    [{ said: [{ atMs: 12_400, word: undefined, text: "nothing", how: "stopped" }] }],
   ],
   [
     "two runs that contradict each other",

@@ -422,6 +422,16 @@ export const mistakes: readonly Mistake[] = [
     "refused-at-start",
     afterStart("sale", 'if answer and answer.get("code") in (-100, -101):\n    return "approved"'),
   ),
+  row("code", "polling", "sale")("80-for-ever", "waits for ever after -80", "refused-at-start", [
+    ...afterStart("sale", 'while answer and answer.get("code") == -80:\n    time.sleep(PAUSE_S)'),
+  ]),
+  row("code", "polling", "sale")(
+    "401-approved",
+    "takes a refused API key for approved",
+    "unauthorized",
+    [['sys.exit("posline knows no such API key: nothing was sent")', 'print("approved")\n            sys.exit()']],
+    /said approved at .* the terminal has nothing of it/,
+  ),
   row("code", "polling", "refund")("16-approved", "takes -16 for given back, and sends a wrong rrn", "given-back", [
     ['"rrn": earlier["rrn"]}, card_end', '"rrn": "000000009999"}, card_end'],
     ...afterStart("refund", 'if answer and answer.get("code") == -16:\n    return "approved"'),

@@ -27,6 +27,8 @@ def post(service, route, body):
         connection = HTTPConnection(ADDRESSES[service], timeout=90)
         connection.request("POST", route, text, headers)
         answer = connection.getresponse()
+        if answer.status == 401:
+            sys.exit("posline knows no such API key: nothing was sent")
         read = json.loads(answer.read())
         return read if answer.getheader("X-Posline-Outcome") == "answered" else None
     except (OSError, HTTPException, ValueError):

@@ -203,6 +203,7 @@ class EmulatedBank implements EmulatedService {
       return errorAnswer(-100, `Cannot start ${route}: the terminal needs a critical update`);
     if (outcome?.name === "blocked")
       return errorAnswer(-101, `Cannot start ${route}: the application is blocked: call support`);
+    if (outcome?.name === "not-supported") return errorAnswer(-80, `Cannot start ${route}: this terminal does not support it`);
     this.#selected = request.optionalInt64("terminal") ?? this.#selected;
     const abortTooLate = outcome?.name === "abort-too-late";
     const course = abortTooLate ? { ...outcome, checks: abortTooLateChecks } : outcome;

@@ -20,6 +20,7 @@ export interface EmulatedOutcome {
     | "card-timeout"
     | "update-required"
     | "blocked"
+    | "not-supported"
     | "slow";
   readonly checks?: number;
 }
@@ -112,6 +113,7 @@ const singles: readonly MagicAmount[] = [
   slow(44, 3),
   { digits: 51, effect: { outcome: { name: "update-required" } }, words: { bank: "code -100, nothing is begun" } },
   { digits: 52, effect: { outcome: { name: "blocked" } }, words: { bank: "code -101, nothing is begun" } },
+  { digits: 53, effect: { outcome: { name: "not-supported" } }, words: { bank: "code -80, nothing is begun" } },
   {
     digits: 54,
     effect: { outcome: { name: "card-timeout" } },
