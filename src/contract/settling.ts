@@ -28,7 +28,7 @@ export interface SettlingRules {
   readonly isByAmount: boolean;
   /** True if a success at the start may hold a final state; otherwise only the question's answer is believed to. */
   readonly startMayEnd: boolean;
-  /** The name of an end in which nothing was done. */
+  /** How it ended if an error refused it before anything was begun, or (qr) denies it in answer to a question. */
   readonly refused: OperationEnd;
   /** Ends by the value of the contract's `finals.field`; "" if the field's presence is the end. */
   readonly ends: Readonly<Record<string, OperationEnd>>;

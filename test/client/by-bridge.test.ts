@@ -137,7 +137,7 @@ const rows: readonly Row[] = [
     is("declined", { code: -20, message: "code -20", data: { status: "ERROR" } }),
   ],
   ["a refusal", called(by(error(-29), "declined")), is("declined", { code: -29 })],
-  ["a proof that nothing was carried out", called(by(error(-15), "failed")), is("declined")],
+  ["a proof that nothing was carried out", called(by(error(-15), "failed")), is("failed")],
   ["no end within the window", called(open, open, open), is("unknown", { doubt: true }), 2_500],
   // From here on it asks, where a bridge wouldn't recognise a repetition
   ["pending of a bridge without a journal", [...called(by(ok(), "pending", false)), ...asked(ok(), approved)], is("approved")],

@@ -84,22 +84,22 @@ const rows: readonly Row[] = [
   // Refused, or perhaps not
   ...[-29, -47, -16, -80, -100, -101].map((code): Row => ["bank", `sale ${code}`, "declined", code]),
   ...[-3, -20, -999].map((code): Row => ["bank", `sale ${code}, check ok, check approved`, "approved"]),
-  ...[-3, -999, 504].map((code): Row => ["bank", `sale ${code}, check -15 x32`, "declined", code]),
-  ["bank", "sale gateway, check -15 x32", "declined"],
+  ...[-3, -999, 504].map((code): Row => ["bank", `sale ${code}, check -15 x32`, "failed", code]),
+  ["bank", "sale gateway, check -15 x32", "failed"],
   ["bank", "sale wrong", "not-sent"],
-  ["bank", "sale -3, check -15 x28, check -3, check -15 x3", "declined", -3],
+  ["bank", "sale -3, check -15 x28, check -3, check -15 x3", "failed", -3],
   // Lost, and sent again (rules 3 and 4)
   ["bank", "sale lost, check ok, check approved", "approved"],
   ...["sale", "preauth", "xreport", "close-shift"].map(
     (each): Row => ["bank", `${each} lost, check -15, ${each} ok, check approved`, "approved"],
   ),
   ["bank", "sale lost, check -15, sale -29, check approved", "approved"],
-  ["bank", "sale lost, check -15, sale -20, check -15 x32", "declined", -20],
-  ["bank", "sale lost, check -15, sale -15, check -15 x32", "declined", -15],
-  ["bank", "sale lost, check -15, sale lost, check -15, sale lost, check -15, sale lost, check -15 x32", "declined", -15],
+  ["bank", "sale lost, check -15, sale -20, check -15 x32", "failed", -20],
+  ["bank", "sale lost, check -15, sale -15, check -15 x32", "failed", -15],
+  ["bank", "sale lost, check -15, sale lost, check -15, sale lost, check -15, sale lost, check -15 x32", "failed", -15],
   ["bank", `refund lost, check -15, refund ok, check approved`, "approved"],
   ...["confirm", "cancel"].flatMap((each): readonly Row[] => [
-    ["bank", `${each} lost, check -15 x32`, "declined", -15],
+    ["bank", `${each} lost, check -15 x32`, "failed", -15],
     ["bank", `${each} lost, check -15 x31, check approved`, "approved"],
     ["bank", `check approved, ${each} lost, check approved x60`, "unknown"],
     ["bank", `check approved, ${each} ok, check ok, check other`, "approved"],
@@ -107,7 +107,7 @@ const rows: readonly Row[] = [
     ["bank", "check -3 x61", "not-sent", -3],
   ]),
   ...["sale", "preauth", "refund", "confirm", "cancel"].flatMap((each): readonly Row[] =>
-    [-20, -21, -54].map((code) => ["bank", `${each} ${code}, check -15`, "declined", code]),
+    [-20, -21, -54].map((code) => ["bank", `${each} ${code}, check -15`, "failed", code]),
   ),
   ["bank", "check approved, cancel ok, check printed x60", "unknown"],
   ["bank", "check -15, check approved, cancel lost, check approved x59", "unknown"],
