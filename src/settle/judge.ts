@@ -327,7 +327,7 @@ function afterAnswer(operation: JudgedOperation, known: Known, said: Said): Know
     default:
   }
   const isRefused = said.says === "refused" || said.says === "sign";
-  if (isRefused && !doubt && !named.isAccepted) return ended(named, rules.refused, said);
+  if (isRefused && !doubt && !named.isAccepted) return ended(named, "failed", said);
   if (named.isAccepted) return ask(operation, { ...named, next: "ask" });
   // Where the query can't name a start that failed (qr), a second refusal of the same start has to prove it instead
   const inDoubt = doubt || (!isRefused && rules.learns === undefined);
@@ -416,10 +416,9 @@ function afterNone(operation: JudgedOperation, known: Known, said: Said, askedMs
  * else the same start with the same key, which is the same payment, gives the name, or refuses it again.
  */
 function afterFailure(operation: JudgedOperation, known: Known, said: Said, isProven: boolean): Known {
-  if (isProven) return ended(known, operation.rules.refused, said);
+  if (isProven) return ended(known, "declined", said);
   if (known.isAccepted) return ask(operation, known);
-  if (known.refusal !== undefined && known.refusals > 1 && !known.doubt)
-    return ended(known, operation.rules.refused, known.refusal);
+  if (known.refusal !== undefined && known.refusals > 1 && !known.doubt) return ended(known, "declined", known.refusal);
   return resend(operation, known);
 }
 

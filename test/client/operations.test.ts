@@ -82,7 +82,7 @@ const rows: readonly Row[] = [
   ["bank", "sale ok, check lost, check busy, check -3, check wrong, check approved", "approved"],
   ["bank", "sale ok, check -15 x60", "unknown", -15],
   // Refused, or perhaps not
-  ...[-29, -47, -16, -80, -100, -101].map((code): Row => ["bank", `sale ${code}`, "declined", code]),
+  ...[-29, -47, -16, -80, -100, -101].map((code): Row => ["bank", `sale ${code}`, "failed", code]),
   ...[-3, -20, -999].map((code): Row => ["bank", `sale ${code}, check ok, check approved`, "approved"]),
   ...[-3, -999, 504].map((code): Row => ["bank", `sale ${code}, check -15 x32`, "failed", code]),
   ["bank", "sale gateway, check -15 x32", "failed"],

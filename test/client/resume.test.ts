@@ -212,13 +212,13 @@ for (const [name, script, options, words] of [
   });
 }
 
-test("resume() of a start that the service refused never sends it again: declined, with the start's code", async () => {
+test("resume() of a start that the service refused never sends it again: failed, with the start's code", async () => {
   const first = over("sale -47");
   const { result, token } = await first.client.bank.settle("sale", body, first.options);
-  assert.equal(result, "declined");
+  assert.equal(result, "failed");
   const world = over("check -15");
   const again = await world.client.resume(kept(token), { ...world.options, intervalMs: 1000 });
-  assert.deepEqual([again.result, again.code], ["declined", -47]);
+  assert.deepEqual([again.result, again.code], ["failed", -47]);
   world.done();
 });
 

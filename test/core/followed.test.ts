@@ -48,10 +48,11 @@ test("header, OpenAPI, settling.md, the status page and the client say operation
 
 test("the client's type has each end that its service's rules come to, and no other", () => {
   for (const name of contractNames) {
-    const ends = settlingRules[name].flatMap(({ success, refused, ends: all, print }) => [
+    const ends = settlingRules[name].flatMap(({ success, ends: all, learns, print }) => [
       ...(success === "followed" ? [] : [success]),
-      ...[refused, ...Object.values(all), "failed", "unknown", "not-sent"],
+      ...[...Object.values(all), "failed", "unknown", "not-sent"],
       ...(print === undefined ? [] : ["unprinted"]),
+      ...(learns === undefined ? [] : ["declined"]),
     ]);
     assert.deepEqual(sorted(ends), sorted(Object.keys(ofClient[name])), name);
   }
