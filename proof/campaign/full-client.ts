@@ -4,7 +4,6 @@ import { RemoteService } from "../../src/client/remote-service.ts";
 import { resume, settle } from "../../src/client/settle.ts";
 import type { Settled, SettleEvent } from "../../src/client/settle-types.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import { settlingRulesOf } from "../../src/contract/settling.ts";
 import { isGoodEnd, isOperationEnd } from "../../src/core/followed.ts";
 import type { FullTerminal } from "./full-terminal.ts";
 import { clientKey, isAllowed, isGood, operationOf, type Stand } from "./full-trade.ts";
@@ -196,11 +195,9 @@ class FullClient {
 
   isSo(result: Settled["result"]): boolean {
     const { terminal } = this.#till;
-    const { trade } = terminal;
     if (result === "unknown") return true;
     if (result === "not-sent") return !terminal.heard.includes(`${this.#path} ${this.#operation}`);
-    // It wasn't carried out: so the contract calls it.
-    if (result === settlingRulesOf(trade.contract, this.#path)?.refused) return !this.stands.some((stand) => isGood(stand));
+    if (result === "declined" || result === "failed") return !this.stands.some((stand) => isGood(stand));
     return isAllowed(result, this.stands) || (result === "closed" && terminal.isCopied(this.#path, this.#operation));
   }
 

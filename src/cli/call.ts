@@ -34,7 +34,7 @@ import { TokenFile, targetOfHeld } from "./token-file.ts";
 
 export type CallArguments = CallTarget & ArgumentsOf<typeof flags, typeof positionals>;
 
-/** @returns the exit code: 0, 1 declined, 64 usage, 69 not sent, 75 unknown or not ended, 78 a configuration that can't be used. */
+/** @returns the exit code: 0, 1 declined, failed or refused, 64 usage, 69 not sent, 75 unknown or not ended, 78 a configuration that can't be used. */
 export async function runCall(args: CallArguments): Promise<number> {
   const follower = new CallFollower(args);
   try {
@@ -369,7 +369,7 @@ export const callCommand = defineCommand({
   positionals,
   flags,
   epilogue:
-    "Exit codes: 0 done, 1 declined or refused by the service, 64 wrong usage, 69 not sent, 70 a bug, 75 outcome unknown, or by the " +
+    "Exit codes: 0 done, 1 declined, failed, reversed or refused, 64 wrong usage, 69 not sent, 70 a bug, 75 outcome unknown, or by the " +
     "service's own answer not ended yet (with --wait a token to resume with is printed), 78 wrong configuration.",
   examples: [
     ["call bank test", "Does the terminal answer, how fast, and what does it offer?"],

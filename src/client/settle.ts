@@ -387,8 +387,7 @@ class SettleRun {
     await this.#notify({ type: "final", reply: shown });
     const { code, message } = { ...summary, ...why };
     return {
-      // What is proven to have come to nothing, the contract calls so
-      result: end === "failed" ? this.#operation.rules.refused : end,
+      result: end,
       data: dataOf(this.#service.contract, shown),
       code,
       message,

@@ -102,11 +102,11 @@ export type OperationBody<S extends ContractName, Name extends OperationOf<S>> =
 
 interface ResultByService {
   readonly fiscal: "closed" | "failed" | "unprinted";
-  readonly bank: "approved" | "declined" | "reversed";
-  readonly qr: "approved" | "declined";
+  readonly bank: "approved" | "declined" | "failed" | "reversed";
+  readonly qr: "approved" | "declined" | "failed";
 }
 
-/** How an operation of a service ended; `unknown` where that isn't proven, `not-sent` where it was never sent. */
+/** How an operation of a service ended, as `X-Posline-Result` says; `unknown` where that isn't proven, `not-sent` where it was never sent. */
 export type ResultOf<S extends ContractName> = ResultByService[S] | "unknown" | "not-sent";
 
 interface DataByService {

@@ -28,8 +28,6 @@ export interface SettlingRules {
   readonly isByAmount: boolean;
   /** True if a success at the start may hold a final state; otherwise only the question's answer is believed to. */
   readonly startMayEnd: boolean;
-  /** The name of an end in which nothing was done. */
-  readonly refused: OperationEnd;
   /** Ends by the value of the contract's `finals.field`; "" if the field's presence is the end. */
   readonly ends: Readonly<Record<string, OperationEnd>>;
   /** Codes at the start which prove that nothing was begun, as long as no earlier sending of it is in doubt. */
@@ -110,7 +108,6 @@ const none = {
 const bankOperation = {
   ...none,
   success: "followed",
-  refused: "declined",
   ends: { APPROVED: "approved", ERROR: "declined", REVERSED: "reversed" },
   // Invalid parameters, unsupported currency, no original, unsupported operation, update required, application blocked
   refusals: [-29, -47, -16, -80, -100, -101],
@@ -127,7 +124,6 @@ const bankOnce = { ...bankLinked, resendsMax: 0 } as const;
 const fiscalDocument = {
   ...none,
   success: "followed",
-  refused: "failed",
   startMayEnd: true,
   ends: { "1": "closed" },
   // Codes from before a document can exist: not JSON, a missing field, a closed shift, a wrong date. The other codes may come
@@ -155,7 +151,7 @@ const fiscalCash = {
 } as const;
 
 /** qr.md, States and Flow rules. Code 1 says nothing of its own. */
-const qrPayment = { ...none, success: "followed", refused: "declined", ends: { "": "approved" }, learns: "trans" } as const;
+const qrPayment = { ...none, success: "followed", ends: { "": "approved" }, learns: "trans" } as const;
 
 /**
  * Flow rule 3: neither polled nor sent again; a lost request stays unknown, and so does one answered with an error. The one code stands for

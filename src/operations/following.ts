@@ -1,7 +1,6 @@
 import { settlingRulesOf } from "../contract/settling.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { Fault, nothingSent } from "../core/fault.ts";
-import type { OperationEnd } from "../core/followed.ts";
 import { Presence } from "../core/presence.ts";
 import { toldOf } from "./answer.ts";
 import { type AskedCall, askedCall, configurationChanged, isFollowUp, isOfRoute, keyReused } from "./asked-call.ts";
@@ -151,18 +150,18 @@ export class Following {
    * could look for one.
    */
   #unsent(ending: Reply | Fault, asked: AskedCall, { polls, caller }: Start): Reply {
-    const { rules, route } = asked;
+    const { route } = asked;
     const isGuarded = this.#operations.isWhole;
     const isThere = this.#formerOf(asked).length > 0;
-    const result = (end: OperationEnd) => (!isGuarded || isThere ? "unknown" : end);
-    const followed = { answerOf: undefined, polls, isGuarded };
-    if (!(ending instanceof Fault)) return { ...ending, followed: { ...followed, result: result(rules.refused) } };
+    const result = !isGuarded || isThere ? ("unknown" as const) : ("failed" as const);
+    const followed = { result, answerOf: undefined, polls, isGuarded };
+    if (!(ending instanceof Fault)) return { ...ending, followed };
     const isLate = ending.reason === "caller-left" && caller.gone;
     const message = isLate ? `Cannot send ${route.path}: ${turnMissed}. ${nothingSent}` : ending.message;
     throw new Fault(ending.kind, message, {
       ...ending.details,
       ...(isLate && { reason: "waited-too-long" }),
-      followed: { ...followed, result: result("failed") },
+      followed,
     });
   }
 

@@ -193,8 +193,7 @@ export function after(operation: JudgedOperation, known: Known, fact: Fact): Kno
       return ask(operation, { ...known, ...(mayHaveLeft && left), ...anew });
     }
     case "stopped":
-      if (nothingBegun(known))
-        return unsent(operation, { ...known, isStopped: true }, { message: "it was stopped before it was sent" });
+      if (nothingBegun(known)) return unsent({ ...known, isStopped: true }, { message: "it was stopped before it was sent" });
       return ask(operation, { ...known, isStopped: true });
     case "left": {
       const over = { starts: Math.max(1, known.starts), isOut: false, isStopped: true, isLeft: true };
@@ -226,8 +225,8 @@ function ended(known: Known, end: OperationEnd, { code, message, ids }: Partial<
 }
 
 /** Nothing was sent, and nothing will be; or what was sent came to nothing. */
-function unsent({ rules }: JudgedOperation, known: Known, why: Known["why"]): Known {
-  return { ...known, end: known.starts === 0 ? "not-sent" : rules.refused, why, next: "none" };
+function unsent(known: Known, why: Known["why"]): Known {
+  return { ...known, end: known.starts === 0 ? "not-sent" : "failed", why, next: "none" };
 }
 
 const mayResend = ({ isSentOnce, rules }: JudgedOperation, { isStopped, starts }: Known) =>
@@ -262,7 +261,7 @@ function beforeSending(operation: JudgedOperation, known: Known, said: Said, ask
   if (said.says === "nothing") return ask(operation, known);
   if (said.ids !== undefined) return { ...known, before: said.ids, nones: 0, next: "start", pause: "none" };
   // Refused is the question alone: of the operation, which isn't sent, nothing is said
-  return said.says === "refused" ? unsent(operation, known, said) : ask(operation, { ...known, nones: 0 });
+  return said.says === "refused" ? unsent(known, said) : ask(operation, { ...known, nones: 0 });
 }
 
 /** "There is none" counts once an interval: a till's own question may come right behind another. */
@@ -293,7 +292,7 @@ function afterUnsent(
   if (!isStopped && passing) return { ...back, next, pause: "back-off" };
   if (!isStopped && isSign && !isSignedAgain) return { ...back, isSignedAgain: true, next, pause: "none" };
   // An earlier start that was lost, or refused by an error that leaves it open, isn't undone by this one
-  return nothingBegun(back) ? unsent(operation, back, { code, message }) : ask(operation, { ...back, next: "ask" });
+  return nothingBegun(back) ? unsent(back, { code, message }) : ask(operation, { ...back, next: "ask" });
 }
 
 // --- the answer to the operation itself
@@ -328,7 +327,7 @@ function afterAnswer(operation: JudgedOperation, known: Known, said: Said): Know
     default:
   }
   const isRefused = said.says === "refused" || said.says === "sign";
-  if (isRefused && !doubt && !named.isAccepted) return ended(named, rules.refused, said);
+  if (isRefused && !doubt && !named.isAccepted) return ended(named, "failed", said);
   if (named.isAccepted) return ask(operation, { ...named, next: "ask" });
   // Where the query can't name a start that failed (qr), a second refusal of the same start has to prove it instead
   const inDoubt = doubt || (!isRefused && rules.learns === undefined);
@@ -417,10 +416,9 @@ function afterNone(operation: JudgedOperation, known: Known, said: Said, askedMs
  * else the same start with the same key, which is the same payment, gives the name, or refuses it again.
  */
 function afterFailure(operation: JudgedOperation, known: Known, said: Said, isProven: boolean): Known {
-  if (isProven) return ended(known, operation.rules.refused, said);
+  if (isProven) return ended(known, "declined", said);
   if (known.isAccepted) return ask(operation, known);
-  if (known.refusal !== undefined && known.refusals > 1 && !known.doubt)
-    return ended(known, operation.rules.refused, known.refusal);
+  if (known.refusal !== undefined && known.refusals > 1 && !known.doubt) return ended(known, "declined", known.refusal);
   return resend(operation, known);
 }
 

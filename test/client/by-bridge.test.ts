@@ -136,8 +136,8 @@ const rows: readonly Row[] = [
     called(by(error(-20, { data: { status: "ERROR" } }), "declined")),
     is("declined", { code: -20, message: "code -20", data: { status: "ERROR" } }),
   ],
-  ["a refusal", called(by(error(-29), "declined")), is("declined", { code: -29 })],
-  ["a proof that nothing was carried out", called(by(error(-15), "failed")), is("declined")],
+  ["a refusal", called(by(error(-29), "failed")), is("failed", { code: -29 })],
+  ["a proof that nothing was carried out", called(by(error(-15), "failed")), is("failed")],
   ["no end within the window", called(open, open, open), is("unknown", { doubt: true }), 2_500],
   // From here on it asks, where a bridge wouldn't recognise a repetition
   ["pending of a bridge without a journal", [...called(by(ok(), "pending", false)), ...asked(ok(), approved)], is("approved")],
@@ -183,7 +183,7 @@ const rows: readonly Row[] = [
   ],
   // A service that follows nothing
   ["an accepted one that isn't found yet", [...called(ok()), ...asked(absent, absent, approved)], is("approved"), 10_000],
-  ["a refusal by code", called(error(-29)), is("declined")],
+  ["a refusal by code", called(error(-29)), is("failed")],
   ["a refund by QR", [["/refund", ok({ data: { rrn: "1" } })]], is("approved", { end: "approved" })],
   ["a confirm under its payment's key", [["/confirm", ok()], ...asked(absent, absent, absent, absent)], is("unknown"), 5_000],
   // What comes after a first call that was lost, or forgotten, proves nothing of that

@@ -179,7 +179,7 @@ test("settle() twice at once of two bodies under one key, and of qr's operations
   for (const answer of [error(-29), error(-29), ok({ data: { rrn: "2" } }), ok({ data: { rrn: "3" } })])
     await service.answer(answer);
   const ends = (await Promise.all(all)).map(({ result }) => result);
-  assert.deepEqual(ends, ["declined", "declined", "approved", "approved"]);
+  assert.deepEqual(ends, ["failed", "failed", "approved", "approved"]);
 });
 
 test("resume() of another body under the same key, and of a second refund of one qr payment, is another operation", async () => {

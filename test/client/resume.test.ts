@@ -93,11 +93,11 @@ test("resume() doesn't resend more often than settle() would have, over all proc
   assert.equal(sent, 4);
 });
 
-test("resume() says declined for a start that was refused and then isn't found, with the start's code", async () => {
+test("resume() says failed for a start that was answered with an error and then isn't found, with the start's code", async () => {
   const token = await tokenAt("sale -3", "waiting");
   const world = over(absentFrom0To30s);
   const { result, code } = await world.client.resume(token, { ...world.options, intervalMs: 1000 });
-  assert.deepEqual([result, code], ["declined", -3]);
+  assert.deepEqual([result, code], ["failed", -3]);
   world.done();
 });
 
@@ -114,7 +114,7 @@ test('resume() counts the 30 s in which "not found" proves nothing anew: no cloc
   const { result, token } = await first.client.bank.settle("cancel", body, options);
   assert.deepEqual([result, knownBy(token).nones], ["unknown", 0]);
   for (const [answers, expected] of [
-    [absentFrom0To30s, "declined"],
+    [absentFrom0To30s, "failed"],
     [[...absentFrom0To30s.slice(1), ["/check", approved]], "approved"],
   ] as const) {
     const world = over(answers);
@@ -170,7 +170,7 @@ test('resume() never sends /cancel again by the token that was given with "sent"
   );
   for (const { token } of world.events.slice(sent)) {
     const again = over(absentFrom0To30s);
-    assert.equal((await again.client.resume(kept(token), { ...again.options, intervalMs: 1000 })).result, "declined");
+    assert.equal((await again.client.resume(kept(token), { ...again.options, intervalMs: 1000 })).result, "failed");
     again.done();
   }
 });
@@ -212,13 +212,13 @@ for (const [name, script, options, words] of [
   });
 }
 
-test("resume() of a start that the service refused never sends it again: declined, with the start's code", async () => {
+test("resume() of a start that the service refused never sends it again: failed, with the start's code", async () => {
   const first = over("sale -47");
   const { result, token } = await first.client.bank.settle("sale", body, first.options);
-  assert.equal(result, "declined");
+  assert.equal(result, "failed");
   const world = over("check -15");
   const again = await world.client.resume(kept(token), { ...world.options, intervalMs: 1000 });
-  assert.deepEqual([again.result, again.code], ["declined", -47]);
+  assert.deepEqual([again.result, again.code], ["failed", -47]);
   world.done();
 });
 

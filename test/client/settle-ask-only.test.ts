@@ -60,9 +60,9 @@ const rows: readonly (readonly [
 ])[] = [
   ["while a start is out that isn't sent: it is not tried again, and has ended", 1, "sale busy", "not-sent"],
   ["of one that runs: it is asked to its end", 1, "sale ok, check ok, check approved", "approved"],
-  ['of a lost start: it is never resent, and "not found" for 30 s ends it', 1, "sale lost, check -15 x32", "declined"],
+  ['of a lost start: it is never resent, and "not found" for 30 s ends it', 1, "sale lost, check -15 x32", "failed"],
   ["of a lost document: never resent, and ended so too", 1, "sale lost, check_status 9 x32", "failed", fiscal],
-  ["with the question's -15: the resend isn't sent", 2, "sale lost, check -15 x32", "declined"],
+  ["with the question's -15: the resend isn't sent", 2, "sale lost, check -15 x32", "failed"],
   ["after fiscal code 5: it is asked about, not resent", 1, "sale 5, check_status closed", "closed", fiscal],
   [
     "of a document in progress that was aborted at the terminal, and isn't found for 30 s",
@@ -84,9 +84,9 @@ const rows: readonly (readonly [
     "while a resending is out: its refusal is read as one, and told by its own code",
     3,
     "sale lost, check -15, sale -29, check -15 x32",
-    "declined",
+    "failed",
     {},
-    { end: "failed", code: -29 },
+    { code: -29 },
   ],
 ];
 
@@ -133,13 +133,13 @@ test("resume() with askOnly resends nothing, and a token that was stopped stays 
   assert.deepEqual([first.result, knownBy(first.token).isStopped], ["unknown", true]);
   const token = kept(first.token);
   const world = over(absentFrom0To30s);
-  assert.equal((await world.client.resume(token, { ...world.options, intervalMs: 1000 })).result, "declined");
+  assert.equal((await world.client.resume(token, { ...world.options, intervalMs: 1000 })).result, "failed");
   world.done();
   const { token: read } = readToken(token);
   const again = over(absentFrom0To30s);
   const options = { ...again.options, askOnly: AbortSignal.abort(), intervalMs: 1000 };
   const facts = read.facts.filter(({ is }) => is !== "stopped");
-  assert.equal((await again.client.resume({ ...read, facts }, options)).result, "declined");
+  assert.equal((await again.client.resume({ ...read, facts }, options)).result, "failed");
   again.done();
 });
 
@@ -160,7 +160,7 @@ test("askOnly that comes right before a resending keeps it from being sent: it i
     const { result, token } = await (service === "bank"
       ? world.client.bank.settle("sale", body, options)
       : world.client.fiscal.settle("sale", sale, options));
-    assert.deepEqual([result, knownBy(token).isStopped], [service === "bank" ? "declined" : "closed", true]);
+    assert.deepEqual([result, knownBy(token).isStopped], [service === "bank" ? "failed" : "closed", true]);
     world.done();
   }
 });

@@ -248,7 +248,7 @@ test('settle() counts the 30 s in which "not found" proves nothing from the end 
     return send(request);
   };
   const options = { ...world.options, intervalMs: 1_000 };
-  assert.equal((await world.client.bank.settle("sale", body, options)).result, "declined");
+  assert.equal((await world.client.bank.settle("sale", body, options)).result, "failed");
   world.done();
 });
 

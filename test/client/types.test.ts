@@ -33,7 +33,7 @@ export async function compiled({ bank, fiscal, qr }: Client): Promise<void> {
   const undocumented: unknown = (await fiscal.checkShift())["discount"];
 
   const { result } = await bank.settle("sale", { amount: 1, currency_name: "AZN" });
-  const ended: "approved" | "declined" | "reversed" | "unknown" | "not-sent" = result;
+  const ended: "approved" | "declined" | "failed" | "reversed" | "unknown" | "not-sent" = result;
   // @ts-expect-error: a card is never "closed"
   const closed: "closed" = result;
   const document = await fiscal.settle("deposit", { amount: 500 });

@@ -70,11 +70,11 @@ function compact({ refusal, ...known }: Known): Known {
 }
 
 /** What it says by what it knows. */
-function worded({ followed: { rules } }: Kind, f: Follower, mayBeOver = true): Follower {
+function worded(f: Follower, mayBeOver = true): Follower {
   const { end, next } = f.known;
   if (f.by === "bridge") return { ...f, word: isOperationEnd(end) ? end : undefined };
   if (end === undefined || next === "print") return { ...f, word: undefined, isOver: end === undefined && next === "none" };
-  return { ...f, word: end === "failed" ? rules.refused : end, isOver: mayBeOver };
+  return { ...f, word: end, isOver: mayBeOver };
 }
 
 /** What it makes of what became of its request. @param isMeanwhile It was stopped while that was out. */
@@ -84,27 +84,27 @@ export function heard(kind: Kind, f: Follower, result: CallResult, sinceMs: numb
   if (action === "print") return printed(kind, f, result);
   if (f.known.starts === 0 && result.outcome === "not-sent") {
     if (f.by === "bridge") return { ...f, word: "not-sent", isOver: true };
-    return worded(kind, having(kind, f, { ...factOfStart(operationOf(kind, f.by), result), atMs }));
+    return worded(having(kind, f, { ...factOfStart(operationOf(kind, f.by), result), atMs }));
   }
   if (result.outcome !== "answered") return f.known.end === "failed" ? { ...f, isOver: true } : f;
   const said = saidToQuestion(kind.followed, result, f.known.name);
   const isNoFact = f.isOld && f.known.starts > 0 && mayBeForgotten(said);
   const fact: Fact & { is: "told" } = { is: "told", atMs: sinceMs, said, name: f.known.name };
-  if (f.by === "client") return isNoFact ? f : worded(kind, having(kind, f, fact));
+  if (f.by === "client") return isNoFact ? f : worded(having(kind, f, fact));
   return isNoFact ? f : bridgeTold(kind, f, fact);
 }
 
 function clientSent(kind: Kind, f: Follower, result: CallResult, isMeanwhile: boolean): Follower {
   const out = having(kind, f, { is: "sent", atMs });
   const stopped = isMeanwhile ? having(kind, out, { is: "stopped", atMs }) : out;
-  return worded(kind, having(kind, stopped, { ...factOfStart(operationOf(kind, f.by), result), atMs }));
+  return worded(having(kind, stopped, { ...factOfStart(operationOf(kind, f.by), result), atMs }));
 }
 
 function printed(kind: Kind, f: Follower, result: CallResult): Follower {
   const asked = having(kind, f, { is: "copy", atMs });
   const isUnsent = result.outcome === "not-sent" && result.passing;
   const ok = result.outcome === "answered" && result.success;
-  return worded(kind, having(kind, asked, isUnsent ? { is: "uncopied", atMs } : { is: "copied", atMs, ok }));
+  return worded(having(kind, asked, isUnsent ? { is: "uncopied", atMs } : { is: "copied", atMs, ok }));
 }
 
 /** As `Entry.ended` takes the answer to its sending. */
@@ -125,7 +125,7 @@ function bridgeSent(kind: Kind, f: Follower, result: CallResult): Follower {
   const provesNothing = known.end === undefined && !known.isAccepted;
   const ending = { outcome: provesNothing ? ("unknown" as const) : outcome, code, ...recordedOf(operation, said, known) };
   const recorded = { ...f.recorded, ending };
-  return worded(kind, { ...having(kind, sent, { is: "answered", atMs, said }), recorded });
+  return worded({ ...having(kind, sent, { is: "answered", atMs, said }), recorded });
 }
 
 /** As `Hearing` takes the answer to a question. */
@@ -139,7 +139,7 @@ function bridgeTold(kind: Kind, f: Follower, fact: Fact & { is: "told" }): Follo
   const told = having(kind, f, fact);
   const { end, isAccepted } = told.known;
   const isFound = f.recorded.isFound || (end === undefined && isAccepted && (!f.known.isAccepted || f.known.end !== undefined));
-  return worded(kind, { ...told, recorded: { ...f.recorded, isFound, end: isOperationEnd(end) ? end : undefined } });
+  return worded({ ...told, recorded: { ...f.recorded, isFound, end: isOperationEnd(end) ? end : undefined } });
 }
 
 /** It is ended, and begun again by what it has kept. @param isLater A day later, so that its terminal may have forgotten everything. */
@@ -149,7 +149,7 @@ export function restarted(kind: Kind, before: Follower, isLater: boolean): Follo
   const isKept = action === "start" || action === "print";
   const f = isKept ? having(kind, before, factBefore(action, before)) : before;
   const isOld = f.isOld || isLater;
-  if (f.by === "client") return worded(kind, { ...having(kind, f, { is: "resumed", atMs }), isOld }, f.known.end !== "failed");
+  if (f.by === "client") return worded({ ...having(kind, f, { is: "resumed", atMs }), isOld }, f.known.end !== "failed");
   // Before it is sent there is nothing to remember: its till sends it again, as for the first time
   if (f.known.starts === 0) return followerOf(kind, "bridge");
   const { ending, isFound, end } = f.recorded;
@@ -157,7 +157,7 @@ export function restarted(kind: Kind, before: Follower, isLater: boolean): Follo
   const settled = end && { result: end };
   const facts = factsIn(operation, { before: f.known.before ?? null, sentMs: atMs, ending, isFound, settled }, atMs);
   const known = judge(operation, f.known.isAborted ? [...facts, { is: "aborted", atMs }] : facts);
-  return worded(kind, { ...f, known: compact(known), isOld });
+  return worded({ ...f, known: compact(known), isOld });
 }
 
 const factBefore = (action: "start" | "print", { by, known }: Follower): Fact =>
@@ -166,7 +166,7 @@ const factBefore = (action: "start" | "print", { by, known }: Follower): Fact =>
 /** It is told to send nothing more that could begin it. */
 export function stopped(kind: Kind, f: Follower): Follower | undefined {
   if (f.by === "bridge" || f.isOver || f.known.isStopped) return undefined;
-  return worded(kind, having(kind, f, { is: "stopped", atMs }));
+  return worded(having(kind, f, { is: "stopped", atMs }));
 }
 
 /** An abort at the terminal has succeeded, after it was sent. */

@@ -122,8 +122,8 @@ const cases: readonly (readonly [
       isRecorded,
       "The terminal answered error, code -29 (invalid request parameters or body): it refused it before anything was begun.",
     ],
-    "declined",
-    /./,
+    "failed",
+    /^Nothing was carried out: the same call may be sent again/,
   ],
   [
     "a question of the till's, and another's sale under the key",

@@ -97,7 +97,7 @@ const byClient: readonly Row[] = [
   ["fiscal", "/refund", "asked closed 12, sent, answered closed 12", ": ask"],
   ["fiscal", "/refund", "asked closed 12, sent, answered closed 13", "closed"],
   // Refused before anything can begin
-  ...[-29, -47, -16, -80, -100, -101].map((code): Row => ["bank", "/sale", `sent, answered ${code}`, "declined"]),
+  ...[-29, -47, -16, -80, -100, -101].map((code): Row => ["bank", "/sale", `sent, answered ${code}`, "failed"]),
   ...[2, 3, 6, 14].map((code): Row => ["fiscal", "/sale", `sent, answered ${code}`, "failed"]),
   ["fiscal", "/sale", "sent, answered 1", ": start"],
   ["fiscal", "/sale", "sent, answered 1, sent, answered 1", "failed"],
