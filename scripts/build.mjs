@@ -111,6 +111,7 @@ const later = [
   "src/cli/commands.ts",
   "src/cli/greeting.ts",
   "src/admin/metrics-text.ts",
+  "src/operations/explanation.ts",
   "src/setup/setup-relay.ts",
   "src/trial/terminal-tests.ts",
   "src/contract/schema.ts",

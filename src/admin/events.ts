@@ -1,4 +1,7 @@
 import { randomBytes } from "node:crypto";
+import { localDay, localTime } from "../core/local-time.ts";
+import { exchangeFields } from "../core/log-fields.ts";
+import { logged } from "../core/log-text.ts";
 import { eventText, type PublishedEvent, sseText } from "./published-event.ts";
 import type { NotReady } from "./readiness.ts";
 
@@ -46,7 +49,8 @@ interface EventsRequest {
 export class Events {
   readonly #options: EventsOptions;
   /** Tells this process's ids from another's, also on a box whose clock starts from the same moment at each boot. */
-  readonly #start = Date.now().toString(16) + randomBytes(2).toString("hex");
+  readonly #startMs = Date.now();
+  readonly #start = this.#startMs.toString(16) + randomBytes(2).toString("hex");
   readonly #ring: (PublishedEvent | undefined)[] = new Array(ringMax).fill(undefined);
   readonly #times = new Float64Array(ringMax);
   /** Count of events published so far, and so the last one's number. */
@@ -80,6 +84,39 @@ export class Events {
     if (this.#count - this.#sent < gatheredMax || this.#isHurried) return;
     this.#isHurried = true;
     setImmediate(() => this.#guarded(() => this.#send()));
+  }
+
+  /**
+   * What is kept of a key since a time, as lines of the log: exchanges that ended, and posline's own questions about them, by the
+   * exchange's request.
+   * @returns with a sentence of what isn't kept, if anything.
+   */
+  logOf(key: string, sinceMs: number): { readonly lines: readonly string[]; readonly lack: string | undefined } {
+    const calls = new Map<string | undefined, string>();
+    const lines: string[] = [];
+    const first = Math.max(0, this.#count - ringMax);
+    for (let at = first; at < this.#count; at++) {
+      const event = this.#ring[at % ringMax];
+      if (event?.event !== "exchange") continue;
+      if (event.phase !== "ended") {
+        const { callId, requestId, key: named = "" } = event.exchange;
+        if (logged(named) === key) calls.set(callId ?? requestId, logged(requestId));
+        continue;
+      }
+      const { background, record } = event;
+      const fields = exchangeFields(record);
+      const requestId = calls.get(record.about) ?? (fields.key === key ? fields.requestId : undefined);
+      if (requestId === undefined) continue;
+      const time = new Date(this.#times[at % ringMax] ?? 0).toISOString();
+      lines.push(JSON.stringify({ time, level: "info", msg: "exchange", ...fields, background, requestId }));
+    }
+    const keptMs = first === 0 ? this.#startMs : (this.#times[first % ringMax] ?? 0);
+    if (keptMs <= sinceMs) return { lines, lack: undefined };
+    const since = `${localDay(keptMs)} ${localTime(keptMs, 0)}`;
+    return {
+      lines,
+      lack: `What tills were told before ${since} isn't shown: the status page remembers the last ${ringMax} events`,
+    };
   }
 
   /** Sends the rest; the watchers' connections end with the port. */

@@ -124,8 +124,8 @@ function operationData(operation: UnknownOperationSource | SettledOperationSourc
     key: maybeLogged(key),
   };
   if ("result" in operation) return { ...named, state: "settled", result: operation.result };
-  const { amount, cause } = operation;
-  return { ...named, amount: maybeLogged(amount), state: "unknown", cause };
+  const { amount, currency, cause } = operation;
+  return { ...named, amount: maybeLogged(amount), currency, state: "unknown", cause };
 }
 
 const hundredths = (ms: number) => Math.round(ms * 100) / 100;

@@ -79,6 +79,7 @@ export interface UnknownOperationSource {
   readonly route: string;
   readonly key?: string | undefined;
   readonly amount?: string | undefined;
+  readonly currency?: string | undefined;
   readonly cause: string;
   /** The attempts to learn how the operation ended. */
   readonly tried?: TriedSource | undefined;

@@ -225,13 +225,14 @@ function journalStatus(journal: JournalSource | undefined) {
   const newest = all
     .slice(-unknownMax)
     .reverse()
-    .map(({ time, requestId, service, route, key, amount, cause, tried }) => ({
+    .map(({ time, requestId, service, route, key, amount, currency, cause, tried }) => ({
       time,
       requestId: logged(requestId),
       service,
       route,
       key: key === undefined ? undefined : logged(key),
       amount: amount === undefined ? undefined : logged(amount),
+      currency,
       cause,
       asked: tried?.asked,
       lastAsked: tried?.lastAsked,

@@ -91,7 +91,7 @@ export async function startBridge({ config, log, emulated, lab, sockets, tap, se
     events,
     emulated === undefined ? process.env["CACHE_DIRECTORY"] : undefined,
   );
-  const ways = waysOf(operations, config, error);
+  const ways = waysOf(operations, config, events, error);
   const forServices = sockets.filter((each) => !adminSockets.includes(each));
   const control = emulation?.routes ?? {};
   const hasAdmin = config.admin !== undefined || adminSockets.length > 0 || emulation !== undefined;
@@ -420,9 +420,9 @@ async function operationsOf({ journal }: Config, log: Log, events: Events, cache
   return openMoneyJournal(journal, journal.folder, log, publish, lastRecord);
 }
 
-function waysOf(operations: Operations, { journal }: Config, error: (reason: unknown) => void): Ways {
+function waysOf(operations: Operations, { journal }: Config, events: Events, error: (reason: unknown) => void): Ways {
   const { folder, resolve } = journal === false ? { folder: undefined, resolve: "observe" as const } : journal;
-  return new Ways({ operations, folder, resolve: folder === undefined ? "observe" : resolve, error });
+  return new Ways({ operations, folder, resolve: folder === undefined ? "observe" : resolve, events, error });
 }
 
 /** The schema library is loaded only where a service asks for whole schemas. */

@@ -1,10 +1,12 @@
+import type { Events } from "../admin/events.ts";
 import type { LiveJournal } from "../admin/status-sources.ts";
 import type { Config, JournalConfig } from "../config/config.ts";
-import { contracts } from "../contract/contracts.ts";
+import { contractOf, contracts } from "../contract/contracts.ts";
 import type { Handler, ServiceName } from "../core/call.ts";
-import type { AdminAnswer, AdminRoute } from "../http/admin-listener.ts";
+import type { AdminAnswer, AdminRequest, AdminRoute } from "../http/admin-listener.ts";
 import { jsonAnswer } from "../http/json-answer.ts";
 import { JournalError } from "../journal/errors.ts";
+import { readJournal } from "../journal/reader.ts";
 import { type AskedLine, Asking } from "../operations/asking.ts";
 import { Following, type Way } from "../operations/following.ts";
 import { Hearing } from "../operations/hearing.ts";
@@ -23,6 +25,8 @@ export interface WaysOptions {
   /** The journal's folder; undefined where none is kept. */
   readonly folder: string | undefined;
   readonly resolve: JournalConfig["resolve"];
+  /** What tills were told is known from these, where they are kept. */
+  readonly events?: Events | undefined;
   /** A bug. */
   readonly error: (error: unknown) => void;
 }
@@ -42,6 +46,8 @@ export class Ways {
   readonly #taken = new Map<ServiceName, PreparedWay>();
   readonly #inFlight = new Map<ServiceName, InFlight>();
   #config: Config | undefined;
+  /** Fulfilled once the last explanation has been given. */
+  #explained: Promise<unknown> = Promise.resolve();
 
   constructor(options: WaysOptions) {
     const { operations, resolve, error } = options;
@@ -128,7 +134,37 @@ export class Ways {
 
   /** What the admin port answers. */
   get routes(): Readonly<Record<string, AdminRoute>> {
-    return this.#options.folder === undefined ? {} : { "POST /journal/settle": (body) => this.#settle(body) };
+    const { folder, events } = this.#options;
+    if (folder === undefined) return {};
+    return {
+      "POST /journal/settle": (body) => this.#settle(body),
+      ...(events && {
+        "GET /explain": (_, request) => {
+          // Each holds the whole journal while it reads, so one comes after the other.
+          const answer = this.#explained.then(() => this.#explain(request, folder, events));
+          this.#explained = answer.catch(() => {});
+          return answer;
+        },
+      }),
+    };
+  }
+
+  /** What is needed for it is loaded when somebody asks for the first time. */
+  async #explain({ query }: AdminRequest, folder: string, events: Events): Promise<AdminAnswer> {
+    const { state } = this.#options.operations;
+    const asked = query.get("key") ?? "";
+    if (asked === "") return refusal(400, "Cannot explain: key is missing: use /explain?key=K, with a pay_id or documentExtID");
+    const { explainKey } = await import("../operations/explanation.ts");
+    try {
+      const journal = { ...(await readJournal(folder)), isWritten: true };
+      const contract = (service: string) => contractOf(service, this.#config?.services);
+      const { operations, notes } = await explainKey(asked, journal, contract, (...of) => events.logOf(...of));
+      const unwritten = state === "ok" ? [] : [`What came last may be missing, since the journal can't be written: ${state}`];
+      return jsonAnswer(200, { operations, notes: [...notes, ...unwritten] });
+    } catch (error) {
+      if (!(error instanceof JournalError)) throw error;
+      return refusal(503, error.message);
+    }
   }
 
   /** What it answers with 200 is on the disk; it waits no longer for that than the journal does. */

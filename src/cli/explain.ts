@@ -12,12 +12,10 @@ import { exitCodes, UsageError } from "../core/exit.ts";
 import { localDay, localTime } from "../core/local-time.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
 import { readJournal } from "../journal/reader.ts";
-import { joinOperations, type StoredRecord, storedKey } from "../journal/record.ts";
-import { type ExchangeLogEvent, readEvent } from "../logs/event.ts";
 import { JournaldLog } from "../logs/journald-log.ts";
 import { readLogFile } from "../logs/log-file.ts";
 import { LogView } from "../logs/view.ts";
-import { type Explanation, explain } from "../operations/explanation.ts";
+import { type Explanation, explainKey, type ToldLines } from "../operations/explanation.ts";
 import { journalFlags, journalRun, targetOf } from "./journal.ts";
 
 /** `posline explain`: what happened to one operation, in whole sentences, from the journal and the log. */
@@ -32,35 +30,19 @@ export function runExplain(args: ExplainArguments, io: CommandIo): Promise<numbe
   const { key: asked } = args;
   if (asked === undefined) throw new UsageError("posline explain: name the operation by its pay_id or documentExtID");
   return journalRun(io, async () => {
-    const key = storedKey(asked);
     const { folder, services } = await targetOf(args, io);
-    const { records, bad, isWritten } = await readJournal(folder);
-    const all = joinOperations(records);
-    const operations = all.filter(({ sent }) => sent.key === key || sent.requestId === asked);
-    const sinceMs = operations[0]?.sent.timeMs;
-    const log = sinceMs === undefined ? { events: [], why: undefined } : await readLog(args, key, sinceMs);
     const contract = (service: string) => contractOf(service, services);
-    const explained = explain({ records, operations, isWritten, exchanges: log.events, contractOf: contract });
-    if (args.json === true) io.out(explained.map((each) => `${printableJson(JSON.stringify(each))}\n`).join(""));
-    else {
-      io.out(explained.length === 0 ? nothingText(asked, records, bad) : explained.map(textOf).join("\n"));
-      if (log.why !== undefined)
-        io.out(`What tills were told isn't shown, since the log can't be read: ${printable(log.why)}\n`);
-      if (bad > 0 && explained.length > 0) io.out(`${bad} torn or spoiled records were left out.\n`);
-    }
-    const isClear = explained.length > 0 && explained.every(({ result }) => result !== "unknown" && result !== "in flight");
+    const toldOf = (key: string, sinceMs: number) => readLog(args, key, sinceMs);
+    const { operations, notes } = await explainKey(asked, await readJournal(folder), contract, toldOf);
+    if (args.json === true) io.out(operations.map((each) => `${printableJson(JSON.stringify(each))}\n`).join(""));
+    else io.out(operations.map(textOf).join("\n") + notes.map((each) => `${printable(each)}\n`).join(""));
+    const isClear = operations.length > 0 && operations.every(({ result }) => result !== "unknown" && result !== "in flight");
     return isClear ? exitCodes.ok : exitCodes.unknown;
   });
 }
 
-interface LogLines {
-  readonly events: readonly ExchangeLogEvent[];
-  /** Why it can't be read. */
-  readonly why: string | undefined;
-}
-
 /** The log's lines about a key: of a file, or of the service's journal. */
-async function readLog({ log, unit = "posline" }: ExplainArguments, key: string, sentMs: number): Promise<LogLines> {
+async function readLog({ log, unit = "posline" }: ExplainArguments, key: string, sentMs: number): Promise<ToldLines> {
   const found: Buffer[] = [];
   let bytes = 0;
   // A call waits in the queue before it is sent.
@@ -80,11 +62,10 @@ async function readLog({ log, unit = "posline" }: ExplainArguments, key: string,
     if (log !== undefined) await readLogFile(log, false, view, stop);
     else await new JournaldLog({ unit, sinceMs, follow: false, last: undefined, unfiltered: false, err }).read(view, stop);
   } catch (error) {
-    return { events: [], why: complaints.at(-1) ?? messageOf(error) };
+    const why = complaints.at(-1) ?? messageOf(error);
+    return { lines: [], lack: `What tills were told isn't shown, since the log can't be read: ${why}` };
   }
-  const lines = Buffer.concat(found).toString("utf8").split("\n");
-  const events = lines.map((line) => readEvent(line)).filter((event) => event.kind === "exchange");
-  return { events, why: undefined };
+  return { lines: Buffer.concat(found).toString("utf8").split("\n"), lack: undefined };
 }
 
 function textOf({ service, route, key, amount, moments, result, proof, todo }: Explanation): string {
@@ -93,21 +74,6 @@ function textOf({ service, route, key, amount, moments, result, proof, todo }: E
   const title = `${service} ${route}${of}, key ${key ?? "none"}`;
   const end = [`  It is ${result === "in flight" ? "in flight" : result}. ${proof}`, `  To do: ${todo}`];
   return `${[title, ...lines, ...end].map(printable).join("\n")}\n`;
-}
-
-/** What the lack of a record proves, and what it doesn't. */
-function nothingText(key: string, records: readonly StoredRecord[], bad: number): string {
-  const [oldest] = records;
-  const since =
-    oldest === undefined ? "with nothing" : `at ${localDay(oldest.record.timeMs)} ${localTime(oldest.record.timeMs, 0)}`;
-  const damaged = bad > 0 || records.some(({ record }) => record.kind === "lacking");
-  const but = damaged ? `, unless its record is among those that are missing (${bad} are torn or spoiled)` : "";
-  return (
-    `Nothing of ${printable(key)} is in the journal, which begins ${since}: since then this box has sent nothing under this key that ` +
-    `moves money, prints or changes state${but}.\n` +
-    "It doesn't prove that nothing was sent by another box or program, before that, at the terminal itself, or while the journal " +
-    "could not be written.\n"
-  );
 }
 
 const positionals = {

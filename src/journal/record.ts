@@ -359,11 +359,12 @@ export interface UnknownOperation {
   readonly route: string;
   readonly key: string | undefined;
   readonly amount: string | undefined;
+  readonly currency?: string | undefined;
   readonly cause: "no outcome recorded" | "reported as unknown";
 }
 
 /** An operation as one whose outcome is unknown. */
 export function asUnknown(sent: SentRecord, cause: UnknownOperation["cause"]): UnknownOperation {
-  const { timeMs, requestId, service, route, key, amount } = sent;
-  return { time: new Date(timeMs).toISOString(), requestId, service, route, key, amount, cause };
+  const { timeMs, requestId, service, route, key, amount, currency } = sent;
+  return { time: new Date(timeMs).toISOString(), requestId, service, route, key, amount, currency, cause };
 }

@@ -2,9 +2,18 @@ import { contracts, routeOf } from "../contract/contracts.ts";
 import { settlingRulesOf } from "../contract/settling.ts";
 import type { ContractName } from "../core/call.ts";
 import { isGoodEnd, type OperationEnd } from "../core/followed.ts";
+import { localDay, localTime } from "../core/local-time.ts";
 import { quoted } from "../core/shell-text.ts";
-import { isSameOperation, isUnknown, type JournalOperation, type StoredRecord } from "../journal/record.ts";
-import type { ExchangeLogEvent } from "../logs/event.ts";
+import type { JournalSnapshot } from "../journal/reader.ts";
+import {
+  isSameOperation,
+  isUnknown,
+  type JournalOperation,
+  joinOperations,
+  type StoredRecord,
+  storedKey,
+} from "../journal/record.ts";
+import { type ExchangeLogEvent, readEvent } from "../logs/event.ts";
 import { recalledSending } from "./recall.ts";
 import { togetherOf } from "./sending.ts";
 
@@ -25,6 +34,7 @@ export interface Explanation {
   readonly key: string | undefined;
   /** Minor units, as the request had it. */
   readonly amount: string | undefined;
+  readonly currency: string | undefined;
   readonly moments: readonly ExplainedMoment[];
   /** `in flight`, how it is proven to have ended, `answered` or `refused` for what has no end of its own, or `unknown`. */
   readonly result: OperationEnd | "in flight" | "answered" | "refused" | "unknown";
@@ -44,6 +54,56 @@ export interface ExplainOptions {
   readonly contractOf: (service: string) => ContractName | undefined;
 }
 
+/** What tills were told about a key, as lines of the log. */
+export interface ToldLines {
+  readonly lines: readonly string[];
+  /** What of it isn't known and why, as a sentence. */
+  readonly lack: string | undefined;
+}
+
+export interface ExplainedKey {
+  readonly operations: readonly Explanation[];
+  /** What isn't shown, and what it proves if nothing is there: sentences. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * What happened under a key.
+ * @param asked A pay_id or documentExtID, or the id of a request.
+ * @param toldOf Looks up what tills were told under the key since a time.
+ */
+export async function explainKey(
+  asked: string,
+  { records, isWritten, bad }: JournalSnapshot,
+  contractOf: ExplainOptions["contractOf"],
+  toldOf: (key: string, sinceMs: number) => ToldLines | Promise<ToldLines>,
+): Promise<ExplainedKey> {
+  const key = storedKey(asked);
+  const operations = joinOperations(records).filter(({ sent }) => sent.key === key || sent.requestId === asked);
+  const [first] = operations;
+  if (first === undefined) return { operations: [], notes: nothingThere(asked, records, bad) };
+  const { lines, lack } = await toldOf(key, first.sent.timeMs);
+  const exchanges = lines.map((line) => readEvent(line)).filter((event) => event.kind === "exchange");
+  const explained = explain({ records, operations, isWritten, exchanges, contractOf });
+  const damage = bad > 0 ? [`${bad} torn or spoiled records were left out.`] : [];
+  return { operations: explained, notes: lack === undefined ? damage : [lack, ...damage] };
+}
+
+/** What the lack of a record proves, and what it doesn't. */
+function nothingThere(key: string, records: readonly StoredRecord[], bad: number): readonly string[] {
+  const [oldest] = records;
+  const since =
+    oldest === undefined ? "with nothing" : `at ${localDay(oldest.record.timeMs)} ${localTime(oldest.record.timeMs, 0)}`;
+  const damaged = bad > 0 || records.some(({ record }) => record.kind === "lacking");
+  const but = damaged ? `, unless its record is among those that are missing (${bad} are torn or spoiled)` : "";
+  return [
+    `Nothing of ${key} is in the journal, which begins ${since}: since then this box has sent nothing under this key that ` +
+      `moves money, prints or changes state${but}.`,
+    "It doesn't prove that nothing was sent by another box or program, before that, at the terminal itself, or while the journal " +
+      "could not be written.",
+  ];
+}
+
 /** All sendings of one operation, in order. */
 export type Sendings = readonly [JournalOperation, ...JournalOperation[]];
 
@@ -59,7 +119,7 @@ export function explain(options: ExplainOptions): readonly Explanation[] {
 }
 
 function explained(sendings: Sendings, all: readonly Sendings[], options: ExplainOptions): Explanation {
-  const { service, route, key, amount } = sendings[0].sent;
+  const { service, route, key, amount, currency } = sendings[0].sent;
   const recorded = sendings.flatMap((each, index) => momentsOf(each, index, options));
   const told = exchangesOf(sendings, all, options.exchanges).map((each) => ({
     timeMs: each.timeMs,
@@ -67,7 +127,7 @@ function explained(sendings: Sendings, all: readonly Sendings[], options: Explai
   }));
   // The sort is stable: of one moment the record comes before what was told by it.
   const moments = [...recorded, ...told].sort((one, other) => one.timeMs - other.timeMs);
-  return { service, route, key, amount, moments, ...endingOf(sendings, options) };
+  return { service, route, key, amount, currency, moments, ...endingOf(sendings, options) };
 }
 
 /** Lines of its own requests, and of questions about its key; what another operation of that key was told is left out. */
@@ -144,12 +204,15 @@ function provesText(begun: boolean | undefined, end: OperationEnd | undefined): 
   return begun === false ? ": it refused it before anything was begun" : "";
 }
 
-/** What a till was told, by the log. */
+/** What a till was told, by the log, or what posline's own question was answered. */
 function toldText(
   { requestId, route, outcome, status, code, httpStatus, message, left, rest }: ExchangeLogEvent,
   own: string,
 ): string {
   const result = rest.find(([name]) => name === "result")?.[1];
+  const answer = `${status ?? "no status"}${code === undefined ? "" : `, code ${code}`}`;
+  if (rest.some(([name]) => name === "background"))
+    return `posline asked ${route}: ${outcome === "answered" ? `the terminal answered ${answer}` : (message ?? "no answer came")}.`;
   const who = route === own ? "The till" : `The till, which asked ${route},`;
   const by = ` (request ${requestId}${httpStatus === undefined ? "" : `, HTTP ${httpStatus}`})`;
   const gone = left ? " It had disconnected, and may not know." : "";
@@ -157,7 +220,7 @@ function toldText(
   const why = message === undefined ? "" : `: ${message}`;
   if (outcome === "not-sent") return `${who} was told that it was not sent${by}${why}.${gone}`;
   if (outcome === "unknown") return `${who} was told that the outcome is unknown${by}${why}.${gone}`;
-  return `${who} was given the terminal's answer: ${status ?? "no status"}${code === undefined ? "" : `, code ${code}`}${by}.${gone}`;
+  return `${who} was given the terminal's answer: ${answer}${by}.${gone}`;
 }
 
 type Ending = Pick<Explanation, "result" | "proof" | "todo">;

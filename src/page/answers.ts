@@ -53,7 +53,28 @@ export interface UnknownOperation {
   readonly route: string;
   readonly key?: string;
   readonly amount?: string;
+  readonly currency?: string;
   readonly cause: string;
+}
+
+type Named = Pick<UnknownOperation, "service" | "route" | "key" | "amount" | "currency">;
+
+/** `GET /explain?key=K`. */
+export interface ExplainedKey {
+  readonly operations: readonly Explanation[];
+  readonly notes: readonly string[];
+}
+
+export interface Explanation extends Named {
+  readonly moments: readonly { readonly timeMs: number; readonly text: string }[];
+  readonly result: string;
+  readonly proof: string;
+  readonly todo: string;
+}
+
+/** The answer to `POST /journal/settle`. */
+export interface SettledOperations {
+  readonly settled: readonly (Named & { readonly result: "approved" | "closed" | "failed" })[];
 }
 
 export interface NotReady {

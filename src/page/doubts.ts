@@ -1,15 +1,24 @@
 import type { NotReady, Status, UnknownOperation } from "./answers.ts";
 import { make, makeEnglish } from "./dom.ts";
 import { factsOf } from "./facts.ts";
-import { dayAndTime, optionalText, type TextKey, text } from "./texts.ts";
+import { dayAndTime, moneyOf, optionalText, type TextKey, text } from "./texts.ts";
 
-/** Operations in doubt, and problems that posline finds by itself: two lists that change rarely, and are then made anew. */
+/** Operations in doubt, and problems that posline finds by itself: two lists that change rarely. */
 
-/** Operations of unknown outcome, each with the contract's advice. */
-export function doubtsOf({ journal, services }: Status): readonly HTMLElement[] {
+/**
+ * Operations of unknown outcome, each with the contract's advice.
+ * @param actsOf What can be asked about one, and done.
+ */
+export function doubtsOf(
+  { journal, services }: Status,
+  actsOf: (each: UnknownOperation, contract: string) => readonly HTMLElement[],
+): readonly HTMLElement[] {
   const { unknown, readable } = journal;
   if (unknown === undefined) return [saying("journalOff")];
-  const items = unknown.newest.map((each) => doubtOf(each, services[each.service]?.contract ?? each.service));
+  const items = unknown.newest.map((each) => {
+    const contract = services[each.service]?.contract ?? each.service;
+    return doubtOf(each, contract, actsOf(each, contract));
+  });
   const rest = unknown.total - unknown.newest.length;
   if (rest > 0)
     items.push(make("li", "", make("p", "", text("doubtMore", { n: rest })), command("sudo posline journal --unknown")));
@@ -17,8 +26,13 @@ export function doubtsOf({ journal, services }: Status): readonly HTMLElement[] 
   return items.length === 0 ? [saying("doubtNone", "fine")] : items;
 }
 
-function doubtOf({ time, service, route, key, amount, cause }: UnknownOperation, contract: string): HTMLElement {
-  const facts = factsOf({ "fact.time": dayAndTime(new Date(time)), "fact.amount": amount, "fact.key": key });
+function doubtOf(
+  { time, service, route, key, amount, currency, cause }: UnknownOperation,
+  contract: string,
+  acts: readonly HTMLElement[],
+): HTMLElement {
+  const money = amount === undefined ? undefined : moneyOf(amount, currency);
+  const facts = factsOf({ "fact.time": dayAndTime(new Date(time)), "fact.amount": money, "fact.key": key });
   const sign = make("span", "sign", "!");
   sign.ariaHidden = "true";
   const todo = optionalText(`todo.${contract}`) ?? text("todo");
@@ -30,6 +44,7 @@ function doubtOf({ time, service, route, key, amount, cause }: UnknownOperation,
     facts,
     make("p", "todo", todo),
     makeEnglish("p", "cause", cause),
+    ...acts,
   );
 }
 

@@ -51,6 +51,7 @@ interface Row {
   readonly total: HTMLElement;
   readonly message: HTMLElement;
   readonly facts: HTMLElement;
+  readonly story: HTMLElement;
 }
 
 export class Exchanges {
@@ -66,11 +67,13 @@ export class Exchanges {
   #opened: Exchange | undefined;
   #wanted = "";
   readonly #changed: () => void;
+  readonly #storyOf: (key: string) => HTMLElement | undefined;
 
-  /** @param changed Called when a row is opened or closed. */
-  constructor(list: HTMLElement, changed: () => void) {
+  /** @param changed Called when a row is opened or closed. @param storyOf What happened under a key, if this posline tells it. */
+  constructor(list: HTMLElement, changed: () => void, storyOf: (key: string) => HTMLElement | undefined) {
     this.#list = list;
     this.#changed = changed;
+    this.#storyOf = storyOf;
   }
 
   /** True if an exchange of this service is on the line. */
@@ -192,8 +195,14 @@ export class Exchanges {
     return row;
   }
 
-  #showFacts({ what, facts }: Row, exchange: Exchange): void {
+  #showFacts({ what, facts, story }: Row, exchange: Exchange): void {
     const isOpen = exchange === this.#opened;
+    const of = (isOpen && exchange.event.key) || "";
+    if (story.dataset["of"] !== of) {
+      story.dataset["of"] = of;
+      const told = of === "" ? undefined : this.#storyOf(of);
+      story.replaceChildren(...(told === undefined ? [] : [told]));
+    }
     what.ariaExpanded = String(isOpen);
     facts.hidden = !isOpen;
     if (!isOpen) return;
@@ -245,9 +254,10 @@ function makeRow(): Row {
   message.lang = "en";
   const track = make("span", "track", bar);
   const facts = make("dl", "facts");
+  const story = make("div", "message");
   return {
     exchange: undefined,
-    item: make("li", "exchange", sign, time, what, outcome, key, amount, track, total, message, facts),
+    item: make("li", "exchange", sign, time, what, outcome, key, amount, track, total, message, facts, story),
     sign,
     time,
     what,
@@ -259,6 +269,7 @@ function makeRow(): Row {
     total,
     message,
     facts,
+    story,
   };
 }
 

@@ -1,11 +1,13 @@
 import { AdminPort, portAnswerMs, type StreamEvent } from "./admin-port.ts";
-import type { EmulatorView, ExchangeEvent, OperationEvent, SetupView, Status, TestView } from "./answers.ts";
+import type { EmulatorView, ExchangeEvent, OperationEvent, SetupView, Status, TestView, UnknownOperation } from "./answers.ts";
 import { Curve } from "./curve.ts";
 import { byId, make, setText } from "./dom.ts";
 import { doubtsOf, findingsOf } from "./doubts.ts";
 import { EmulatorControls } from "./emulator-controls.ts";
 import { Exchanges } from "./exchanges.ts";
+import { Settling } from "./settling.ts";
 import { Setup } from "./setup.ts";
+import { storyOf } from "./story.ts";
 import { TestPanels } from "./terminal-tests.ts";
 import { Terminals } from "./terminals.ts";
 import { type Language, languages, preferredLanguage, rememberLanguage, text, timeOfDay, useLanguage } from "./texts.ts";
@@ -40,7 +42,12 @@ interface Greeting {
 
 class Page {
   readonly #port = new AdminPort(askToken);
-  readonly #exchanges = new Exchanges(byId("exchanges"), () => this.#draw());
+  readonly #exchanges = new Exchanges(
+    byId("exchanges"),
+    () => this.#draw(),
+    (key) => (this.#paths.includes("/explain") ? storyOf(this.#port, key) : undefined),
+  );
+  readonly #settling = new Settling(this.#port, () => this.#askIn(0));
   readonly #tests = new TestPanels(this.#port, () => this.#askIn(0));
   readonly #setup = new Setup(
     this.#port,
@@ -240,7 +247,11 @@ class Page {
     const isTesting = this.#tests.show(this.#testView, status.services);
     const isAway = Object.values(status.lines).some(({ state }) => state === "down");
     this.#isBusy = this.#setup.show(this.#setupView, isAway) || isTesting;
-    showList("doubts", doubtsOf(status));
+    const actsOf = (each: UnknownOperation, contract: string) => [
+      this.#settling.of(each, contract),
+      storyOf(this.#port, each.key ?? each.requestId),
+    ];
+    showList("doubts", doubtsOf(status, actsOf));
     showList("findings", findingsOf(status));
     showList("counters", countersOf(status));
   }
@@ -329,11 +340,23 @@ function countersOf({ services, lines }: Status): readonly HTMLElement[] {
   );
 }
 
-/** Puts elements into a list, if their text differs from the shown: a reader's place in it isn't lost each time. */
+/** The elements of lists, as they were made: what is opened in one changes it. */
+const madeAs = new WeakMap<Element, string>();
+
+/** Puts elements into a list. One that is there as it was made stays, with what is open in it, and a reader's place. */
 function showList(id: string, items: readonly HTMLElement[]): void {
   const list = byId(id);
-  const made = make("ul", "", ...items);
-  if (made.innerHTML !== list.innerHTML) list.replaceChildren(...made.children);
+  const there = new Map([...list.children].map((each) => [madeAs.get(each), each]));
+  const shown = items.map((each) => {
+    const old = there.get(each.outerHTML);
+    there.delete(each.outerHTML);
+    madeAs.set(old ?? each, each.outerHTML);
+    return old ?? each;
+  });
+  for (const each of [...list.children]) if (!shown.includes(each)) each.remove();
+  shown.forEach((each, at) => {
+    if (list.children[at] !== each) list.insertBefore(each, list.children[at] ?? null);
+  });
 }
 
 /** Asks for the token, until one is given. */

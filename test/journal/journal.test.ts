@@ -106,6 +106,7 @@ test("Journal lists after a restart what has no outcome and what was reported as
       route: "/refund",
       key: "LOST",
       amount: "9007199254740993",
+      currency: undefined,
       cause: "no outcome recorded",
     },
   );

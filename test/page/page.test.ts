@@ -120,7 +120,7 @@ test("page shows each terminal's state with what to do, what is in doubt by its 
     assert.match(cards[1] ?? "", /qr Not connected .*Check the cable.*no device \/dev\/ttyUSB7 posline doctor --line kiosk/);
     assert.match(cards[2] ?? "", /fiscal Probably ready/);
     const doubt = await textOf(page, ".doubt");
-    assert.match(doubt, /bank \/sale .*Amount 1500 Key A-77 .*call \/check with the same pay_id/);
+    assert.match(doubt, /bank \/sale .*Amount 1500 minor units Key A-77 .*call \/check with the same pay_id/);
     assert.match(await textOf(page, "#doubts li:last-child"), /2 more .*posline journal --unknown/);
     assert.match(await textOf(page, "#findings"), /Line kiosk .*posline doctor --line kiosk .*only a call shows/);
   } finally {
@@ -838,7 +838,7 @@ test("page before a real bridge: a line without its device, and a sale that is l
     await untilText(page, "#doubts", /Nothing is in doubt/);
     await bridge.post("bank-2", "/sale", saleOf("LOST-1", 12_500));
     await untilText(page, ".doubt", /LOST-1/);
-    assert.match(await textOf(page, ".doubt"), /bank-2 \/sale .*12500.*call \/check with the same pay_id/);
+    assert.match(await textOf(page, ".doubt"), /bank-2 \/sale .*125.00 EUR.*call \/check with the same pay_id/);
     await untilText(page, ".exchange", /in doubt: no reply came/);
     terminal.unplug();
     await untilText(page, ".terminal", /Not connected/);

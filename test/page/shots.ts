@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { BrowserContextOptions } from "playwright-core";
+import type { BrowserContextOptions, Page } from "playwright-core";
 import { post, saleOf } from "../e2e/emulating.ts";
 import { BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
@@ -26,14 +26,14 @@ async function shot(
   name: string,
   url: string,
   options: BrowserContextOptions,
-  before: () => Promise<unknown> = () => wait(600),
+  before: (page: Page) => Promise<unknown> = () => wait(600),
 ) {
   const { page, complaints, close } = await open(url, options);
   await page
     .locator("#main:not([hidden])")
     .waitFor({ timeout: 5_000 })
     .catch((error: unknown) => console.log(name, complaints, String(error)));
-  await before();
+  await before(page);
   await page.screenshot({ path: join(out, `${name}.png`), fullPage: true });
   console.log(name, complaints);
   await close();
@@ -88,9 +88,22 @@ try {
     await shop.post("bank", "/sale", saleOf("LOST-4712", 12_500)).catch(() => {});
     await wait(1_500);
   };
+  const opened = async (page: Page) => {
+    await page.locator(".doubt summary").first().click();
+    await page.locator(".exchange:has(.key:not(:empty)) .what").first().click();
+    await page.locator(".exchange summary").first().click();
+    await wait(600);
+  };
+  const settling = async (page: Page) => {
+    await page.locator(".doubt button").last().click();
+    await page.fill("#settle-note", "slip 0231 is in the drawer");
+  };
   await shot("doubt", real, {}, lose);
-  await shot("doubt-dark", real, dark);
-  await shot("doubt-german-phone", real, { ...german, ...phone });
+  await shot("doubt-opened", real, {}, opened);
+  await shot("doubt-dark", real, dark, opened);
+  await shot("doubt-german-phone", real, { ...german, ...phone }, opened);
+  await shot("settling", real, {}, settling);
+  await shot("settling-german-phone-dark", real, { ...german, ...phone, ...dark }, settling);
   await shot("gone", real, {}, async () => {
     await wait(500);
     await shop.ended("SIGKILL");

@@ -41,11 +41,11 @@ test("every text is used, and every name in the HTML and of a reason is one that
   }
 });
 
-test("the page weighs at most 75 kB as it is sent, all languages together, and each file can be read", () => {
+test("the page weighs at most 82 kB as it is sent, all languages together, and each file can be read", () => {
   const names = readdirSync(built);
   assert.deepEqual(names.sort(), ["de.json", "en.json", "icon.svg", "index.html", "page.css", "page.js"]);
   const bytes = names.reduce((sum, name) => sum + statSync(join(built, name)).size, 0);
-  assert.ok(bytes <= 75_000, `${bytes} bytes`);
+  assert.ok(bytes <= 82_000, `${bytes} bytes`);
   for (const name of names) {
     const longest = Math.max(
       ...readFileSync(join(built, name), "utf8")

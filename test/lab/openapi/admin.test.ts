@@ -16,6 +16,7 @@ test("adminDocument() is OpenAPI 3.1, and has each path with its own id", async 
   assert.deepEqual(ids.sort(), [
     "getEmulator",
     "getEvents",
+    "getExplain",
     "getHealthz",
     "getMetrics",
     "getOpenapiDocument",
@@ -77,7 +78,7 @@ test("adminDocument() names each field of /status", async () => {
     route: "/sale",
     cause: "no outcome",
   };
-  const unknown = () => [{ ...operation, key: "A-1", amount: "1500", tried }];
+  const unknown = () => [{ ...operation, key: "A-1", amount: "1500", currency: "EUR", tried }];
   const status = new Status("1.2.3");
   const observer = status.line("till");
   const [service] = oneLineSources(live).services;
