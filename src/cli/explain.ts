@@ -10,6 +10,7 @@ import {
 import { messageOf } from "../core/error-code.ts";
 import { exitCodes, UsageError } from "../core/exit.ts";
 import { localDay, localTime } from "../core/local-time.ts";
+import { moneyText } from "../core/money.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
 import { readJournal } from "../journal/reader.ts";
 import { JournaldLog } from "../logs/journald-log.ts";
@@ -68,11 +69,11 @@ async function readLog({ log, unit = "posline" }: ExplainArguments, key: string,
   return { lines: Buffer.concat(found).toString("utf8").split("\n"), lack: undefined };
 }
 
-function textOf({ service, route, key, amount, moments, result, proof, todo }: Explanation): string {
-  const of = amount === undefined ? "" : ` of ${amount} minor units`;
-  const lines = moments.map(({ timeMs, text }) => `  ${localDay(timeMs)} ${localTime(timeMs)}  ${text}`);
+function textOf({ service, route, key, amount, currency, moments, result, proof, todo }: Explanation): string {
+  const of = amount === undefined ? "" : ` of ${moneyText(amount, currency)}`;
+  const lines = moments.map(({ timeMs, text }) => `  ${localDay(timeMs)} ${localTime(timeMs, 0)}  ${text}`);
   const title = `${service} ${route}${of}, key ${key ?? "none"}`;
-  const end = [`  It is ${result === "in flight" ? "in flight" : result}. ${proof}`, `  To do: ${todo}`];
+  const end = [`  Result: ${result}. ${proof}`, `  To do: ${todo}`];
   return `${[title, ...lines, ...end].map(printable).join("\n")}\n`;
 }
 

@@ -78,7 +78,7 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
     if (sent.timeMs < sinceMs - pairWithinMs || sent.timeMs >= untilMs + pairWithinMs) continue;
     const contract = contractOf(sent.service, services);
     const counts = contract && settlingRulesOf(contract, sent.route)?.counts;
-    const { result, proof = "", todo = "" } = endOf(sendings, { isWritten: snapshot.isWritten, contractOf: () => contract });
+    const { result, proof = "", todo = "" } = endOf(sendings, { ...snapshot, contractOf: () => contract });
     if (services === undefined && contract !== undefined) used.add(contract);
     const isGood = isOperationEnd(result) && isGoodEnd(result);
     if (isGood && counts !== undefined) {

@@ -1,5 +1,5 @@
 import { contracts, routeOf } from "../contract/contracts.ts";
-import { settlingRulesOf } from "../contract/settling.ts";
+import { closingRoutes, settlingRulesOf } from "../contract/settling.ts";
 import type { ContractName } from "../core/call.ts";
 import { isGoodEnd, type OperationEnd } from "../core/followed.ts";
 import { localDay, localTime } from "../core/local-time.ts";
@@ -15,7 +15,8 @@ import {
 } from "../journal/record.ts";
 import { type ExchangeLogEvent, readEvent } from "../logs/event.ts";
 import { recalledSending } from "./recall.ts";
-import { togetherOf } from "./sending.ts";
+import { dayMs, togetherOf } from "./sending.ts";
+import { terminalOf } from "./under-key.ts";
 
 /**
  * What happened to an operation, in whole sentences: from the journal's records of it, and from the log's lines about its key, if there are
@@ -74,33 +75,46 @@ export interface ExplainedKey {
  */
 export async function explainKey(
   asked: string,
-  { records, isWritten, bad }: JournalSnapshot,
+  snapshot: JournalSnapshot,
   contractOf: ExplainOptions["contractOf"],
   toldOf: (key: string, sinceMs: number) => ToldLines | Promise<ToldLines>,
 ): Promise<ExplainedKey> {
+  const { records, isWritten, bad } = snapshot;
   const key = storedKey(asked);
   const operations = joinOperations(records).filter(({ sent }) => sent.key === key || sent.requestId === asked);
-  const [first] = operations;
-  if (first === undefined) return { operations: [], notes: nothingThere(asked, records, bad) };
-  const { lines, lack } = await toldOf(key, first.sent.timeMs);
+  const { lines, lack } = await toldOf(key, (operations[0]?.sent ?? records[0]?.record)?.timeMs ?? 0);
+  const lacks = lack === undefined ? [] : [lack];
   const exchanges = lines.map((line) => readEvent(line)).filter((event) => event.kind === "exchange");
+  if (operations.length === 0) return { operations: [], notes: [...nothingThere(asked, snapshot, exchanges), ...lacks] };
   const explained = explain({ records, operations, isWritten, exchanges, contractOf });
+  const told = new Set(exchanges.filter((each) => !isOwnQuestion(each)).map(({ requestId }) => requestId));
+  const ids = operations.map(({ sent }) => sent.requestId).filter((id) => !told.has(id));
+  const untold = ids.map((id) => `The log has no answer to request ${id}: as far as it says, the till was told nothing.`);
   const damage = bad > 0 ? [`${bad} torn or spoiled records were left out.`] : [];
-  return { operations: explained, notes: lack === undefined ? damage : [lack, ...damage] };
+  return { operations: explained, notes: [...(lack === undefined ? untold : lacks), ...damage] };
 }
 
-/** What the lack of a record proves, and what it doesn't. */
-function nothingThere(key: string, records: readonly StoredRecord[], bad: number): readonly string[] {
+/** What the lack of a record proves, and what it doesn't; what tills were told all the same, and what to do. */
+function nothingThere(
+  key: string,
+  { records, bad }: JournalSnapshot,
+  exchanges: readonly ExchangeLogEvent[],
+): readonly string[] {
   const [oldest] = records;
   const since =
     oldest === undefined ? "with nothing" : `at ${localDay(oldest.record.timeMs)} ${localTime(oldest.record.timeMs, 0)}`;
   const damaged = bad > 0 || records.some(({ record }) => record.kind === "lacking");
-  const but = damaged ? `, unless its record is among those that are missing (${bad} are torn or spoiled)` : "";
+  const but = damaged ? `, unless its record is among those that are missing (${bad} torn or spoiled)` : "";
   return [
     `Nothing of ${key} is in the journal, which begins ${since}: since then this box has sent nothing under this key that ` +
       `moves money, prints or changes state${but}.`,
     "It doesn't prove that nothing was sent by another box or program, before that, at the terminal itself, or while the journal " +
       "could not be written.",
+    ...exchanges.map((each) => `${localDay(each.timeMs)} ${localTime(each.timeMs, 0)}  ${toldText(each, "")}`),
+    damaged || exchanges.some(({ outcome }) => outcome !== "not-sent")
+      ? "To do: Look for it at the terminal or in its report before anything is sent again, under whatever key."
+      : "To do: Send the same call if only this box uses the terminal; otherwise look at the terminal first. A call that was refused " +
+        "because the line was down is in the log without its key.",
   ];
 }
 
@@ -150,34 +164,33 @@ function exchangesOf(
 function momentsOf(operation: JournalOperation, index: number, options: ExplainOptions): readonly ExplainedMoment[] {
   const { sequence, sent, ending, lost, settled } = operation;
   const { records } = options;
-  const again = index === 0 ? "" : " once more";
+  const more = index === 0 ? "" : " once more";
   const isUnsent = ending?.outcome === "not-sent";
   const moments = [
     {
       timeMs: sent.timeMs,
-      text: `Request ${sent.requestId} was recorded, to be sent to the terminal${again}.${beforeText(sent.before)}`,
+      text: `Request ${sent.requestId} was recorded, to be sent to the terminal${more}.${beforeText(sent.before)}`,
     },
   ];
   const started = records.find(({ sequence: at, record }) => lost && at > sequence && record.kind === "start");
-  if (started !== undefined) moments.push({ timeMs: started.record.timeMs, text: startedAgain });
+  const again = "posline started again, without a record of how this ended: it had been stopped, or its journal had failed.";
+  if (started !== undefined) moments.push({ timeMs: started.record.timeMs, text: again });
   for (const { record } of records) {
     if (record.kind !== "outcome" && record.kind !== "begun") continue;
     if (record.sent !== sequence || (record.kind === "begun" && record.digest !== sent.digest)) continue;
-    const found = "An answer to a question said that the terminal has it.";
+    const found = "The terminal was asked about it, and answered that it has it.";
+    const unsent = "It was not sent: nothing left for the terminal.";
     const text = record.kind === "begun" ? found : isUnsent ? unsent : outcomeText(operation, options);
     moments.push({ timeMs: record.timeMs, text });
   }
   if (settled !== undefined) {
     const person = `A person recorded: ${settled.result}${settled.note === undefined ? "" : `, "${settled.note}"`}.`;
-    const text = settled.by === "operator" ? person : `An answer to a question proved its end: ${settled.result}.`;
+    const answer = `The terminal was asked about it, and its answer proves the end: ${settled.result}.`;
+    const text = settled.by === "operator" ? person : answer;
     moments.push({ timeMs: settled.timeMs, text });
   }
   return moments;
 }
-
-const unsent = "It was not sent: nothing left for the terminal.";
-
-const startedAgain = "posline started again: the process before it ended while this was on its way, so its answer is lost.";
 
 function beforeText(before: JournalOperation["sent"]["before"]): string {
   if (before === undefined) return "";
@@ -190,37 +203,39 @@ function beforeText(before: JournalOperation["sent"]["before"]): string {
 function outcomeText({ sent, ending }: JournalOperation, { contractOf }: ExplainOptions): string {
   const { outcome, status, code, begun, end, learned, left } = ending ?? {};
   const away = left === true ? " The till had disconnected by then." : "";
-  if (outcome === "unknown") return `No valid answer to it came.${away}`;
+  if (outcome === "unknown" && status === undefined) return `No valid answer to it came.${away}`;
   const meaning = contracts[contractOf(sent.service) ?? "bank"].codes.find((each) => each.code === code)?.meaning;
   const known = contractOf(sent.service) === undefined || meaning === undefined ? "" : ` (${meaning})`;
   const said = `The terminal answered ${status ?? "without a status"}${code === undefined ? "" : `, code ${code}${known}`}`;
   const named = learned === undefined ? "" : ` Its trans is ${learned}.`;
-  return `${said}${provesText(begun, end)}.${named}${away}`;
+  const open = outcome === "unknown" ? ", which leaves open whether it was carried out" : "";
+  return `${said}${provesText(begun, end) || open}.${named}${away}`;
 }
 
 function provesText(begun: boolean | undefined, end: OperationEnd | undefined): string {
   if (end !== undefined) return `, which is its end: ${end}`;
-  if (begun === true) return ": it has the operation, which goes on";
+  if (begun === true) return ": it accepted the operation";
   return begun === false ? ": it refused it before anything was begun" : "";
 }
 
+const isOwnQuestion = ({ rest }: ExchangeLogEvent) => rest.some(([name]) => name === "background");
+
 /** What a till was told, by the log, or what posline's own question was answered. */
-function toldText(
-  { requestId, route, outcome, status, code, httpStatus, message, left, rest }: ExchangeLogEvent,
-  own: string,
-): string {
-  const result = rest.find(([name]) => name === "result")?.[1];
+function toldText(exchange: ExchangeLogEvent, own: string): string {
+  const { requestId, route, outcome, status, code, httpStatus, message, left, rest } = exchange;
+  const { result, reason } = Object.fromEntries(rest);
   const answer = `${status ?? "no status"}${code === undefined ? "" : `, code ${code}`}`;
-  if (rest.some(([name]) => name === "background"))
+  if (isOwnQuestion(exchange))
     return `posline asked ${route}: ${outcome === "answered" ? `the terminal answered ${answer}` : (message ?? "no answer came")}.`;
   const who = route === own ? "The till" : `The till, which asked ${route},`;
   const by = ` (request ${requestId}${httpStatus === undefined ? "" : `, HTTP ${httpStatus}`})`;
   const gone = left ? " It had disconnected, and may not know." : "";
-  if (result !== undefined) return `${who} was told: ${result}${by}.${gone}`;
   const why = message === undefined ? "" : `: ${message}`;
-  if (outcome === "not-sent") return `${who} was told that it was not sent${by}${why}.${gone}`;
+  if (result !== undefined) return `${who} was told: ${result}${by}${why}.${gone}`;
+  const what = reason === "key-reused" ? "another request under this key" : "it";
+  if (outcome === "not-sent") return `${who} was told that ${what} was not sent${by}${why}.${gone}`;
   if (outcome === "unknown") return `${who} was told that the outcome is unknown${by}${why}.${gone}`;
-  return `${who} was given the terminal's answer: ${answer}${by}.${gone}`;
+  return `${who} was given the terminal's answer: ${answer}${by}${why}.${gone}`;
 }
 
 type Ending = Pick<Explanation, "result" | "proof" | "todo">;
@@ -228,7 +243,7 @@ type Ending = Pick<Explanation, "result" | "proof" | "todo">;
 /** How an operation ended by all its sendings together, what proves that, and what to do. */
 export function endingOf(
   sendings: Sendings,
-  { isWritten, contractOf }: Pick<ExplainOptions, "isWritten" | "contractOf">,
+  { records, isWritten, contractOf }: Pick<ExplainOptions, "records" | "isWritten" | "contractOf">,
 ): Ending {
   const last = sendings.at(-1) ?? sendings[0];
   const { service, route, key, requestId } = last.sent;
@@ -251,38 +266,45 @@ export function endingOf(
     return { result: "failed", proof: "Nothing was sent.", todo: todos.failed };
   if (contract !== undefined && settlingRulesOf(contract, route) === undefined && last.ending?.outcome === "answered") {
     const isGood = last.ending.status === "success";
-    const proof = "The terminal's own answer says so; the contract has no other end of it.";
-    return { result: isGood ? "answered" : "refused", proof, todo: "Nothing, as far as posline knows." };
+    const todo = isGood ? "Nothing, as far as posline knows." : "Look at the terminal before it is sent again.";
+    return { result: isGood ? "answered" : "refused", proof: "The terminal's own answer says so.", todo };
   }
-  const canAsk = contract !== undefined && routeOf(contracts[contract], route)?.polling !== undefined;
+  // What is answered and goes on is remembered for a day; then the same call would be sent.
+  const isKept = sendings.some(isUnknown) || now - last.sent.timeMs < dayMs;
+  const canAsk = isKept && contract !== undefined && routeOf(contracts[contract], route)?.polling !== undefined;
   const look = `look at the terminal or its report${settle}`;
+  const later = records.flatMap(({ sequence, record }) => (record.kind === "sent" && sequence > last.sequence ? [record] : []));
+  const isClosed = later.some((each) => closingRoutes.has(each.route) && terminalOf(each) === terminalOf(last.sent));
+  const forgotten = isClosed ? " A batch or shift may have been closed since, so that the terminal may have forgotten it." : "";
+  const ask = canAsk ? "send the same call again with Prefer: wait, which asks the terminal and sends nothing twice; or " : "";
+  const wait = isAccepted ? "wait while the terminal is busy with it; then " : "";
   return {
     result: "unknown",
-    proof: isAccepted
-      ? "The terminal has it, and no answer that posline heard says how it ended."
-      : "No answer proves how it ended: it may have been carried out.",
-    todo: `Don't sell again under a new key. ${canAsk ? `Send the same call again with Prefer: wait, which only asks; or ${look}` : `The contract has no question about it: ${look}`}`,
+    proof: `${isAccepted ? "The terminal has it, and no answer so far says how it ended." : "No answer proves how it ended: it may have been carried out."}${forgotten}`,
+    todo: `Don't repeat it under a new key: ${wait}${ask}${look}`,
   };
 }
 
 function proofText(sendings: readonly JournalOperation[], end: OperationEnd): string {
   const settled = sendings.findLast((each) => each.settled?.result === end)?.settled;
-  if (settled?.by === "operator") return "A person looked at the terminal, and recorded it.";
-  if (settled !== undefined) return "The terminal's answer to a question about it proves that.";
+  if (settled?.by === "operator") return "A person recorded that.";
+  if (settled !== undefined) return "The terminal's answer when it was asked about it proves that.";
   if (sendings.some(({ ending }) => ending?.end === end)) return "The terminal's own answer to it proves that.";
   if (sendings.every(({ ending }) => ending?.outcome === "not-sent")) return "Nothing was sent.";
   if (end === "failed" || !isGoodEnd(end)) return "The terminal's own answer refused it before anything was begun.";
   return "The records together prove that.";
 }
 
+const tellTill =
+  "Within a day of it, a till that doesn't know may send the same call with Prefer: wait: nothing is done twice.";
+
 /** What to do after each end. */
 const todos: Readonly<Record<OperationEnd, string>> = {
-  approved:
-    "Nothing: it was carried out. The same call sent again by Prefer: wait is answered the same, and does nothing twice.",
-  closed: "Nothing: the document is there.",
+  approved: `Nothing: it was carried out. ${tellTill}`,
+  closed: `Nothing: the document is there. ${tellTill}`,
   unprinted:
     "The document is there, and its print is missing: print a copy (/check_copy). Don't send it again under a new key.",
   declined: "It was not carried out: a new attempt needs a new key.",
   reversed: "The payment was taken back: a new sale needs a new key.",
-  failed: "Nothing was carried out: the same call may be sent again, under the same key.",
+  failed: "Nothing was carried out: the same call may be sent again, under the same key, once any cause named above is gone.",
 };

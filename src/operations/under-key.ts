@@ -20,7 +20,7 @@ const ownOrders = 2 ** 52;
 const nameOf = ({ service, key = "" }: Key) => `${service}\n${key}`;
 
 /** A terminal's name. The device comes first: after a new configuration a service of another name may close its batch. */
-const terminalOf = ({ device, service }: SentRecord) => device ?? service;
+export const terminalOf = ({ device, service }: SentRecord) => device ?? service;
 
 const lastOf = (sendings: readonly Sending[]) => sendings.at(-1)?.order ?? 0;
 

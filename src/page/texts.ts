@@ -1,3 +1,4 @@
+import { decimalsOf } from "../core/money.ts";
 import { addressOf } from "./dom.ts";
 import type english from "./en.json";
 
@@ -81,19 +82,10 @@ export const timeOfDay = (time: Date): string => (Number.isNaN(time.getTime()) ?
 
 export const dayAndTime = (time: Date): string => (Number.isNaN(time.getTime()) ? "?" : dateAndTime.format(time));
 
-/** Currencies whose minor unit isn't a hundredth, by decimals (ISO 4217); browsers' own tables differ from it, and from each other. */
-const decimals: Readonly<Record<number, string>> = {
-  0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
-  3: "BHD IQD JOD KWD LYD OMR TND",
-  4: "CLF UYW",
-};
-
-const currencies = new Set(Intl.supportedValuesOf("currency"));
-
 /** Minor units as money, "15.00 EUR"; if the currency isn't known, as minor units. */
 export function moneyOf(digits: string, currency = ""): string {
-  if (!/^\d+$/.test(digits) || !currencies.has(currency)) return text("minorUnits", { digits, currency }).trim();
-  const places = Number(Object.keys(decimals).find((each) => decimals[Number(each)]?.includes(currency)) ?? 2);
+  const places = decimalsOf(digits, currency);
+  if (places === undefined) return text("minorUnits", { digits, currency }).trim();
   let format = moneys.get(places);
   if (format === undefined) {
     format = new Intl.NumberFormat(locale, { minimumFractionDigits: places, maximumFractionDigits: places });

@@ -36,13 +36,17 @@ test("posline explain tells what happened under a key, from journal and log, and
   await entry.sent();
   const flight = await run("pay-1", { log: join(root, "none.log") });
   assert.match(flight.out, /^bank \/sale of 100 minor units, key pay-1\n {2}20\S+ \S+ {2}Request r-pay-1 was recorded/);
-  assert.match(flight.out, /\n {2}It is in flight\. No outcome is recorded yet\.\n {2}To do: Wait: /);
+  assert.match(flight.out, /\n {2}Result: in flight\. No outcome is recorded yet\.\n {2}To do: Wait: /);
   assert.match(flight.out, /isn't shown, since the log can't be read: Cannot read \S+none\.log: there is no such file/);
+  assert.doesNotMatch(flight.out, /The log has no answer/);
   assert.equal(flight.code, 75);
+  writeFileSync(log, "");
+  assert.match((await run("pay-1")).out, /\nThe log has no answer to request r-pay-1: .* was told nothing\./);
   await entry.ended({ outcome: "unknown" });
   const lines = [
     { requestId: "r-pay-1", key: "pay-1", outcome: "unknown", httpStatus: 504, message: `lost ${evil}` },
     { requestId: "other", key: "pay-2", outcome: "answered", httpStatus: 200 },
+    { requestId: "late", key: "pay-3", outcome: "not-sent", httpStatus: 503, message: "Cannot send to line till" },
   ].map((each) =>
     JSON.stringify({
       level: "info",
@@ -56,7 +60,7 @@ test("posline explain tells what happened under a key, from journal and log, and
   writeFileSync(log, `${lines.join("\n")}\n`);
   const unknown = await run("pay-1");
   assert.match(unknown.out, /The till was told that the outcome is unknown \(request r-pay-1, HTTP 504\): lost /);
-  assert.match(unknown.out, /\n {2}It is unknown\. No answer proves how it ended/);
+  assert.match(unknown.out, /\n {2}Result: unknown\. No answer proves how it ended/);
   assert.doesNotMatch(unknown.out, obeyed);
   assert.ok(!unknown.out.includes("other"));
   const json = JSON.parse((await run("pay-1", { json: true })).out);
@@ -72,5 +76,14 @@ test("posline explain says of a key that isn't there what that proves, and what 
     /^Nothing of pay-9 is in the journal, which begins at 20\S+ \S+: since then this box has sent nothing under this key/,
   );
   assert.match(out, /It doesn't prove that nothing was sent by another box/);
+  assert.match(out, /\nTo do: Send the same call if only this box uses the terminal/);
+  const refused = await run("pay-3");
+  assert.match(
+    refused.out,
+    /\n20\S+ \S+ {2}The till, which asked \/sale, was told that it was not sent \(request late, HTTP 503\)/,
+  );
+  assert.match(refused.out, /\nTo do: Send the same call if/);
+  const told = await run("pay-2");
+  assert.match(told.out, /was given the terminal's answer: .*\nTo do: Look for it at the terminal/s);
   await assert.rejects(async () => run(undefined), /name the operation by its pay_id or documentExtID/);
 });

@@ -167,7 +167,7 @@ test("runDay() has the sums of 1,000 operations to the cent, and names each diff
     }
   // What is open ends by what is to be done about it.
   const { key, todo } = told.open.find(({ key: name }: Row) => /^S-.*7$/.test(name) && open.get(name) === "unknown");
-  assert.match(todo, /Send the same call again with Prefer: wait/);
+  assert.match(todo, /: send the same call again with Prefer: wait/);
   await shop.call("bank", "/sale", sales.get(key) ?? {}, { followMs: 60_000 });
   await journal.close();
   const after: readonly Row[] = (await day(folder, { json: true })).told.open;

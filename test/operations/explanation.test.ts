@@ -7,7 +7,8 @@ import { type Explanation, explain } from "../../src/operations/explanation.ts";
 
 /** Tests src/operations/explanation.ts. Records and log lines go in, sentences come out; that none is false is tried in worlds.test.ts. */
 
-const timeMs = Date.parse("2026-11-28T12:00:00Z");
+const timeMs = Date.now() - 60_000;
+const dayBeforeMs = timeMs - 86_400_000;
 
 const sent = (more: Partial<SentRecord> = {}): SentRecord => ({
   ...{ kind: "sent", timeMs, requestId: "r1", service: "bank", route: "/sale", key: "A", amount: "1500", digest: "d", ask: {} },
@@ -20,7 +21,7 @@ const settled = (more: object): JournalRecord =>
 const told = (more: object) =>
   JSON.stringify({
     level: "info",
-    time: "2026-11-28T12:00:01Z",
+    time: new Date(timeMs + 1_000).toISOString(),
     msg: "exchange",
     requestId: "r1",
     service: "bank",
@@ -41,7 +42,7 @@ function explained(records: readonly JournalRecord[], log: readonly string[] = [
 }
 
 const isRecorded = "Request r1 was recorded, to be sent to the terminal.";
-const hasIt = "The terminal answered success: it has the operation, which goes on.";
+const hasIt = "The terminal answered success: it accepted the operation.";
 
 const cases: readonly (readonly [
   what: string,
@@ -58,7 +59,7 @@ const cases: readonly (readonly [
     [
       isRecorded,
       hasIt,
-      "An answer to a question proved its end: approved.",
+      "The terminal was asked about it, and its answer proves the end: approved.",
       "The till was told: approved (request r1, HTTP 200).",
     ],
     "approved",
@@ -74,7 +75,7 @@ const cases: readonly (readonly [
       "The till was told that the outcome is unknown (request r1, HTTP 504): No valid reply came.",
     ],
     "unknown",
-    /^Don't sell again under a new key\. Send the same call again with Prefer: wait, which only asks; or look at the terminal or its report, then record what you saw: posline journal settle A --as done/,
+    /^Don't repeat it under a new key: send the same call again with Prefer: wait, which asks the terminal and sends nothing twice; or look at the terminal or its report, then record what you saw: posline journal settle A --as done/,
   ],
   [
     "killed with the sale out, then found and declined",
@@ -87,9 +88,9 @@ const cases: readonly (readonly [
     [],
     [
       isRecorded,
-      "posline started again: the process before it ended while this was on its way, so its answer is lost.",
-      "An answer to a question said that the terminal has it.",
-      "An answer to a question proved its end: declined.",
+      "posline started again, without a record of how this ended: it had been stopped, or its journal had failed.",
+      "The terminal was asked about it, and answered that it has it.",
+      "The terminal was asked about it, and its answer proves the end: declined.",
     ],
     "declined",
     /^It was not carried out: a new attempt needs a new key/,
@@ -134,7 +135,7 @@ const cases: readonly (readonly [
     ],
     [isRecorded, hasIt, "The till, which asked /check, was given the terminal's answer: success (request r3, HTTP 200)."],
     "unknown",
-    /Send the same call again with Prefer: wait, which only asks; or look at the terminal or its report$/,
+    /: wait while the terminal is busy with it; then send the same call again with .* nothing twice; or look at the terminal or its report$/,
   ],
   [
     "a shift that is closed",
@@ -153,7 +154,43 @@ const cases: readonly (readonly [
     [],
     [isRecorded, "No valid answer to it came."],
     "unknown",
-    /The contract has no question about it: look at the terminal/,
+    /^Don't repeat it under a new key: look at the terminal/,
+  ],
+  [
+    "an error that proves nothing",
+    [sent(), outcome({ outcome: "unknown", status: "error", code: -3 })],
+    [],
+    [
+      isRecorded,
+      "The terminal answered error, code -3 (generic send/processing error), which leaves open whether it was carried out.",
+    ],
+    "unknown",
+    /: send the same call again with Prefer: wait/,
+  ],
+  [
+    "a sale that goes on, of which posline remembers nothing after a day",
+    [sent({ timeMs: dayBeforeMs }), going],
+    [],
+    [isRecorded, hasIt],
+    "unknown",
+    /with it; then look at the terminal or its report$/,
+  ],
+  [
+    "a sale, and another amount under its key that was refused",
+    [sent(), outcome({ outcome: "unknown" }), settled({})],
+    [
+      told({ outcome: "unknown", result: "unknown", httpStatus: 504, message: "No valid reply came" }),
+      told({ requestId: "r2", outcome: "not-sent", reason: "key-reused", httpStatus: 422, message: "Cannot send /sale" }),
+    ],
+    [
+      isRecorded,
+      "No valid answer to it came.",
+      "The terminal was asked about it, and its answer proves the end: approved.",
+      "The till was told: unknown (request r1, HTTP 504): No valid reply came.",
+      "The till was told that another request under this key was not sent (request r2, HTTP 422): Cannot send /sale.",
+    ],
+    "approved",
+    /^Nothing: it was carried out/,
   ],
 ];
 
@@ -172,6 +209,14 @@ for (const [what, records, log, texts, result, todo] of cases) {
 test("explain() calls what has no outcome in flight while a posline writes the journal, and unknown once it has ended", () => {
   assert.equal(explained([sent()], [], true)[0]?.result, "in flight");
   assert.equal(explained([sent()])[0]?.result, "unknown");
+});
+
+test("explain() says of what is unknown that its terminal may have forgotten it, if a batch was closed there since", () => {
+  const close = (more: Partial<SentRecord>) => sent({ route: "/close-shift", key: "Z", digest: "z", ...more });
+  const proofOf = (more: Partial<SentRecord>) =>
+    explained([sent(), outcome({ outcome: "unknown" }), close(more)])[0]?.proof ?? "";
+  assert.match(proofOf({}), /^No answer proves how it ended.*the terminal may have forgotten it\.$/);
+  assert.doesNotMatch(proofOf({ service: "bank-2" }), /forgotten/);
 });
 
 test("explain() takes no record for an operation's that was of another one in its place", () => {
