@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """A till that does everything: python3 shop.py DO KEY AMOUNT [OF], the amount in minor units.
 
-DO is sale, refund, receipt, return, cash-in, qr or qr-refund. OF is the key of what is given back, or of the sale that the
-receipt is for. The last line on standard output is how it ended; the exit code is 0 only if that is good. After a crash, run it again
-with the same arguments.
+DO is sale, abort, refund, receipt, return, cash-in, qr or qr-refund; abort is a sale that the cashier cancels. OF is the key of what
+is given back, or of the sale that the receipt is for. The last line on standard output is how it ended; the exit code is 0 only if that
+is good. After a crash, run it again with the same arguments.
 """
 import base64
 import hashlib
 import json
 import os
 import sys
+import threading
 import time
 from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlencode, urlsplit
@@ -128,6 +129,10 @@ earlier = saved(of) if of else {}
 ITEM = os.environ.get("POSLINE_ITEM", "Coffee")
 QUANTITY = int(os.environ.get("POSLINE_QUANTITY", "1000"))  # In thousandths
 if do == "sale":
+    word = bank("/sale", {})
+elif do == "abort":
+    # Sent while the sale's own call waits. Only that call's end says what the customer owes.
+    threading.Timer(2, post, (BANK, "/abort", json.dumps({"pay_id": key}), {})).start()
     word = bank("/sale", {})
 elif do == "refund":
     word = bank("/refund", {"rrn": earlier.get("rrn") or end(2, f"No rrn is known of {of}")})

@@ -5,7 +5,9 @@ import { createServer } from "node:http";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { promisify } from "node:util";
+import { emulatedMerchantId } from "../../src/config/overrides.ts";
 import { ask, type HttpAnswer, scratchFolder } from "../support/bridge-process.ts";
+import { freePorts } from "../support/free-port.ts";
 import { bundle } from "../support/posline-process.ts";
 import { endAll, fiscalForm, folder, posline, post, receipt, resultOf, saleOf } from "./emulating.ts";
 
@@ -279,6 +281,31 @@ test("posline emulate --print-world prints a file that --world takes, of the bui
   assert.equal(await printed("--world", file), text);
   writeFileSync(file, text.replace('"drawer": 0', '"drawer": 700 /* a float */'));
   assert.equal(await printed("--world", file), text.replace('"drawer": 0', '"drawer": 700'));
+});
+
+test("posline emulate --like prints the shop of a terminal, and says what it could not ask", async () => {
+  const [port] = await freePorts(1);
+  const [file, id] = [join(folder.path, "like.json"), join(folder.path, "merchant-id")];
+  writeFileSync(id, emulatedMerchantId, { mode: 0o600 });
+  const known = {
+    bank: { terminals: [{ terminal: 70, merchant: 5, merchantName: "Bakery" }], operations: ["terminals", "sale", "check"] },
+    qr: { systems: [{ name: "MYPAY", operations: ["showqrcode", "check"], makesTrans: true }] },
+    fiscal: { operations: ["supported_operations", "sale", "check_status"] },
+  };
+  writeFileSync(file, JSON.stringify(known));
+  const line = `tcp:127.0.0.1:${port}`;
+  const emulator = posline(["emulate", "--line", line, "--no-http", "--no-admin", "--world", file, "--merchant-id-file", id]);
+  await emulator.logged(({ msg }) => msg === "posline emulates", "it listens");
+  const run = (...args: readonly string[]) => promisify(execFile)(process.execPath, [bundle, "emulate", ...args]);
+  const like = await run("--like", line, "--merchant-id-file", id);
+  assert.deepEqual([like.stdout, like.stderr], [(await run("--print-world", "--world", file)).stdout, ""]);
+  const unsigned = await run("--like", line);
+  assert.match(unsigned.stdout, /Bakery/);
+  assert.equal(unsigned.stderr, "fiscal isn't asked: add --merchant-id-file, to sign with\n");
+  assert.equal(await emulator.ended("SIGTERM"), 0);
+  const nobody = posline(["emulate", "--like", line, "--service", "bank"]);
+  assert.equal(await nobody.ended(), 69);
+  assert.match(nobody.stderr, /^bank is as in the built-in shop: Cannot send .*refuses the connection/);
 });
 
 const shop = `{

@@ -93,7 +93,7 @@ async function rehearsed(context: TestContext, { till }: Stand, program: TillPro
           late.flatMap((name) => ["--scenario", name]),
         );
   assert.equal(code, isAll ? 75 : 0, `${posline.stdout}${posline.stderr}`);
-  assert.deepEqual(untested, isAll ? ["abort-too-late", "given-back"] : []);
+  assert.deepEqual(untested, isAll ? ["abort-in-time", "abort-too-late", "given-back"] : []);
   context.diagnostic(posline.stdout.trimEnd().split("\n").at(-1) ?? "");
 }
 

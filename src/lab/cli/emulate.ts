@@ -2,10 +2,11 @@ import { sourceFlags } from "../../cli/config.ts";
 import { emulatorFlags } from "../../cli/emulator-flags.ts";
 import { greeting } from "../../cli/greeting.ts";
 import { logFlags, logStart, runUntilStopped } from "../../cli/run-service.ts";
-import type { Flags } from "../../config/load.ts";
+import { type Flags, loadConfig } from "../../config/load.ts";
 import { contractNames } from "../../core/call.ts";
 import { type ArgumentsOf, defineCommand, type FlagTable } from "../../core/command.ts";
 import { exitCodes, UsageError } from "../../core/exit.ts";
+import { printable } from "../../core/shell-text.ts";
 import { merchantIdOf } from "../../process/served.ts";
 import { wireFaultKinds } from "../emulator/faults/wire-fault.ts";
 
@@ -20,6 +21,7 @@ export type EmulateArguments = ArgumentsOf<typeof flags>;
  */
 export async function runEmulate(args: EmulateArguments): Promise<number> {
   const { http = true, admin = true } = args;
+  if (args.like !== undefined) return printWorldLike(args, args.like);
   if (args.printWorld === true) return printWorld(args.world);
   return runUntilStopped({
     flags: configFlagsOf(args),
@@ -54,6 +56,29 @@ async function printWorld(file: string | undefined): Promise<number> {
   return exitCodes.ok;
 }
 
+/** Prints a file for --world that plays the shop of a real terminal. */
+async function printWorldLike(args: EmulateArguments, device: string): Promise<number> {
+  const { config } = await loadConfig({ env: process.env, flags: { ...configFlagsOf(args), line: device } });
+  const [line] = Object.values(config.lines);
+  if (line === undefined) throw new UsageError(`Cannot ask ${device}: the configuration has no line: leave --config out`);
+  const merchantId = merchantIdOf(config);
+  // Without the merchant's id no fiscal request can be signed.
+  const asked = args.service ?? contractNames;
+  const services = asked.filter((each) => each !== "fiscal" || merchantId !== undefined);
+  if (services.length < asked.length) process.stderr.write("fiscal isn't asked: add --merchant-id-file, to sign with\n");
+  const { createClient } = await import("../../client/line-client.ts");
+  const { worldLike } = await import("../emulator/world-like.ts");
+  const terminal = createClient({ line: { ...line, services }, ...(merchantId !== undefined && { fiscal: { merchantId } }) });
+  try {
+    const { text, lacking } = await worldLike(terminal, services);
+    process.stderr.write(lacking.map((each) => `${printable(each)}\n`).join(""));
+    process.stdout.write(text ?? "");
+    return text === undefined ? exitCodes.unavailable : exitCodes.ok;
+  } finally {
+    await terminal.close();
+  }
+}
+
 function configFlagsOf({ config, line, baud, service, adminPort, merchantIdFile, apiKeyFile }: EmulateArguments): Flags {
   return { config, line, baud, merchantIdFile, emulate: { services: service, adminPort, apiKeyFile } };
 }
@@ -81,6 +106,11 @@ const flags = {
   },
   ...emulatorFlags,
   "print-world": { type: "boolean", describe: "Print the world that is played, as a file for --world, and nothing else" },
+  like: {
+    type: "string",
+    example: "/dev/ttyUSB0",
+    describe: "Ask a real terminal, by questions that change nothing, and print its shop as a file for --world",
+  },
   ...logFlags,
   "merchant-id-file": {
     type: "string",
@@ -107,6 +137,7 @@ export const emulateCommand = defineCommand({
   examples: [
     ["emulate", "All three services over HTTP"],
     ["emulate --line /dev/ttyUSB0 --no-http", "A terminal at the end of a cable"],
+    ["emulate --like /dev/ttyUSB0 >shop.json", "The shop of a terminal, to rehearse with"],
     ["emulate --world shop.json", "A shop of your own; --print-world prints one to begin with"],
     ["emulate --service bank --state bank.json", "One that remembers across restarts"],
     ["emulate --fault corrupt=0.05 --fault late:5000=0.01 --seed 7", "Random faults, repeatable"],

@@ -244,7 +244,7 @@ export const rehearseCommand = defineCommand({
   describe: "Judge a till: play a shop in which things go wrong, and compare its words with what the terminal did",
   flags,
   epilogue:
-    `A till's words: ${words.join(", ")}. {do} is sale, refund, receipt, return, cash-in, qr or qr-refund. The environment has ` +
+    `A till's words: ${words.join(", ")}. {do} is sale, abort, refund, receipt, return, cash-in, qr or qr-refund. The environment has ` +
     "POSLINE_BANK_URL, POSLINE_FISCAL_URL, POSLINE_QR_URL, POSLINE_MERCHANT_ID, POSLINE_CURRENCY, and for a receipt of a given article " +
     "POSLINE_ITEM and POSLINE_QUANTITY (thousandths). A word may also be sent by POST to POSLINE_WORD_URL. " +
     "Exit codes: 0 all passed, 1 one failed, 75 none failed and not all were tested, 69 the till can't be run.",

@@ -7,13 +7,18 @@ import type { Case } from "../report/judgement.ts";
  */
 
 /** What a till can be asked to do. */
-export type Deed = "sale" | "refund" | "receipt" | "return" | "cash-in" | "qr" | "qr-refund";
+export type Deed = "sale" | "abort" | "refund" | "receipt" | "return" | "cash-in" | "qr" | "qr-refund";
 
 /** How a deed is done: by which routes of which service, and in which words a person is asked for it. */
 export const deeds: Readonly<
   Record<Deed, { readonly contract: ContractName; readonly routes: readonly string[]; readonly asks: string }>
 > = {
   sale: { contract: "bank", routes: ["/sale"], asks: "Sell {amount} by card" },
+  abort: {
+    contract: "bank",
+    routes: ["/sale"],
+    asks: "Sell {amount} by card, and cancel it at your till while the customer is asked for the card",
+  },
   refund: { contract: "bank", routes: ["/refund", "/cancel"], asks: "Give {amount} back to the card" },
   receipt: { contract: "fiscal", routes: ["/sale"], asks: "Print the receipt for {amount}" },
   return: { contract: "fiscal", routes: ["/refund"], asks: "Print the return receipt for {amount}" },

@@ -229,13 +229,20 @@ export const scenarios: readonly Scenario[] = [
     steps: [sale(outcome("in-doubt"), "approved")],
   },
   {
+    name: "abort-in-time",
+    title: "The customer would rather pay in cash",
+    rule: bank("Endpoints", "attempts to stop the operation of pay_id; may return final transaction data"),
+    listed: "sale, cancelled by the cashier",
+    steps: [{ deed: "abort", key: "a", trouble: outcome("slow:20"), seenBy: "/abort", ends: unpaid }],
+  },
+  {
     name: "abort-too-late",
-    title: "An abort that comes too late",
+    title: "The customer would rather pay in cash, and has paid by card",
     rule: bank(
       "States and transitions",
       "/abort, operation already approved: APPROVED; response may carry final transaction data.",
     ),
-    steps: [{ ...sale(outcome("abort-too-late"), "approved"), seenBy: "/abort" }],
+    steps: [{ deed: "abort", key: "a", trouble: outcome("abort-too-late"), seenBy: "/abort", ends: ["approved"] }],
   },
   {
     name: "fault-status-200",

@@ -52,6 +52,10 @@ case $do in
     settled "$POSLINE_BANK_URL/sale" "{$card}"
     keep rrn "$(field rrn)"
     ;;
+  abort)
+    (sleep 2; curl -s -m 30 -d "{\"pay_id\":\"$key\"}" "$POSLINE_BANK_URL/abort" >/dev/null) &
+    settled "$POSLINE_BANK_URL/sale" "{$card}"
+    ;;
   refund) settled "$POSLINE_BANK_URL/refund" "{$card,\"rrn\":\"$(kept rrn)\"}" ;;
   receipt) document /sale "$(receipt)" ;;
   return) document /refund "$(receipt),\"parentDocID\":\"$(kept documentID)\"" ;;

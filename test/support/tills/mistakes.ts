@@ -352,6 +352,27 @@ export const mistakes: readonly Mistake[] = [
       ],
     ],
   ),
+  row("false word", "polling", "abort")(
+    "accepted-is-declined",
+    "takes the answer to /abort for the end of the sale",
+    "abort-too-late",
+    [
+      [
+        '    post("bank", "/abort", {"pay_id": key})\n    word = carried',
+        '    word = "declined" if post("bank", "/abort", {"pay_id": key}) else carried',
+      ],
+    ],
+    /said declined at .* the terminal has \/sale of .*, approved/,
+  ),
+  row("false word", "curl", "abort")("other-key", "aborts another key than that of the sale", "abort-in-time", [
+    ['{\\"pay_id\\":\\"$key\\"}" "$POSLINE_BANK_URL/abort"', '{\\"pay_id\\":\\"$key-1\\"}" "$POSLINE_BANK_URL/abort"'],
+  ]),
+  row("new key", "wait", "abort")("sold-again", "sells again under a new key after an abort", "abort-in-time", [
+    [
+      '(BANK, "/abort", json.dumps({"pay_id": key}), {})).start()\n    word = bank("/sale", {})',
+      '(BANK, "/abort", json.dumps({"pay_id": key}), {})).start()\n    word = bank("/sale", {})\n    key += "x"\n    word = bank("/sale", {})',
+    ],
+  ]),
   row("false word", "polling", "sale")("cash-without-abort", "takes cash after three seconds, while the card is out", "slow", [
     [again, `        nones += 0.001\n        if nones % 1 > 0.0025:\n            return "failed"\n${again}`],
   ]),

@@ -126,6 +126,10 @@ card = {"pay_id": key, "amount": amount, "currency_name": "EUR"}
 payment = {"amount": amount, "currency": "978", "pay_system": "QRPAY"}
 if do == "sale":
     word = carried_out("bank", "/sale", card, card_end, 3)
+elif do == "abort":
+    post("bank", "/sale", card)
+    post("bank", "/abort", {"pay_id": key})
+    word = carried_out("bank", "/sale", card, card_end, 3)
 elif do == "refund":
     word = carried_out("bank", "/refund", {**card, "rrn": earlier["rrn"]}, card_end, 3)
 elif do == "receipt":
