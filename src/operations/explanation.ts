@@ -201,7 +201,7 @@ function beforeText(before: JournalOperation["sent"]["before"]): string {
 }
 
 function outcomeText({ sent, ending }: JournalOperation, { contractOf }: ExplainOptions): string {
-  const { outcome, status, code, begun, end, learned, left } = ending ?? {};
+  const { outcome, status, code, begun, end, learned, left, message } = ending ?? {};
   const away = left === true ? " The till had disconnected by then." : "";
   if (outcome === "unknown" && status === undefined) return `No valid answer to it came.${away}`;
   const meaning = contracts[contractOf(sent.service) ?? "bank"].codes.find((each) => each.code === code)?.meaning;
@@ -209,7 +209,8 @@ function outcomeText({ sent, ending }: JournalOperation, { contractOf }: Explain
   const said = `The terminal answered ${status ?? "without a status"}${code === undefined ? "" : `, code ${code}${known}`}`;
   const named = learned === undefined ? "" : ` Its trans is ${learned}.`;
   const open = outcome === "unknown" ? ", which leaves open whether it was carried out" : "";
-  return `${said}${provesText(begun, end) || open}.${named}${away}`;
+  const words = message === undefined ? "" : `, ${JSON.stringify(message)}`;
+  return `${said}${words}${provesText(begun, end) || open}.${named}${away}`;
 }
 
 function provesText(begun: boolean | undefined, end: OperationEnd | undefined): string {
@@ -267,7 +268,8 @@ export function endingOf(
   if (contract !== undefined && settlingRulesOf(contract, route) === undefined && last.ending?.outcome === "answered") {
     const isGood = last.ending.status === "success";
     const todo = isGood ? "Nothing, as far as posline knows." : "Look at the terminal before it is sent again.";
-    return { result: isGood ? "answered" : "refused", proof: "The terminal's own answer says so.", todo };
+    const proof = isGood ? "The terminal did it, by its own answer." : "The terminal's own answer refused it.";
+    return { result: isGood ? "answered" : "refused", proof, todo };
   }
   // What is answered and goes on is remembered for a day; then the same call would be sent.
   const isKept = sendings.some(isUnknown) || now - last.sent.timeMs < dayMs;

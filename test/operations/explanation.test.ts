@@ -150,9 +150,19 @@ const cases: readonly (readonly [
   ],
   [
     "a QR payment given back, whose answer is lost",
-    [sent({ service: "qr", route: "/refund" }), outcome({ outcome: "unknown" })],
+    [
+      sent({ service: "qr", route: "/refund" }),
+      outcome({ outcome: "unknown" }),
+      sent({ service: "qr", route: "/refund", requestId: "r2" }),
+      outcome({ sent: 3, outcome: "unknown", status: "error", code: 1, message: "too much" }),
+    ],
     [],
-    [isRecorded, "No valid answer to it came."],
+    [
+      isRecorded,
+      "No valid answer to it came.",
+      "Request r2 was recorded, to be sent to the terminal once more.",
+      'The terminal answered error, code 1 (implementation or system error), "too much", which leaves open whether it was carried out.',
+    ],
     "unknown",
     /^Don't repeat it under a new key: look at the terminal/,
   ],
