@@ -27,11 +27,7 @@ export interface Pace {
 }
 
 /** What a client run took. */
-export interface ClientFigures {
-  readonly p50Us: number;
-  readonly p99Us: number;
-  readonly perS: number;
-}
+export type ClientFigures = { readonly p50Us: number; readonly p99Us: number; readonly perS: number };
 
 /** The bundle that is measured; another one by BENCH_PRODUCT. */
 export const productPath = process.env["BENCH_PRODUCT"] ?? join(projectDir, "dist/posline.cjs");

@@ -29,20 +29,12 @@ const speeds: readonly Speed[] = [
   { what: "921600 in 64-byte pieces", baudRate: 921_600, pieceBytes: 64, warmUpExchanges, fullPercent: 98, exchanges: 300 },
 ];
 
-interface Burst {
-  readonly fullPercent: number;
-  readonly gapUs: number;
-  readonly processorUs: number;
-}
+type Burst = { readonly fullPercent: number; readonly gapUs: number; readonly processorUs: number };
 
 /** Reads what the line's clock saw, after its responder found the line idle. */
 async function burstOf(responder: Running, processorUs: number): Promise<Burst> {
   const line = await responder.line(5000);
-  return {
-    fullPercent: 100 * figureOf(line, "full"),
-    gapUs: figureOf(line, "gapP50Us"),
-    processorUs,
-  };
+  return { fullPercent: 100 * figureOf(line, "full"), gapUs: figureOf(line, "gapP50Us"), processorUs };
 }
 
 async function bridgeBurst(workshop: Workshop, bridge: Bridge, count: number): Promise<Burst> {

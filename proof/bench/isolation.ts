@@ -40,10 +40,7 @@ const callMsMax = 30_000;
 const recoverMsMax = 60_000;
 
 /** Milliseconds of each answered call, by line; of the faulty line also how many weren't. */
-interface Round {
-  readonly ms: Readonly<Record<LineName, number[]>>;
-  unanswered: number;
-}
+type Round = { readonly ms: Readonly<Record<LineName, number[]>>; unanswered: number };
 
 const newRound = (): Round => ({ ms: { desk: [], bar: [], terrace: [], kiosk: [] }, unanswered: 0 });
 

@@ -23,13 +23,7 @@ function nodeBinary(major: number, report: Report, fetch: boolean): string | und
     mkdirSync(prefix, { recursive: true });
     try {
       const argv = [
-        "install",
-        "--prefix",
-        prefix,
-        "--no-save",
-        "--no-audit",
-        "--no-fund",
-        "--ignore-scripts",
+        ...["install", "--prefix", prefix, "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"],
         `${name}@${major}`,
       ];
       execFileSync("npm", argv, { stdio: "pipe", timeout: 180_000 });

@@ -19,10 +19,7 @@ export type SectionName =
   | "fleet";
 
 /** The judged figure must be at least or at most this. */
-export interface Bound {
-  readonly side: "least" | "most";
-  readonly value: number;
-}
+export type Bound = { readonly side: "least" | "most"; readonly value: number };
 
 /** One line of the table. */
 export interface Row {

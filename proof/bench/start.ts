@@ -11,11 +11,7 @@ const section = "start";
 const startOverMs = 60;
 const idleOverMiB = 9;
 
-interface Program {
-  readonly name: string;
-  readonly argv: readonly string[];
-  readonly ports: readonly number[];
-}
+type Program = { readonly name: string; readonly argv: readonly string[]; readonly ports: readonly number[] };
 
 /** By program, round by round. */
 type Figures = ReadonlyMap<string, readonly number[]>;

@@ -5,9 +5,7 @@ import { crc16, crc32 } from "crc";
  * it, look whether a frame is whole, and check it with npm `crc`.
  */
 
-export interface UsualDecoder {
-  push(chunk: Buffer): Buffer[];
-}
+export type UsualDecoder = { push(chunk: Buffer): Buffer[] };
 
 /** Length u32 BE, payload, CRC-16 over both. */
 export function usualLengthDecoder(payloadBytesMax: number): UsualDecoder {

@@ -19,10 +19,7 @@ const tsx = fileURLToPath(import.meta.resolve("tsx"));
 /** Milliseconds between two scrapes of an idle box: Prometheus' usual interval. */
 const scrapeMs = 15_000;
 
-interface Watched {
-  readonly bridge: Bridge;
-  readonly admin: string;
-}
+type Watched = { readonly bridge: Bridge; readonly admin: string };
 
 async function startWatched(workshop: Workshop, name: string): Promise<Watched> {
   const [port, adminPort] = [await freePort(), await freePort()];

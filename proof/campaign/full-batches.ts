@@ -7,11 +7,7 @@ import type { PartOptions, Row } from "./part.ts";
 
 /** Full worlds, in a process of their own, since its clock is replaced. */
 
-export interface FullBatches {
-  readonly tally: FullTally;
-  readonly broken: readonly string[];
-  readonly seconds: number;
-}
+export type FullBatches = { readonly tally: FullTally; readonly broken: readonly string[]; readonly seconds: number };
 
 const livesInBatch = 4;
 const brokenMax = 3;

@@ -7,10 +7,7 @@ import type { VirtualTime } from "../../test/support/virtual-time.ts";
 /** The far end of a line in the full worlds: a device, and what serves the contracts behind it, which answers in order. */
 
 /** What serves one contract. */
-interface Serving {
-  readonly contract: ContractName;
-  take(framing: Framing, text: string): void;
-}
+type Serving = { readonly contract: ContractName; take(framing: Framing, text: string): void };
 
 export class FullFarEnd {
   device = this.#newDevice();

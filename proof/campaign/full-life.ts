@@ -118,14 +118,7 @@ const fate: fc.Arbitrary<FullFate> = fc.record({
       weight: 4,
       arbitrary: fc.constantFrom(
         ...([
-          "reply lost",
-          "request lost",
-          "corrupt",
-          "late",
-          "refused",
-          "behind",
-          "other key",
-          "denied",
+          ...["reply lost", "request lost", "corrupt", "late", "refused", "behind", "other key", "denied"],
         ] as const satisfies readonly FullFate["kind"][]),
       ),
     },
@@ -151,10 +144,7 @@ const step: fc.Arbitrary<FullStep> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("check" as const), service, key }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({ do: fc.constantFrom("plain sale" as const, "abort" as const), service, key }),
-  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom("plain sale" as const, "abort" as const), service, key }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("plain back" as const), service, key, amount: backAmount }) },
   {
     weight: 3,
@@ -314,10 +304,7 @@ const contentTypes = { bank: "application/json", fiscal: "application/x-www-form
 type Sent = Pick<SentRecord, "service" | "route" | "key" | "amount">;
 
 /** Where worlds live: a clock, and a network. */
-export interface FullPlace {
-  readonly time: VirtualTime;
-  readonly net: VirtualNet;
-}
+export type FullPlace = { readonly time: VirtualTime; readonly net: VirtualNet };
 
 export class FullLife {
   readonly #world: FullWorld;

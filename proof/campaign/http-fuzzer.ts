@@ -9,17 +9,10 @@ import { Random, seedOf } from "./fuzz/random.ts";
  */
 
 /** What it is asked for: a round of so many milliseconds against these ports. */
-export interface Round {
-  readonly seed: number;
-  readonly ports: readonly number[];
-  readonly ms: number;
-}
+export type Round = { readonly seed: number; readonly ports: readonly number[]; readonly ms: number };
 
 /** What it did in a round. */
-export interface RoundDone {
-  readonly connections: number;
-  readonly bytes: number;
-}
+export type RoundDone = { readonly connections: number; readonly bytes: number };
 
 /** Connections that are fuzzed at a time. */
 export const atOnce = 16;
@@ -28,15 +21,7 @@ export const atOnce = 16;
 const connectionMsMax = 3_000;
 
 const paths = [
-  "/sale",
-  "/check",
-  "/supported_operations",
-  "/healthz",
-  "/metrics",
-  "/",
-  "*",
-  "/../x",
-  "/%00",
+  ...["/sale", "/check", "/supported_operations", "/healthz", "/metrics", "/", "*", "/../x", "/%00"],
   `/${"a".repeat(9_000)}`,
 ];
 

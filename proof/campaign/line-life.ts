@@ -46,11 +46,7 @@ const queueCallsMax = 6;
 const queueWaitMs = 15_000;
 
 /** A till that tries again and again, each time with a new call, until one is answered or so often. */
-interface Insisting {
-  readonly call: Step & { do: "call" };
-  readonly everyMs: number;
-  readonly times: number;
-}
+type Insisting = { readonly call: Step & { do: "call" }; readonly everyMs: number; readonly times: number };
 
 export type Step =
   | {

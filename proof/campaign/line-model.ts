@@ -22,11 +22,7 @@ const names = ["bank", "fiscal"] as const;
 const config = configOf({ lateReplyMs: 5_000, queueWaitMs: 15_000, queueCallsMax: 2, idleProbeMs: 0 });
 const services = names.map((name) => lineService(contracts[name], { crc16, quiet: false, merchantId }));
 
-interface CallKind {
-  readonly service: (typeof names)[number];
-  readonly repeatable: boolean;
-  readonly record: boolean;
-}
+type CallKind = { readonly service: (typeof names)[number]; readonly repeatable: boolean; readonly record: boolean };
 
 /** Calls of a sequence: for money with a record, a question, for money of the other service. */
 const callKinds: readonly [CallKind, ...CallKind[]] = [
@@ -39,10 +35,7 @@ const callsMax = 2;
 /** When an event comes: a millisecond before what the engine waits for next, with it, or a millisecond after. */
 export type Timing = "before" | "at" | "after";
 
-export interface Choice {
-  readonly what: string;
-  readonly timing: Timing;
-}
+export type Choice = { readonly what: string; readonly timing: Timing };
 
 interface Call {
   readonly exchange: Exchange;

@@ -44,14 +44,7 @@ export type FateKind = Fate["kind"];
 
 /** All that stay within what docs/limits.md says can be detected. */
 export const detectable: readonly FateKind[] = [
-  "request lost",
-  "reply lost",
-  "corrupt",
-  "dropped",
-  "torn",
-  "noise first",
-  "strays",
-  "split",
+  ...(["request lost", "reply lost", "corrupt", "dropped", "torn", "noise first", "strays", "split"] as const),
   "question twice",
 ];
 

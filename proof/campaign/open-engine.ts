@@ -8,10 +8,7 @@ import type { Exchange } from "../../src/line/exchange.ts";
  * is in flight. Each `#name` of the source becomes `p_name`, and nothing else is changed.
  */
 
-export interface OpenEngine {
-  readonly LineEngine: typeof LineEngine;
-  readonly Exchange: typeof Exchange;
-}
+export type OpenEngine = { readonly LineEngine: typeof LineEngine; readonly Exchange: typeof Exchange };
 
 const root = new URL("../../", import.meta.url).pathname;
 

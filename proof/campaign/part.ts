@@ -10,10 +10,7 @@ export interface PartOptions {
 }
 
 /** The figure must be at least, or at most, this. */
-export interface RowBound {
-  readonly side: "least" | "most";
-  readonly value: number;
-}
+export type RowBound = { readonly side: "least" | "most"; readonly value: number };
 
 /** One line of the table. */
 export interface Row {
@@ -28,10 +25,7 @@ export interface Row {
 }
 
 /** A part of the campaign. It throws only for its own bugs: what it finds are rows that miss their bound. */
-export interface Part {
-  readonly name: string;
-  run(options: PartOptions): Promise<readonly Row[]>;
-}
+export type Part = { readonly name: string; run(options: PartOptions): Promise<readonly Row[]> };
 
 /** Whether a row keeps its bound; true where it has none. */
 export function isKept({ value, bound }: Row): boolean {

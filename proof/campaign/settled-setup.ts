@@ -25,10 +25,7 @@ interface ServiceSettings {
   readonly allowOrigins: readonly string[];
 }
 
-interface LineSettings {
-  readonly queueCallsMax: number;
-  readonly queueWaitMs: number;
-}
+type LineSettings = { readonly queueCallsMax: number; readonly queueWaitMs: number };
 
 /** What a configuration says. */
 export interface Setup {
@@ -76,10 +73,7 @@ const mistakes = ["no json", "half of it", "unknown key", "unknown line", "same 
 type Mistake = (typeof mistakes)[number];
 
 /** What is done at one time: each change is a file of its own with a SIGHUP behind it, without a pause. */
-export interface Reload {
-  readonly gapMs: number;
-  readonly changes: readonly Change[];
-}
+export type Reload = { readonly gapMs: number; readonly changes: readonly Change[] };
 
 const service = fc.constantFrom(...allServices.map(({ name }) => name));
 
@@ -95,10 +89,7 @@ const lineSettings: fc.Arbitrary<LineSettings> = fc.record({
 });
 
 const change: fc.Arbitrary<Change> = fc.oneof(
-  {
-    weight: 3,
-    arbitrary: fc.record({ what: fc.constant("service" as const), service, settings: serviceSettings }),
-  },
+  { weight: 3, arbitrary: fc.record({ what: fc.constant("service" as const), service, settings: serviceSettings }) },
   {
     weight: 2,
     arbitrary: fc.record({ what: fc.constant("line" as const), line: fc.constantFrom(...lines), settings: lineSettings }),

@@ -21,11 +21,7 @@ const baudRate = 115_200;
 export type Standing = "absent" | "running" | "approved" | "declined" | "reversed" | "closed" | "unprinted";
 
 /** An operation, as a ledger finds it. What its service is called on the box is nothing that a terminal knows. */
-export interface Named {
-  readonly contract: ContractName;
-  readonly route: string;
-  readonly key: string;
-}
+export type Named = { readonly contract: ContractName; readonly route: string; readonly key: string };
 
 export interface Arrival extends Named {
   /** What the terminals had of it before. */
@@ -33,11 +29,7 @@ export interface Arrival extends Named {
 }
 
 /** The terminal's end of a line, which can be unplugged. */
-export interface SettledDevice {
-  readonly open: OpenTransport;
-  unplug(ms: number): void;
-  close(): Promise<void> | void;
-}
+export type SettledDevice = { readonly open: OpenTransport; unplug(ms: number): void; close(): Promise<void> | void };
 
 export interface SettledTerminalOptions {
   /** Where posline finds it. */

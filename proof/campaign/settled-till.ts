@@ -114,10 +114,7 @@ const routeOf: Readonly<Record<Kind, string>> = {
 };
 
 /** The sale that a refund refers to. */
-export interface Original {
-  readonly key: string;
-  readonly rrn: string;
-}
+export type Original = { readonly key: string; readonly rrn: string };
 
 export function sendingOf({ kind, line, ending: digits }: Script, index: number, original: Original): Sending {
   const contract = contractOf[kind];

@@ -45,10 +45,7 @@ const judgedMinutes = 20;
  */
 const quietMs = 200_000;
 
-interface Taken {
-  readonly seconds: number;
-  readonly sample: Sample;
-}
+type Taken = { readonly seconds: number; readonly sample: Sample };
 
 export const soak: Part = {
   name: "soak",

@@ -2,11 +2,7 @@ import { isKept, type Row } from "./part.ts";
 
 /** What a campaign found, as one table. */
 
-export interface PartRows {
-  readonly part: string;
-  readonly seconds: number;
-  readonly rows: readonly Row[];
-}
+export type PartRows = { readonly part: string; readonly seconds: number; readonly rows: readonly Row[] };
 
 /** Where recordings go. */
 export const outDir = new URL("../../out/campaign", import.meta.url).pathname;

@@ -36,10 +36,7 @@ export interface Vitals {
 }
 
 /** What the journal says of an operation. */
-export interface Recorded {
-  readonly outcome: string;
-  readonly result?: string | undefined;
-}
+export type Recorded = { readonly outcome: string; readonly result?: string | undefined };
 
 /** Milliseconds after which a long answer is coming in: a part of what it takes. */
 const comingInMs = 500;

@@ -6,10 +6,7 @@ import type { Machine } from "./machine.ts";
 /** What is done inside the box, through its guest agent. */
 
 /** How a command in the guest ended. */
-export interface Ended {
-  readonly code: number;
-  readonly out: string;
-}
+export type Ended = { readonly code: number; readonly out: string };
 
 /** A command that runs in the guest. */
 export interface Job {

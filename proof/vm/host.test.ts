@@ -7,20 +7,19 @@ import { need, Skipped } from "./host.ts";
 
 test("need() fails where apt-get can't install a package, and is skipped where there is no apt-get", {
   skip: process.getuid?.() !== 0 && "only root installs packages",
-}, () => {
+}, (t) => {
   const folder = mkdtempSync(join(tmpdir(), "posline-host-"));
   const { PATH } = process.env;
-  try {
-    process.env["PATH"] = folder;
-    assert.throws(() => need({ absent: "absent-package" }), Skipped);
-    writeFileSync(join(folder, "apt-get"), "#!/bin/sh\necho no such package >&2\nexit 100\n", { mode: 0o755 });
-    assert.throws(
-      () => need({ absent: "absent-package" }),
-      (error: Error) =>
-        !(error instanceof Skipped) && /apt-get install absent-package .* failed: no such package$/.test(error.message),
-    );
-  } finally {
+  t.after(() => {
     process.env["PATH"] = PATH;
-    rmSync(folder, { recursive: true });
-  }
+  });
+  t.after(() => rmSync(folder, { recursive: true }));
+  process.env["PATH"] = folder;
+  assert.throws(() => need({ absent: "absent-package" }), Skipped);
+  writeFileSync(join(folder, "apt-get"), "#!/bin/sh\necho no such package >&2\nexit 100\n", { mode: 0o755 });
+  assert.throws(
+    () => need({ absent: "absent-package" }),
+    (error: Error) =>
+      !(error instanceof Skipped) && /apt-get install absent-package .* failed: no such package$/.test(error.message),
+  );
 });

@@ -28,11 +28,7 @@ export const merchantId = "MERCHANT-1";
 const lengthyAnswer = Buffer.from(JSON.stringify({ status: "success", data: "x".repeat(32_768) }));
 
 /** Somebody who waits for a request. */
-interface Watcher {
-  readonly route: string;
-  readonly text: string;
-  resolve(asked: Asked): void;
-}
+type Watcher = { readonly route: string; readonly text: string; resolve(asked: Asked): void };
 
 /** Nothing of it is written. */
 const noReply: Reply = { payload: [], status: undefined, code: undefined, queueMs: 0, lineMs: 0 };
@@ -63,11 +59,7 @@ export class CabledTerminal {
   plug(baudRate = this.#baudRate): void {
     if (this.#listener !== undefined) return;
     this.#baudRate = baudRate;
-    const config: LineConfig = {
-      ...lineDefaults,
-      path: this.#path,
-      baudRate,
-    };
+    const config: LineConfig = { ...lineDefaults, path: this.#path, baudRate };
     this.#pull = new AbortController();
     this.#listener = new LineListener({
       config,

@@ -7,6 +7,7 @@ import { BridgePorts, socketsForAdmin } from "../../src/bridge/bridge-ports.ts";
 import { unserved } from "../../src/bridge/unserved.ts";
 import { adminDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { ask } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { ofLocalhost } from "../support/localhost.ts";
@@ -34,7 +35,7 @@ test("BridgePorts refuses a port that systemd doesn't have, by the name of the s
   });
 });
 
-test("BridgePorts refuses a host that meets one of its own on the same port by naming itself, and another's by the system's error", async () => {
+test("BridgePorts refuses a host that meets one of its own on the same port by naming itself, and another's by the system's error", async (t) => {
   const [port = 0] = await freePorts(1);
   const at = (host: string) => {
     const options = unserved(port, report);
@@ -42,24 +43,18 @@ test("BridgePorts refuses a host that meets one of its own on the same port by n
   };
   const ports = new BridgePorts([], report);
   const other = createServer();
-  try {
-    ports.take(await ports.prepare(at("127.0.0.1")));
-    await assert.rejects(ports.prepare(at("0.0.0.0")), {
-      message: `Cannot reload: services.bank is to listen on 0.0.0.0:${port}, and posline itself listens on 127.0.0.1:${port}, so the change of the host needs a restart: restart posline, or undo the change`,
-    });
-    assert.deepEqual(
-      ports.listening.map(({ host }) => host),
-      ["127.0.0.1"],
-    );
-    await new Promise<void>((resolve) => other.listen(port, "127.0.0.2", resolve));
-    await assert.rejects(ports.prepare(at("127.0.0.2")), { code: "EADDRINUSE" });
-  } finally {
-    other.close();
-    await ports.close();
-  }
+  t.after(() => other.close());
+  t.after(() => ports.close());
+  ports.take(await ports.prepare(at("127.0.0.1")));
+  await assert.rejects(ports.prepare(at("0.0.0.0")), {
+    message: `Cannot reload: services.bank is to listen on 0.0.0.0:${port}, and posline itself listens on 127.0.0.1:${port}, so the change of the host needs a restart: restart posline, or undo the change`,
+  });
+  assertMapped(ports.listening, ["127.0.0.1"], ({ host }) => host);
+  await new Promise<void>((resolve) => other.listen(port, "127.0.0.2", resolve));
+  await assert.rejects(ports.prepare(at("127.0.0.2")), { code: "EADDRINUSE" });
 });
 
-test("BridgePorts listens on both addresses of localhost, closes both, and refuses where another has one", async () => {
+test("BridgePorts listens on both addresses of localhost, closes both, and refuses where another has one", async (t) => {
   const [port = 0] = await freePorts(1);
   const options = unserved(port, report);
   const wanted = [{ line: "till", options }];
@@ -71,24 +66,18 @@ test("BridgePorts listens on both addresses of localhost, closes both, and refus
     answer.resume();
     return answer.statusCode;
   };
-  try {
-    ports.take(await ports.prepare(wanted));
-    assert.deepEqual(
-      ports.listening.map((each) => `${each.host}:${each.port}`),
-      [`localhost:${port}`],
-    );
-    for (const host of ofLocalhost) assert.equal(await statusAt(host), 503);
-    ports.take(await ports.prepare([]));
-    await ports.closed;
-    for (const host of ofLocalhost) await assert.rejects(statusAt(host));
-    const taken = ofLocalhost.at(-1);
-    await new Promise<void>((resolve) => other.listen(port, taken, resolve));
-    await assert.rejects(ports.prepare(wanted), { code: "EADDRINUSE", address: taken });
-    for (const host of ofLocalhost.slice(0, -1)) await assert.rejects(statusAt(host), "nothing is left");
-  } finally {
-    other.close();
-    await ports.close();
-  }
+  t.after(() => other.close());
+  t.after(() => ports.close());
+  ports.take(await ports.prepare(wanted));
+  assertMapped(ports.listening, [`localhost:${port}`], (each) => `${each.host}:${each.port}`);
+  for (const host of ofLocalhost) assert.equal(await statusAt(host), 503);
+  ports.take(await ports.prepare([]));
+  await ports.closed;
+  for (const host of ofLocalhost) await assert.rejects(statusAt(host));
+  const taken = ofLocalhost.at(-1);
+  await new Promise<void>((resolve) => other.listen(port, taken, resolve));
+  await assert.rejects(ports.prepare(wanted), { code: "EADDRINUSE", address: taken });
+  for (const host of ofLocalhost.slice(0, -1)) await assert.rejects(statusAt(host), "nothing is left");
 });
 
 test("BridgePorts answers those whose connections only the kernel had accepted when their port was taken away, and takes it back at once", async () => {

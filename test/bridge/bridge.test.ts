@@ -14,7 +14,7 @@ import { serviceConfigOf } from "../support/service-config.ts";
 import { answering, probeReplies, Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
-test("Bridge.reload() is refused for a sale that came while its ports were being opened, and closes what it opened", async () => {
+test("Bridge.reload() is refused for a sale that came while its ports were being opened, and closes what it opened", async (t) => {
   const folder = scratchFolder();
   const terminal = new Terminal(
     join(folder.path, "tty"),
@@ -30,34 +30,31 @@ test("Bridge.reload() is refused for a sale that came while its ports were being
     log: { level: "info" },
   };
   const bridge = await startBridge({ config, log: openLog("silent"), emulated: undefined, lab: loadLab, sockets: [] });
-  try {
-    await until(() => bridge.lines[0]?.state === "idle", "the line to be clean");
-    let sale: ReturnType<typeof ask> | undefined;
-    const { listen } = HttpListener.prototype;
-    const opening = mock.method(HttpListener.prototype, "listen", async function (this: HttpListener) {
-      sale = ask(port, "POST", "/sale", '{"pay_id":"A-1","amount":100,"currency_name":"EUR"}');
-      await until(isOut, "the sale on the line");
-      return listen.call(this);
-    });
-    const renamed = { "bank-1": bank, qr: serviceConfigOf({ contract: "qr", port: other }) };
-    await assert.rejects(bridge.reload({ ...config, services: renamed }), {
-      message: /^Cannot reload: services\.bank was taken away or renamed, and how \/sale A-1 of it ended is unknown: /,
-    });
-    opening.mock.restore();
-    assert.deepEqual(
-      bridge.listening.map(({ service }) => service),
-      ["bank"],
-    );
-    await assert.rejects(ask(other, "POST", "/check", "{}"), /ECONNREFUSED/);
-    assert.equal((await sale)?.headers["x-posline-outcome"], "unknown");
-  } finally {
-    await bridge.stop();
-    terminal.unplug();
-    folder.remove();
-  }
+  t.after(() => bridge.stop());
+  t.after(() => terminal.unplug());
+  t.after(() => folder.remove());
+  await until(() => bridge.lines[0]?.state === "idle", "the line to be clean");
+  let sale: ReturnType<typeof ask> | undefined;
+  const { listen } = HttpListener.prototype;
+  const opening = mock.method(HttpListener.prototype, "listen", async function (this: HttpListener) {
+    sale = ask(port, "POST", "/sale", '{"pay_id":"A-1","amount":100,"currency_name":"EUR"}');
+    await until(isOut, "the sale on the line");
+    return listen.call(this);
+  });
+  const renamed = { "bank-1": bank, qr: serviceConfigOf({ contract: "qr", port: other }) };
+  await assert.rejects(bridge.reload({ ...config, services: renamed }), {
+    message: /^Cannot reload: services\.bank was taken away or renamed, and how \/sale A-1 of it ended is unknown: /,
+  });
+  opening.mock.restore();
+  assert.deepEqual(
+    bridge.listening.map(({ service }) => service),
+    ["bank"],
+  );
+  await assert.rejects(ask(other, "POST", "/check", "{}"), /ECONNREFUSED/);
+  assert.equal((await sale)?.headers["x-posline-outcome"], "unknown");
 });
 
-test("Bridge.reload() is over once no port listens any more that it took away, and its new ones do", async () => {
+test("Bridge.reload() is over once no port listens any more that it took away, and its new ones do", async (t) => {
   const folder = scratchFolder();
   const terminal = new Terminal(
     join(folder.path, "tty"),
@@ -77,20 +74,17 @@ test("Bridge.reload() is over once no port listens any more that it took away, a
     lab: loadLab,
     sockets: [],
   });
-  try {
-    await until(() => bridge.lines[0]?.state === "idle", "the line to be clean");
-    await bridge.reload(configOf(moved));
-    const [old, now] = await Promise.allSettled([port, moved].map((each) => ask(each, "POST", "/terminals", "")));
-    assert.match(String(old?.status === "rejected" && old.reason), /ECONNREFUSED/);
-    assert.equal(now?.status === "fulfilled" && now.value.status, 200);
-  } finally {
-    await bridge.stop();
-    terminal.unplug();
-    folder.remove();
-  }
+  t.after(() => bridge.stop());
+  t.after(() => terminal.unplug());
+  t.after(() => folder.remove());
+  await until(() => bridge.lines[0]?.state === "idle", "the line to be clean");
+  await bridge.reload(configOf(moved));
+  const [old, now] = await Promise.allSettled([port, moved].map((each) => ask(each, "POST", "/terminals", "")));
+  assert.match(String(old?.status === "rejected" && old.reason), /ECONNREFUSED/);
+  assert.equal(now?.status === "fulfilled" && now.value.status, 200);
 });
 
-test("a bridge asks a qr service with the port in front that linePort says, also after a reload that changes it", async () => {
+test("a bridge asks a qr service with the port in front that linePort says, also after a reload that changes it", async (t) => {
   const folder = scratchFolder();
   const terminal = new Terminal(
     join(folder.path, "tty"),
@@ -121,18 +115,15 @@ test("a bridge asks a qr service with the port in front that linePort says, also
     for (const text of qr) assert.ok(text.startsWith(`:${linePort}/`), text);
     assert.ok(asked.includes("/supported_operations"), "bank is asked without a port");
   };
-  try {
-    await askedOfQr(9001);
-    await bridge.reload(configOf(9002));
-    await askedOfQr(9002);
-  } finally {
-    await bridge.stop();
-    terminal.unplug();
-    folder.remove();
-  }
+  t.after(() => bridge.stop());
+  t.after(() => terminal.unplug());
+  t.after(() => folder.remove());
+  await askedOfQr(9001);
+  await bridge.reload(configOf(9002));
+  await askedOfQr(9002);
 });
 
-test("a bridge with the emulator has a qr service answer behind the port that linePort says", async () => {
+test("a bridge with the emulator has a qr service answer behind the port that linePort says", async (t) => {
   const [port = 0] = await freePorts(1);
   const config: Config = {
     lines: { till: { ...lineDefaults, path: emulatedPath } },
@@ -141,11 +132,8 @@ test("a bridge with the emulator has a qr service answer behind the port that li
     log: { level: "info" },
   };
   const bridge = await startBridge({ config, log: openLog("silent"), emulated: {}, lab: loadLab, sockets: [] });
-  try {
-    await until(() => bridge.lines[0]?.state === "idle", "the line to be clean");
-    const answer = await ask(port, "POST", "/check_connection", "");
-    assert.equal(JSON.parse(answer.text).status, "success");
-  } finally {
-    await bridge.stop();
-  }
+  t.after(() => bridge.stop());
+  await until(() => bridge.lines[0]?.state === "idle", "the line to be clean");
+  const answer = await ask(port, "POST", "/check_connection", "");
+  assert.equal(JSON.parse(answer.text).status, "success");
 });

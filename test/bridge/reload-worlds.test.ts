@@ -215,11 +215,7 @@ const lives: fc.Arbitrary<Life> = fc.record({
 });
 
 /** How a call ended. */
-interface Ended {
-  readonly id: string;
-  outcome?: Outcome;
-  text?: string;
-}
+type Ended = { readonly id: string; outcome?: Outcome; text?: string };
 
 class Box {
   readonly terminals: readonly Terminal[];

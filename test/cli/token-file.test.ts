@@ -25,18 +25,17 @@ const other = `
   console.log("ready");
 `;
 
-test("TokenFile.save() leaves a guard to the process that took over a killed one's meanwhile, and sees what it wrote", async () => {
+test("TokenFile.save() leaves a guard to the process that took over a killed one's meanwhile, and sees what it wrote", async (t) => {
   const folder = scratchFolder();
   const path = join(folder.path, "token");
   writeFileSync(`${path}.saving`, "");
   const process = spawn("node", ["-e", other, path], { stdio: ["ignore", "pipe", "inherit"] });
-  try {
-    await once(process.stdout, "data");
-    assert.throws(() => TokenFile.forNew(path).save(token), TokenFileChanged);
-  } finally {
+  t.after(async () => {
     if (process.exitCode === null) await once(process, "exit");
-    folder.remove();
-  }
+  });
+  t.after(() => folder.remove());
+  await once(process.stdout, "data");
+  assert.throws(() => TokenFile.forNew(path).save(token), TokenFileChanged);
 });
 
 test("TokenFile.save() takes over the guard of a killed process, and leaves nothing beside the file", () => {

@@ -30,17 +30,8 @@ test("readUsbName() takes the ids in either case, and the serial number as it st
 });
 
 const malformed = [
-  "usb:",
-  "usb:403:6001",
-  "usb:0403",
-  "usb:0403:6001:",
-  "usb:0403:6001: A",
-  "usb:0403:60g1",
-  "usb:0403:6001:A\nB",
-  "usb:0403:6001:A\u009bB",
-  "USB:0403:6001",
-  "usb:00403:6001",
-  " usb:0403:6001",
+  ...["usb:", "usb:403:6001", "usb:0403", "usb:0403:6001:", "usb:0403:6001: A", "usb:0403:60g1", "usb:0403:6001:A\nB"],
+  ...["usb:0403:6001:A\u009bB", "USB:0403:6001", "usb:00403:6001", " usb:0403:6001"],
 ];
 
 test("readUsbName() and the configuration refuse what is malformed, and the latter says what to write", async () => {
@@ -74,14 +65,7 @@ test("readTcpAddress() and the configuration take tcp:host:port, with IPv6 in br
     assert.deepEqual(await problems(path), [], path);
   }
   for (const path of [
-    "tcp:",
-    "tcp:host",
-    "tcp:host:0",
-    "tcp:host:65536",
-    "tcp:::1:7000",
-    "tcp:a b:1",
-    "tcp://host:1",
-    "TCP:host:1",
+    ...["tcp:", "tcp:host", "tcp:host:0", "tcp:host:65536", "tcp:::1:7000", "tcp:a b:1", "tcp://host:1", "TCP:host:1"],
   ]) {
     assert.equal(readTcpAddress(path), undefined, path);
     assert.match((await problems(path))[0] ?? "", /^lines\.till\.path: .* is not valid: .*tcp:HOST:PORT/, path);

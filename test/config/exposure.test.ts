@@ -129,21 +129,20 @@ test("loadConfig() warns of the admin port's token that every user may read", as
   assert.deepEqual(await warningsOf(file, { flags: { gateway: {} } }), [warning]);
 });
 
-test("loadConfig() tells a user who may not read the file to use sudo, and how the service gets it back", async () => {
+test("loadConfig() tells a user who may not read the file to use sudo, and how the service gets it back", async (t) => {
   const file = fileOf(withSecrets, 0);
   const isRoot = process.geteuid?.() === 0;
   if (isRoot) process.seteuid?.(65_534);
-  try {
-    await assert.rejects(warningsOf(file), (error) => {
-      assert.ok(error instanceof ConfigError);
-      assert.equal(
-        error.message,
-        `Cannot use the configuration of ${file}: permission denied: run this command with sudo; if the service itself reports this, run ` +
-          `sudo chgrp posline '${file}' && sudo chmod 640 '${file}'`,
-      );
-      return true;
-    });
-  } finally {
+  t.after(async () => {
     if (isRoot) process.seteuid?.(0);
-  }
+  });
+  await assert.rejects(warningsOf(file), (error) => {
+    assert.ok(error instanceof ConfigError);
+    assert.equal(
+      error.message,
+      `Cannot use the configuration of ${file}: permission denied: run this command with sudo; if the service itself reports this, run ` +
+        `sudo chgrp posline '${file}' && sudo chmod 640 '${file}'`,
+    );
+    return true;
+  });
 });

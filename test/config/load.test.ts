@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ConfigError } from "../../src/config/config.ts";
 import { type Flags, loadConfig } from "../../src/config/load.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import { absent, fileOf, folder, load, plain, problemsOf, two } from "./loading.ts";
+import { absent, fileOf, folder, load, plain, problemsOf } from "./loading.ts";
 
 test("loadConfig() fills in the defaults, and the contracts' ports and time-outs", async () => {
   const { config, origins } = await load(plain);
@@ -229,14 +229,8 @@ test("loadConfig() carries the problems of all layers in one ConfigError of exit
     assert.deepEqual(
       error.problems.map((problem) => problem.replace(/^(\S+): .*$/s, "$1")),
       [
-        "POSLINE_FOO",
-        "lines.till.baudRte",
-        "services.fiscal.merchantId",
-        "services.fiscal.replyTimeoutMs./sal",
-        "services.bank.apiKey",
-        "POSLINE_BANK_PORT",
-        "--baud",
-        "services.bank.line",
+        ...["POSLINE_FOO", "lines.till.baudRte", "services.fiscal.merchantId", "services.fiscal.replyTimeoutMs./sal"],
+        ...["services.bank.apiKey", "POSLINE_BANK_PORT", "--baud", "services.bank.line"],
       ],
     );
     assert.ok(error.problems.includes('services.bank.line: there is no line "tll": use one of till'));
@@ -247,14 +241,6 @@ test("loadConfig() carries the problems of all layers in one ConfigError of exit
 
 test("loadConfig() refuses values that are no object without a second complaint", async () => {
   for (const content of ["[]", "null", "1"]) assert.equal((await problemsOf(content)).length, 1, content);
-});
-
-test("loadConfig() refuses two lines on one device, by whatever names", async () => {
-  mkdirSync(join(folder, "dev"), { recursive: true });
-  writeFileSync(join(folder, "dev", "ttyUSB0"), "");
-  symlinkSync("ttyUSB0", join(folder, "dev", "by-id"));
-  const lines = { till: { path: join(folder, "dev", "ttyUSB0") }, bar: { path: join(folder, "dev", "by-id") } };
-  assert.match((await problemsOf({ ...two, lines }))[0] ?? "", /^lines\.bar\.path: .* is also the device of line till: /);
 });
 
 test("loadConfig() refuses a file that isn't UTF-8, whose letters would become others", async () => {

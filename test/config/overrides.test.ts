@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { emulatedPath } from "../../src/config/config.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { fileOf, load, plain, problemsOf, two } from "./loading.ts";
 
 test("loadConfig() overrides the path of the only line by --line, and refuses it for several", async () => {
@@ -23,10 +24,7 @@ test("loadConfig() emulates one line without a file, and every line of a file in
   assert.equal(alone.config.services.fiscal?.merchantId, "MERCHANT-1");
   assert.equal(alone.origins.get("services.fiscal.merchantId"), "flag --emulated");
   const all = await load(two, {}, { emulated: true });
-  assert.deepEqual(
-    Object.values(all.config.lines).map((line) => line.path),
-    [emulatedPath, emulatedPath],
-  );
+  assertMapped(Object.values(all.config.lines), [emulatedPath, emulatedPath], (line) => line.path);
   assert.equal((await load(plain, {}, { emulated: true })).config.services.fiscal?.merchantId, "M");
 });
 
@@ -51,13 +49,14 @@ test("loadConfig() takes each variable, and port 0 from the environment alone", 
     },
   );
   assert.equal(config.admin?.port, 0);
-  assert.deepEqual(
-    Object.values(config.services).map(({ host, port }) => [host, port]),
+  assertMapped(
+    Object.values(config.services),
     [
       ["::1", 0],
       ["::1", 0],
       ["::1", 7],
     ],
+    ({ host, port }) => [host, port],
   );
   assert.match((await problemsOf({ ...plain, admin: { port: 0 } }))[0] ?? "", /^admin\.port: must be from 1 to 65535, not 0/);
 });

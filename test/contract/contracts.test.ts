@@ -69,22 +69,6 @@ test("effect money is given to what moves or registers money", () => {
   assert.deepEqual(money(qr), ["/showqrcode", "/cancel", "/refund"]);
 });
 
-test("effect print is given to copies and reports", () => {
-  const print = (contract: Contract) => pathsWhere(contract, (route) => route.effect === "print");
-  assert.deepEqual([print(fiscal), print(bank), print(qr)], [["/check_copy", "/x_report", "/dates_report"], ["/xreport"], []]);
-});
-
-test("urgent routes are /abort and /terminate, and only those", () => {
-  const urgent = (contract: Contract) => pathsWhere(contract, (route) => route.urgent);
-  assert.deepEqual([urgent(fiscal), urgent(bank), urgent(qr)], [["/abort"], ["/terminate", "/abort"], []]);
-});
-
-test("fiscal routes that wait for a customer or a long print have three minutes, the others one", () => {
-  const slow = pathsWhere(fiscal, (route) => route.replyTimeoutMs === 180_000);
-  assert.deepEqual(slow, ["/sale", "/refund", "/close_shift", "/x_report", "/dates_report"]);
-  assert.ok(fiscal.routes.every((route) => slow.includes(route.path) || route.replyTimeoutMs === 60_000));
-});
-
 function fieldsOf(schema: object | undefined): string[] {
   const properties: unknown = schema !== undefined && "properties" in schema ? schema.properties : {};
   return isObject(properties) ? Object.keys(properties) : [];

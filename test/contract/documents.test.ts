@@ -8,6 +8,7 @@ import { fiscal } from "../../src/contract/fiscal.ts";
 import { qr } from "../../src/contract/qr.ts";
 import { schemas } from "../../src/contract/schema.ts";
 import { contractNames } from "../../src/core/call.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { after, section, table } from "./markdown.ts";
 
 /**
@@ -110,10 +111,7 @@ test("fiscal polling is that of the document's limits", () => {
   const limits = new Map(table(section(text(fiscal), "Limits")).map((row) => [row["Item"], row["Value"]]));
   assert.match(limits.get("/check_status polling (recommended)") ?? "", /interval 1-2 s/);
   const polled = fiscal.routes.filter((route) => route.polling !== undefined);
-  assert.deepEqual(
-    polled.map((route) => route.path),
-    ["/sale", "/refund", "/deposit", "/withdraw"],
-  );
+  assertMapped(polled, ["/sale", "/refund", "/deposit", "/withdraw"], (route) => route.path);
   assert.ok(polled.every((route) => route.polling?.intervalMs.min === 1000 && route.polling.intervalMs.max === 2000));
 });
 
@@ -134,18 +132,12 @@ test("fiscal.codes are the document's codes, names and meanings", () => {
 
 test("bank.codes are the document's codes and meanings", () => {
   const stated = table(section(text(bank), "Errors"));
-  assert.deepEqual(
-    bank.codes.map(({ code, meaning }) => ({ Code: String(code), Meaning: meaning })),
-    stated,
-  );
+  assertMapped(bank.codes, stated, ({ code, meaning }) => ({ Code: String(code), Meaning: meaning }));
 });
 
 test("qr.codes are the document's only code", () => {
   assert.match(section(text(qr), "Errors"), /code \(typically 1\)/);
-  assert.deepEqual(
-    qr.codes.map(({ code }) => code),
-    [1],
-  );
+  assertMapped(qr.codes, [1], ({ code }) => code);
 });
 
 for (const contract of Object.values(contracts)) {

@@ -23,14 +23,7 @@ test("isLoopback() knows the box's own addresses however they are written, and n
     assert.equal(isLoopback(host), true, host);
   }
   for (const host of [
-    "0.0.0.0",
-    "::",
-    "::ffff:10.0.0.5",
-    "10.0.0.5",
-    "127.evil.example",
-    "localhost.evil.example",
-    "127.1",
-    "",
+    ...["0.0.0.0", "::", "::ffff:10.0.0.5", "10.0.0.5", "127.evil.example", "localhost.evil.example", "127.1", ""],
   ]) {
     assert.equal(isLoopback(host), false, host);
   }

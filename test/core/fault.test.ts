@@ -2,30 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkFirst, Fault, faultClasses, faultReasons, isFaultReason, retryAfterS } from "../../src/core/fault.ts";
 
-test("faultClasses is the design's table: each kind with its HTTP status and whether it was sent", () => {
-  const table = Object.entries(faultClasses).map(([kind, { httpStatus, outcome }]) => `${kind} ${httpStatus} ${outcome}`);
-  assert.deepEqual(table, [
-    "malformed 400 not-sent",
-    "missing 400 not-sent",
-    "date 400 not-sent",
-    "amount 400 not-sent",
-    "sign 400 not-sent",
-    "http 400 not-sent",
-    "key 401 not-sent",
-    "origin 403 not-sent",
-    "route 404 not-sent",
-    "method 405 not-sent",
-    "slow 408 not-sent",
-    "size 413 not-sent",
-    "host 421 not-sent",
-    "reused 422 not-sent",
-    "headers 431 not-sent",
-    "unavailable 503 not-sent",
-    "timeout 504 unknown",
-    "broken 502 unknown",
-  ]);
-});
-
 test("Fault has the status and outcome of its kind, and its details", () => {
   const fault = new Fault("timeout", "Cannot answer: no reply came", { lineMs: 30_000 });
   assert.ok(fault instanceof Error);
@@ -59,9 +35,4 @@ test("Fault.retryAfterS is what its reason says, or its details, and nothing onc
   assert.equal(new Fault("unavailable", "x", { reason: "stopping", retryAfterS: 30 }).retryAfterS, 30);
   assert.equal(new Fault("malformed", "x").retryAfterS, undefined);
   assert.equal(new Fault("broken", "x", { reason: "stopping" }).retryAfterS, undefined);
-});
-
-test("isFaultReason() takes the list's words and nothing else", () => {
-  for (const word of Object.keys(faultReasons)) assert.ok(isFaultReason(word));
-  for (const word of ["", "toString", "Line-Down", undefined, 5, ["line-down"]]) assert.ok(!isFaultReason(word));
 });

@@ -12,12 +12,8 @@ test("debuggingOf() names flags and variables by which Node opens, prints or wri
     NODE_EXTRA_CA_CERTS: "/etc/ssl/ca.pem",
   };
   assert.deepEqual(debuggingOf(env, ["--cpu-prof", "--trace-warnings", "--max-old-space-size=64", "--disable-sigusr1"]), [
-    "--cpu-prof",
-    "--trace-warnings",
-    "--inspect-brk in NODE_OPTIONS",
-    "--report-on-signal in NODE_OPTIONS",
-    "NODE_DEBUG",
-    "NODE_V8_COVERAGE",
+    ...["--cpu-prof", "--trace-warnings", "--inspect-brk in NODE_OPTIONS", "--report-on-signal in NODE_OPTIONS"],
+    ...["NODE_DEBUG", "NODE_V8_COVERAGE"],
   ]);
   assert.deepEqual(debuggingOf({ NODE_OPTIONS: "--max-semi-space-size=1", PATH: "/usr/bin" }, []), []);
 });

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { accessTo, listDevices } from "../../src/device/devices.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { Box } from "../support/box.ts";
 
 const usb = "pci0000:00/usb1/1-1";
@@ -48,12 +49,13 @@ test("listDevices() tells who holds a device", async () => {
   box.tty("ttyACM0", `${usb}/1-1:1.2`, "cdc_acm");
   symlinkSync(join(box.places.dev, "ttyUSB0"), join(box.places.proc, "812/fd/7"));
   const devices = await listDevices(box.places);
-  assert.deepEqual(
-    devices.map(({ path, holders }) => [path.slice(box.places.dev.length), holders]),
+  assertMapped(
+    devices,
     [
       ["/ttyACM0", []],
       ["/ttyUSB0", [{ pid: 812, name: "ModemManager" }]],
     ],
+    ({ path, holders }) => [path.slice(box.places.dev.length), holders],
   );
 });
 
@@ -65,10 +67,7 @@ test("listDevices() leaves out virtual terminals and serial slots without a chip
   box.write("sys/class/tty/ttyS0/type", "4\n");
   box.tty("ttyS1", "platform/serial8250/serial8250:0/serial8250:0.1");
   box.write("sys/class/tty/ttyS1/type", "0\n");
-  assert.deepEqual(
-    (await listDevices(box.places)).map((device) => device.path),
-    [join(box.places.dev, "ttyS0")],
-  );
+  assertMapped(await listDevices(box.places), [join(box.places.dev, "ttyS0")], (device) => device.path);
 });
 
 test("listDevices() finds the chip's driver above the nodes of serial-base, and no USB identity", async () => {
@@ -86,10 +85,7 @@ test("listDevices() sorts by number and leaves an adapter's silence undefined", 
   for (const number of [10, 9, 2]) box.tty(`ttyUSB${number}`, `usb/1-${number}/ttyUSB${number}`);
   box.write("sys/devices/usb/1-2/idVendor", "1a86\n");
   const devices = await listDevices(box.places);
-  assert.deepEqual(
-    devices.map((device) => device.path.slice(box.places.dev.length)),
-    ["/ttyUSB2", "/ttyUSB9", "/ttyUSB10"],
-  );
+  assertMapped(devices, ["/ttyUSB2", "/ttyUSB9", "/ttyUSB10"], (device) => device.path.slice(box.places.dev.length));
   assert.deepEqual(devices[0]?.usb, {
     vendorId: "1a86",
     productId: "",

@@ -23,11 +23,7 @@ import { holdersOf, lockedFileOf, lookForHolders } from "../../src/device/holder
 import { heldBy } from "../../src/device/open-errors.ts";
 import { needs } from "../support/lacking.ts";
 
-interface OpenPty {
-  readonly ptsName: string;
-  readonly master: Duplex;
-  readonly slave: Duplex;
-}
+type OpenPty = { readonly ptsName: string; readonly master: Duplex; readonly slave: Duplex };
 
 /** Ends the use of both ends. */
 function close(line: OpenPty): void {
@@ -58,38 +54,32 @@ function processTable(pid: number, files: readonly string[], program = true): st
 test(
   "holdersOf() names each process that has a pty open: this one, and a child for as long as it runs",
   needs("sleep"),
-  async () => {
+  async (t) => {
     const line = open();
     const fd = openSync(line.ptsName, constants.O_RDWR | constants.O_NOCTTY);
     const child = spawn("sleep", ["600"], { stdio: [fd, "ignore", "ignore"] });
     closeSync(fd);
     const self = { pid: process.pid, name: readFileSync("/proc/self/comm", "utf8").trim() };
-    try {
-      await once(child, "spawn");
-      const both = [self, { pid: child.pid ?? 0, name: "sleep" }].sort((one, other) => one.pid - other.pid);
-      assert.deepEqual(await holdersOf(line.ptsName), both);
-      child.kill();
-      await once(child, "exit");
-      assert.deepEqual(await holdersOf(line.ptsName), [self]);
-    } finally {
-      child.kill();
-      close(line);
-    }
+    t.after(() => child.kill());
+    t.after(() => close(line));
+    await once(child, "spawn");
+    const both = [self, { pid: child.pid ?? 0, name: "sleep" }].sort((one, other) => one.pid - other.pid);
+    assert.deepEqual(await holdersOf(line.ptsName), both);
+    child.kill();
+    await once(child, "exit");
+    assert.deepEqual(await holdersOf(line.ptsName), [self]);
   },
 );
 
-test("holdersOf() finds a holder through another name of the device", async () => {
+test("holdersOf() finds a holder through another name of the device", async (t) => {
   const line = open();
   const alias = join(mkdtempSync(join(folder, "alias-")), "by-id");
   symlinkSync(line.ptsName, alias);
-  try {
-    assert.deepEqual(
-      (await holdersOf(alias)).map((holder) => holder.pid),
-      [process.pid],
-    );
-  } finally {
-    close(line);
-  }
+  t.after(() => close(line));
+  assert.deepEqual(
+    (await holdersOf(alias)).map((holder) => holder.pid),
+    [process.pid],
+  );
 });
 
 test("holdersOf() finds a holder whose container gave the device a name of its own", async () => {

@@ -183,16 +183,13 @@ test("takeLock() writes over nothing that lies where a draft might, and follows 
   assert.equal(readdirSync(folder).length, 2);
 });
 
-test("takeLock() makes a file that every program may read, whatever the service's umask", async () => {
+test("takeLock() makes a file that every program may read, whatever the service's umask", async (t) => {
   const { folder, file } = newFolder();
   const before = process.umask(0o077);
-  try {
-    const lock = await taken(folder);
-    assert.equal(lstatSync(file).mode & 0o777, 0o644);
-    await lock.release();
-  } finally {
-    process.umask(before);
-  }
+  t.after(() => process.umask(before));
+  const lock = await taken(folder);
+  assert.equal(lstatSync(file).mode & 0o777, 0o644);
+  await lock.release();
 });
 
 test("takeLock() never advises to kill the first process or the one that started posline: the file is to go", async () => {

@@ -100,17 +100,6 @@ test("memoryTransport() loses what is sent to an end that nobody has open, and w
   assert.ok(other.bytes.length > 0 && other.bytes.length < 100, `${other.bytes.length} bytes`);
 });
 
-test("memoryTransport() carries both ways at a time", async () => {
-  const { near, far } = memoryTransport(0.5);
-  const [one, other] = [new Keeper(), new Keeper()];
-  const [nearEnd, farEnd] = [await near(one), await far(other)];
-  nearEnd.write([Buffer.from("ping")]);
-  farEnd.write([Buffer.from("pong")]);
-  await time.advance(10);
-  assert.equal(Buffer.from(other.bytes).toString(), "ping");
-  assert.equal(Buffer.from(one.bytes).toString(), "pong");
-});
-
 test("memoryTransport() hands over what is there in one piece, however it was written", async () => {
   const { near, far } = memoryTransport(0);
   const other = new Keeper(64);

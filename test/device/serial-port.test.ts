@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import fs, { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import fs, { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, type TestContext, test } from "node:test";
@@ -158,30 +158,29 @@ test("serialPort carries bytes both ways, and tells when they are written", asyn
   await opening.close();
 });
 
-test("serialPort writes much more than the tty takes at once, in pieces of 1 kB at most, in order", async () => {
+test("serialPort writes much more than the tty takes at once, in pieces of 1 kB at most, in order", async (t) => {
   const got: Buffer[] = [];
   const pty = newPty((bytes) => got.push(bytes));
   const { handler, opening } = await opened(pty.path);
   const writevSync = fs.writevSync;
   const sizes: number[] = [];
   const module = await import("node:module");
-  try {
-    fs.writevSync = (fd, buffers, position) => {
-      sizes.push(buffers.reduce((sum, each) => sum + each.byteLength, 0));
-      return writevSync(fd, buffers, position);
-    };
-    module.syncBuiltinESMExports();
-    const pieces = [Buffer.alloc(5), Buffer.alloc(60_000), Buffer.alloc(9_000)];
-    for (const piece of pieces) for (let at = 0; at < piece.length; at++) piece.writeUInt8(at % 251, at);
-    opening.write(pieces);
-    await until(() => handler.writes === 1 && Buffer.concat(got).length === 69_005, "all bytes");
-    assert.ok(Buffer.concat(got).equals(Buffer.concat(pieces)));
-    assert.ok(Math.max(...sizes) <= 1_024, `${Math.max(...sizes)} bytes at once`);
-  } finally {
+  t.after(() => {
     fs.writevSync = writevSync;
-    module.syncBuiltinESMExports();
-    await opening.close();
-  }
+  });
+  t.after(() => module.syncBuiltinESMExports());
+  t.after(() => opening.close());
+  fs.writevSync = (fd, buffers, position) => {
+    sizes.push(buffers.reduce((sum, each) => sum + each.byteLength, 0));
+    return writevSync(fd, buffers, position);
+  };
+  module.syncBuiltinESMExports();
+  const pieces = [Buffer.alloc(5), Buffer.alloc(60_000), Buffer.alloc(9_000)];
+  for (const piece of pieces) for (let at = 0; at < piece.length; at++) piece.writeUInt8(at % 251, at);
+  opening.write(pieces);
+  await until(() => handler.writes === 1 && Buffer.concat(got).length === 69_005, "all bytes");
+  assert.ok(Buffer.concat(got).equals(Buffer.concat(pieces)));
+  assert.ok(Math.max(...sizes) <= 1_024, `${Math.max(...sizes)} bytes at once`);
 });
 
 test("serialPort's write waits while the tty takes nothing, and close() gives up on it within a second", async () => {
@@ -315,81 +314,53 @@ test("serialPort refuses a device that is open already, and leaves the live line
   assert.equal(existsSync(lockOf(pty)), false);
 });
 
-test("serialPort refuses a device with another process's lock file, by its name", needs("sleep"), async () => {
+test("serialPort refuses a device with another process's lock file, by its name", needs("sleep"), async (t) => {
   const pty = newPty();
   const holder = spawn("sleep", ["30"]);
   writeFileSync(lockOf(pty), `${String(holder.pid).padStart(10)}\n`);
-  try {
-    await assert.rejects(opened(pty.path), {
-      name: "OpenError",
-      message: new RegExp(`in use by process ${holder.pid} \\(sleep\\)`),
-    });
-    assert.equal(existsSync(lockOf(pty)), true);
-  } finally {
-    holder.kill();
-    rmSync(lockOf(pty));
-  }
-});
-
-test("serialPort takes over the lock file of a process that is gone", async () => {
-  const pty = newPty();
-  const gone = spawn(process.execPath, ["--version"], { stdio: "ignore" });
-  await once(gone, "exit");
-  writeFileSync(lockOf(pty), `${String(gone.pid).padStart(10)}\n`);
-  const { opening } = await opened(pty.path);
-  assert.equal(Number(readFileSync(lockOf(pty), "utf8")), process.pid);
-  await opening.close();
-});
-
-test("serialPort takes over a lock file of its own number that it doesn't hold, and one without a number", async () => {
-  const pty = newPty();
-  for (const content of [`${process.pid}\n`, "not a number\n"]) {
-    writeFileSync(lockOf(pty), content);
-    const { opening } = await opened(pty.path);
-    await opening.close();
-  }
+  t.after(() => holder.kill());
+  t.after(() => rmSync(lockOf(pty)));
+  await assert.rejects(opened(pty.path), {
+    name: "OpenError",
+    message: new RegExp(`in use by process ${holder.pid} \\(sleep\\)`),
+  });
+  assert.equal(existsSync(lockOf(pty)), true);
 });
 
 test(
   "serialPort refuses a device that another process has locked with flock, and leaves its speed alone",
   needs("flock", "stty", "cat"),
-  async () => {
+  async (t) => {
     const pty = newPty();
     const holder = spawn("flock", [pty.path, "sh", "-c", "echo locked; exec cat"], { stdio: ["pipe", "pipe", "inherit"] });
-    try {
-      await once(holder.stdout, "data");
-      const speed = await output("stty", "-F", pty.path, "speed");
-      await assert.rejects(opened(pty.path, { baudRate: 2_400 }), {
-        name: "OpenError",
-        message: new RegExp(`is locked by process ${holder.pid} \\(flock`),
-      });
-      assert.equal(await output("stty", "-F", pty.path, "speed"), speed);
-      assert.equal(existsSync(lockOf(pty)), false);
-    } finally {
-      holder.kill();
-    }
+    t.after(() => holder.kill());
+    await once(holder.stdout, "data");
+    const speed = await output("stty", "-F", pty.path, "speed");
+    await assert.rejects(opened(pty.path, { baudRate: 2_400 }), {
+      name: "OpenError",
+      message: new RegExp(`is locked by process ${holder.pid} \\(flock`),
+    });
+    assert.equal(await output("stty", "-F", pty.path, "speed"), speed);
+    assert.equal(existsSync(lockOf(pty)), false);
   },
 );
 
 test(
   "serialPort names the process that has the device, and not the one that locked it and has ended",
   needs("flock", "sleep"),
-  async () => {
+  async (t) => {
     const pty = newPty();
     const locker = spawn("flock", [pty.path, "sh", "-c", "sleep 600 & echo $!"], { stdio: ["ignore", "pipe", "inherit"] });
     const exited = once(locker, "exit");
     const child = Number(String((await once(locker.stdout, "data"))[0]));
-    try {
-      await exited;
-      await assert.rejects(opened(pty.path), {
-        name: "OpenError",
-        message: new RegExp(`is in use by process ${child} \\(sleep\\): stop it: sudo kill ${child}$`),
-      });
-      const pids = (await holdersOf(pty.path)).map(({ pid }) => pid);
-      assert.deepEqual([pids.includes(child), pids.includes(locker.pid ?? 0)], [true, false]);
-    } finally {
-      process.kill(child);
-    }
+    t.after(() => process.kill(child));
+    await exited;
+    await assert.rejects(opened(pty.path), {
+      name: "OpenError",
+      message: new RegExp(`is in use by process ${child} \\(sleep\\): stop it: sudo kill ${child}$`),
+    });
+    const pids = (await holdersOf(pty.path)).map(({ pid }) => pid);
+    assert.deepEqual([pids.includes(child), pids.includes(locker.pid ?? 0)], [true, false]);
   },
 );
 

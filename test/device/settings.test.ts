@@ -251,16 +251,15 @@ test(
   },
 );
 
-test("serialPort opens the device where there is no stty, and says that its settings can't be read", async () => {
+test("serialPort opens the device where there is no stty, and says that its settings can't be read", async (t) => {
   const { PATH } = process.env;
-  try {
-    process.env["PATH"] = lockFolder;
-    const { told, pty, connection } = await opened();
-    assert.match(told.join(), new RegExp(`^the settings of ${pty.path} cannot be read or set: .*: install stty `));
-    connection.lookAtSettings?.();
-  } finally {
+  t.after(() => {
     process.env["PATH"] = PATH;
-  }
+  });
+  process.env["PATH"] = lockFolder;
+  const { told, pty, connection } = await opened();
+  assert.match(told.join(), new RegExp(`^the settings of ${pty.path} cannot be read or set: .*: install stty `));
+  connection.lookAtSettings?.();
 });
 
 test("Connection.close() ends a look that is under way, and leaves no process behind", needsStty, async () => {

@@ -46,56 +46,52 @@ async function certify(...args: string[]): Promise<Certified> {
 
 const withSales = ["--with-sales", "--amount", "100", "--currency", "EUR", "--yes", "--close-day"];
 
-test("posline certify holds everything of posline emulate over a pty, and over tcp: without sales, and writes its reports", async () => {
+test("posline certify holds everything of posline emulate over a pty, and over tcp: without sales, and writes its reports", async (t) => {
   const { ends, cut } = cable();
   const [port] = await freePorts(1);
   const address = `tcp:127.0.0.1:${port}`;
   const [junit, report] = [join(folder.path, "verdicts.xml"), join(folder.path, "verdicts.html")];
   const emulate = ["emulate", "--no-http", "--no-admin", "--merchant-id-file", merchantIdFile, "--line"];
   const emulators = [posline([...emulate, ends[1]]), posline([...emulate, address])];
-  try {
-    await Promise.all(emulators.map((each) => each.logged(({ msg }) => msg === "line", "the line to open")));
-    const signed = ["--merchant-id-file", merchantIdFile];
-    const [onPty, onTcp] = await Promise.all([
-      certify("--line", ends[0], "--services", "bank", ...withSales, "--junit", junit, "--report", report),
-      certify("--line", address, "--services", "qr,fiscal", ...signed),
-    ]);
-    assert.deepEqual([onPty.others, onPty.stderr, onPty.code], [[], "", 0]);
-    const ofBank = checks.filter(({ service }) => service === "bank").length;
-    assert.match(onPty.stdout, new RegExp(`\n${ofBank} passed, 0 failed, 0 not tested\n`));
-    assert.match(readFileSync(junit, "utf8"), new RegExp(`tests="${ofBank}" failures="0" errors="0" skipped="0"`));
-    const page = readFileSync(report, "utf8");
-    assert.match(page, /<h1>posline certify<\/h1>/);
-    assert.match(page, /100 minor units of EUR/);
-    assert.ok(!page.includes(emulatedMerchantId));
-    assert.deepEqual([onTcp.others, onTcp.stderr, onTcp.code], [[], "", 0]);
-    assert.ok(!onTcp.stdout.includes("qr-payment"), "nothing is sold without --with-sales");
-  } finally {
-    await Promise.all(emulators.map((each) => each.ended("SIGTERM")));
-    cut();
-  }
+  t.after(() => Promise.all(emulators.map((each) => each.ended("SIGTERM"))));
+  t.after(() => cut());
+  await Promise.all(emulators.map((each) => each.logged(({ msg }) => msg === "line", "the line to open")));
+  const signed = ["--merchant-id-file", merchantIdFile];
+  const [onPty, onTcp] = await Promise.all([
+    certify("--line", ends[0], "--services", "bank", ...withSales, "--junit", junit, "--report", report),
+    certify("--line", address, "--services", "qr,fiscal", ...signed),
+  ]);
+  assert.deepEqual([onPty.others, onPty.stderr, onPty.code], [[], "", 0]);
+  const ofBank = checks.filter(({ service }) => service === "bank").length;
+  assert.match(onPty.stdout, new RegExp(`\n${ofBank} passed, 0 failed, 0 not tested\n`));
+  assert.match(readFileSync(junit, "utf8"), new RegExp(`tests="${ofBank}" failures="0" errors="0" skipped="0"`));
+  const page = readFileSync(report, "utf8");
+  assert.match(page, /<h1>posline certify<\/h1>/);
+  assert.match(page, /100 minor units of EUR/);
+  assert.ok(!page.includes(emulatedMerchantId));
+  assert.deepEqual([onTcp.others, onTcp.stderr, onTcp.code], [[], "", 0]);
+  assert.ok(!onTcp.stdout.includes("qr-payment"), "nothing is sold without --with-sales");
 });
 
-test("posline certify calls everything not tested with nothing connected, with an echo and with noise, and exits with 75", async () => {
+test("posline certify calls everything not tested with nothing connected, with an echo and with noise, and exits with 75", async (t) => {
   const silent = new Pty(() => {});
   const echo: Pty = new Pty((bytes) => echo.write(bytes));
   const noisy: Pty = new Pty(() => noisy.write(Buffer.from("\x80\x00\xf8\x78\x00")));
-  try {
-    const lines = [silent, echo, noisy].map(({ path }) => path);
-    const told = await Promise.all(lines.map((line) => certify("--line", line, "--services", "bank")));
-    const asked = checks.filter(({ service, sells }) => service === "bank" && sells !== true).length;
-    for (const { code, stdout, others } of told) {
-      assert.equal(code, 75);
-      assert.equal(others.length, asked);
-      assert.match(stdout, new RegExp(`\n0 passed, 0 failed, ${asked} not tested\nNothing is claimed`));
-    }
-    const [nothing, echoed, noise] = told;
-    assert.match(nothing?.stdout ?? "", /bank-answers .* Nothing was answered within 36 s/);
-    assert.match(echoed?.stdout ?? "", /bank-answers .* the line echoes, and no terminal answers/);
-    assert.match(noise?.stdout ?? "", /bank-answers .* bytes came that are no frame: the speed may be another one/);
-  } finally {
+  t.after(async () => {
     for (const each of [silent, echo, noisy]) each.unplug();
+  });
+  const lines = [silent, echo, noisy].map(({ path }) => path);
+  const told = await Promise.all(lines.map((line) => certify("--line", line, "--services", "bank")));
+  const asked = checks.filter(({ service, sells }) => service === "bank" && sells !== true).length;
+  for (const { code, stdout, others } of told) {
+    assert.equal(code, 75);
+    assert.equal(others.length, asked);
+    assert.match(stdout, new RegExp(`\n0 passed, 0 failed, ${asked} not tested\nNothing is claimed`));
   }
+  const [nothing, echoed, noise] = told;
+  assert.match(nothing?.stdout ?? "", /bank-answers .* Nothing was answered within 36 s/);
+  assert.match(echoed?.stdout ?? "", /bank-answers .* the line echoes, and no terminal answers/);
+  assert.match(noise?.stdout ?? "", /bank-answers .* bytes came that are no frame: the speed may be another one/);
 });
 
 test("posline certify says what is wrong with its flags, and with a line that can't be opened, before anything is sent", async () => {

@@ -48,29 +48,18 @@ function rows(table: string): readonly (readonly string[])[] {
   return lines.slice(1).map((line) => line.slice(2, -2).split(" | "));
 }
 
-test("architecture.md's table of states is the code's", () => {
-  assert.ok(page("docs/architecture.md").includes(transitionTable()), `print it anew:\n${transitionTable()}`);
-});
-
-test("client.md's table of faults is what is written of them", () => {
-  assert.ok(page("docs/client.md").includes(faultTable()), `print it anew:\n${faultTable()}`);
-});
-
-test("client.md's table of reasons is the code's", () => {
-  assert.ok(page("docs/client.md").includes(reasonTable()), `print it anew:\n${reasonTable()}`);
-});
-
-test("emulator.md's table of endings is the emulator's", () => {
-  assert.ok(page("docs/emulator.md").includes(magicAmountsTable()), `print it anew:\n${magicAmountsTable()}`);
-});
-
-test("rehearse.md's table of scenarios is the code's", () => {
-  assert.ok(page("docs/rehearse.md").includes(scenarioTable()), `print it anew:\n${scenarioTable()}`);
-});
-
-test("monitoring.md's table of metrics is the code's", () => {
-  assert.ok(page("docs/monitoring.md").includes(metricTable()), `print it anew:\n${metricTable()}`);
-});
+for (const [name, table] of [
+  ["architecture.md", transitionTable()],
+  ["client.md", faultTable()],
+  ["client.md", reasonTable()],
+  ["emulator.md", magicAmountsTable()],
+  ["rehearse.md", scenarioTable()],
+  ["monitoring.md", metricTable()],
+] as const) {
+  test(`${name} has the code's table that begins with ${table.slice(0, 40)}`, () => {
+    assert.ok(page(`docs/${name}`).includes(table), `print it anew:\n${table}`);
+  });
+}
 
 test("monitoring.md's table of alerts has each alert of posline.rules.yml, with its severity and its wait", () => {
   const rules = readFileSync(new URL("scripts/prometheus/posline.rules.yml", root), "utf8");
@@ -101,12 +90,6 @@ test("each alert's runbook is a page and a heading that there are", () => {
     assert.ok(pages.has(path), path);
     if (anchor !== undefined) assert.ok(anchorsOf(path).includes(anchor), `${path} has no heading #${anchor}`);
   }
-});
-
-test("a table that is printed from a file names one that there is", () => {
-  const names = [...documentation.matchAll(/^<!-- \w+: printed from (\S+),/gm)].map(([, name = ""]) => name);
-  assert.equal(names.length, 6);
-  for (const name of names) assert.ok(existsSync(new URL(name, root)), `there is no ${name}`);
 });
 
 test("client.md's table of reasons has every HTTP status of each outcome", () => {
@@ -188,17 +171,6 @@ test("README leads to every page", () => {
   for (const path of pages.keys()) assert.ok(path === "README.md" || reached.includes(path), path);
 });
 
-test("README is at most 140 lines with four links a cell, and no line of prose is wider than 120 characters", () => {
-  assert.ok(page("README.md").trimEnd().split("\n").length <= 140);
-  for (const cell of page("README.md").match(/(?<=\| )[^|]+(?= \|)/g) ?? []) assert.ok(cell.split("](").length <= 5, cell);
-  for (const [path, text] of pages) {
-    const wide = prose(text)
-      .split("\n")
-      .filter((line) => line.length > 120 && !/^(?:\||<!--)/.test(line));
-    assert.deepEqual(wide, [], path);
-  }
-});
-
 test("decisions.md has at most 60 decisions, numbered from 1, each with its price, below subjects that it lists", () => {
   const text = page("docs/decisions.md");
   const decisions = text.split(/^### /m).slice(1);
@@ -263,17 +235,7 @@ const saying = [
 ];
 
 const rooms = [
-  "bridge",
-  "cli",
-  "config",
-  "core",
-  "device",
-  "gateway",
-  "journal",
-  "operations",
-  "process",
-  "setup",
-  "trouble",
+  ...["bridge", "cli", "config", "core", "device", "gateway", "journal", "operations", "process", "setup", "trouble"],
   "line",
 ];
 

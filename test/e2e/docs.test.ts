@@ -45,49 +45,42 @@ const admin: Readonly<Record<string, RegExp>> = {
   status: /"lines": \{[\s\S]*"state": "idle"/,
 };
 
-test("the documentation's curl commands are answered by the emulated bridge that npm start runs", async () => {
+test("the documentation's curl commands are answered by the emulated bridge that npm start runs", async (t) => {
   assert.match(scripts["start"] ?? "", /dist\/posline\.cjs serve --emulated$/);
   const folder = scratchFolder();
   const file = join(folder.path, "posline.json");
   writeFileSync(file, JSON.stringify(impatient));
   const bridge = new PoslineProcess(["serve", "--emulated"], { env: { POSLINE_CONFIG: file } });
-  try {
-    await bridge.logged((line) => line["state"] === "idle", "the line to be clean");
-    const curls = commands.filter((line) => line.startsWith("curl "));
-    const answers: string[] = [];
-    for (const command of curls) {
-      const ported = command
-        .replace(":8888", `:${await bridge.port("bank")}`)
-        .replace(":8887", `:${await bridge.port("qr")}`)
-        .replace(":8008", `:${await bridge.port("fiscal")}`)
-        .replace(":8880", `:${await bridge.port("admin")}`);
-      const { stdout } = await run("bash", ["-c", ported.replace("curl ", "curl -sSi ")]);
-      const result = command.includes("Prefer: wait")
-        ? command.includes('"amount":1520')
-          ? "declined"
-          : "approved"
-        : undefined;
-      const [, path = ""] = /:8880\/(\w+)$/.exec(command) ?? [];
-      if (path !== "") {
-        assert.match(stdout, /^HTTP\/1\.1 200 OK/, command);
-        assert.match(stdout, admin[path] ?? /^$/, command);
-      } else if (result !== undefined) assert.match(stdout, new RegExp(`^X-Posline-Result: ${result}\\r$`, "m"), command);
-      else assert.match(stdout, /X-Posline-Outcome: answered[\s\S]*"status":"success"/, command);
-      answers.push(stdout);
-    }
-    for (const command of commands.filter((line) => line.startsWith("posline call "))) {
-      const call = `${process.execPath} ${bundle} ${command.slice("posline ".length)} --url http://127.0.0.1:${await bridge.port("bank")}`;
-      const { stdout } = await run("bash", ["-c", call]);
-      assert.match(stdout, command.endsWith("--wait") ? /^{"result":"approved"/ : /"terminals":/);
-    }
-    const [first = ""] = answers.slice(curls.findIndex((command) => command.includes('"pay_id":"T-1"')));
-    const [shown = ""] = blocks("text", page("README.md")).filter((block) => block.startsWith("HTTP/"));
-    for (const line of shown.trim().split("\n"))
-      assert.ok(first.replaceAll("\r", "").includes(line.replace(/\.\.\.$/, "")), line);
-  } finally {
-    await bridge.ended("SIGTERM");
-    folder.remove();
+  t.after(() => bridge.ended("SIGTERM"));
+  t.after(() => folder.remove());
+  await bridge.logged((line) => line["state"] === "idle", "the line to be clean");
+  const curls = commands.filter((line) => line.startsWith("curl "));
+  const answers: string[] = [];
+  for (const command of curls) {
+    const ported = command
+      .replace(":8888", `:${await bridge.port("bank")}`)
+      .replace(":8887", `:${await bridge.port("qr")}`)
+      .replace(":8008", `:${await bridge.port("fiscal")}`)
+      .replace(":8880", `:${await bridge.port("admin")}`);
+    const { stdout } = await run("bash", ["-c", ported.replace("curl ", "curl -sSi ")]);
+    const result = command.includes("Prefer: wait") ? (command.includes('"amount":1520') ? "declined" : "approved") : undefined;
+    const [, path = ""] = /:8880\/(\w+)$/.exec(command) ?? [];
+    if (path !== "") {
+      assert.match(stdout, /^HTTP\/1\.1 200 OK/, command);
+      assert.match(stdout, admin[path] ?? /^$/, command);
+    } else if (result !== undefined) assert.match(stdout, new RegExp(`^X-Posline-Result: ${result}\\r$`, "m"), command);
+    else assert.match(stdout, /X-Posline-Outcome: answered[\s\S]*"status":"success"/, command);
+    answers.push(stdout);
   }
+  for (const command of commands.filter((line) => line.startsWith("posline call "))) {
+    const call = `${process.execPath} ${bundle} ${command.slice("posline ".length)} --url http://127.0.0.1:${await bridge.port("bank")}`;
+    const { stdout } = await run("bash", ["-c", call]);
+    assert.match(stdout, command.endsWith("--wait") ? /^{"result":"approved"/ : /"terminals":/);
+  }
+  const [first = ""] = answers.slice(curls.findIndex((command) => command.includes('"pay_id":"T-1"')));
+  const [shown = ""] = blocks("text", page("README.md")).filter((block) => block.startsWith("HTTP/"));
+  for (const line of shown.trim().split("\n"))
+    assert.ok(first.replaceAll("\r", "").includes(line.replace(/\.\.\.$/, "")), line);
 });
 
 test("README gets from nothing to an approved, a declined and a recovered sale in four commands", () => {
@@ -195,14 +188,8 @@ const expected = ({ link, config, log, state, running }: Bench): Readonly<Record
   "posline tap --raw --line /dev/ttyUSB0": { fits: /^Listening on \S+ at 115200 8N1\n00000000 {2}41 54 0d/ },
   "posline doctor --line /dev/ttyUSB0 --scan": { fits: /^line [\s\S]*^First: /m },
   "posline doctor --line till --scan": { fits: /^line till: [\s\S]*^First: /m, env: { POSLINE_CONFIG: config } },
-  "posline support --list": {
-    fits: /^In the archive:\n[\s\S]*Nothing was written: /,
-    more: ["--log", log],
-  },
-  "posline support": {
-    fits: /^In the archive:\n[\s\S]*^Written: /m,
-    more: [join(state, "support.tar.gz"), "--log", log],
-  },
+  "posline support --list": { fits: /^In the archive:\n[\s\S]*Nothing was written: /, more: ["--log", log] },
+  "posline support": { fits: /^In the archive:\n[\s\S]*^Written: /m, more: [join(state, "support.tar.gz"), "--log", log] },
   "posline journal --unknown": { fits: / A-7 .* unknown [\s\S]*1 operation: 1 unknown/, env: { STATE_DIRECTORY: state } },
   "posline logs --since 2h --outcome unknown": { fits: /^[^\n]* A-2 +UNKNOWN 504 [^\n]*\n$/ },
   "posline logs -n 5": { fits: / A-1 [\s\S]* A-2 / },
@@ -212,7 +199,7 @@ const expected = ({ link, config, log, state, running }: Bench): Readonly<Record
   "posline logs --json --since today": { fits: /^\{[^\n]*"key":"A-1"[^\n]*"lineMs":8\.7/ },
 });
 
-test("the documentation's posline commands run", async () => {
+test("the documentation's posline commands run", async (t) => {
   const folder = scratchFolder();
   const at = (name: string) => join(folder.path, name);
   const bench = { link: at("tty"), config: at("posline.json"), log: at("posline.log"), state: folder.path };
@@ -225,24 +212,21 @@ test("the documentation's posline commands run", async () => {
   const running = `http://127.0.0.1:${await bridge.port("admin")}`;
   const terminals = `http://127.0.0.1:${await bridge.port("bank")}/terminals`;
   const wanted = expected({ ...bench, running });
-  try {
-    const found = [...new Set(runs.filter((each) => each.startsWith("posline ") && !each.startsWith("posline call ")))];
-    assert.deepEqual(found.sort(), Object.keys(wanted).sort(), "each command has its test");
-    for (const [command, { fits, more = [], env = {} }] of Object.entries(wanted)) {
-      const here = command.replace("/dev/ttyUSB0", bench.link).replace("/var/log/posline.log", bench.log);
-      const tills = here.replace(/python3 (?:docs\/tills\/)?(\w+\.py)/, (_, file) => `python3 ${pathOf(file)}`);
-      const words = (tills.match(/'[^']*'|\S+/g) ?? []).slice(1).map((word) => word.replace(/^'|'$/g, ""));
-      const talk = () => {
-        void terminal.send(Buffer.from("AT\r"));
-        if (more.includes(running)) void fetch(terminals, { method: "POST" });
-      };
-      const text = await output([...words, ...more], bench, { fits, env, talk });
-      assert.match(text, fits, command);
-    }
-  } finally {
-    await bridge.ended("SIGTERM");
-    terminal.unplug();
-    folder.remove();
+  t.after(() => bridge.ended("SIGTERM"));
+  t.after(() => terminal.unplug());
+  t.after(() => folder.remove());
+  const found = [...new Set(runs.filter((each) => each.startsWith("posline ") && !each.startsWith("posline call ")))];
+  assert.deepEqual(found.sort(), Object.keys(wanted).sort(), "each command has its test");
+  for (const [command, { fits, more = [], env = {} }] of Object.entries(wanted)) {
+    const here = command.replace("/dev/ttyUSB0", bench.link).replace("/var/log/posline.log", bench.log);
+    const tills = here.replace(/python3 (?:docs\/tills\/)?(\w+\.py)/, (_, file) => `python3 ${pathOf(file)}`);
+    const words = (tills.match(/'[^']*'|\S+/g) ?? []).slice(1).map((word) => word.replace(/^'|'$/g, ""));
+    const talk = () => {
+      void terminal.send(Buffer.from("AT\r"));
+      if (more.includes(running)) void fetch(terminals, { method: "POST" });
+    };
+    const text = await output([...words, ...more], bench, { fits, env, talk });
+    assert.match(text, fits, command);
   }
 });
 
@@ -307,7 +291,7 @@ async function prepare({ link, config, log, state: folder }: Omit<Bench, "runnin
   writeFileSync(log, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
 }
 
-test("the documentation's configurations load, in the bridge or the gateway", async () => {
+test("the documentation's configurations load, in the bridge or the gateway", async (t) => {
   const folder = scratchFolder();
   const file = join(folder.path, "posline.json");
   // systemd shows the service what is in /etc/posline/credentials, the path that the pages name.
@@ -315,18 +299,15 @@ test("the documentation's configurations load, in the bridge or the gateway", as
   const secrets = { CREDENTIALS_DIRECTORY: folder.path };
   const examples = blocks("json").filter((each) => /"lines": \{\s+"\w+": \{ "path"/.test(each));
   assert.equal(examples.length, 3, "two of configuration.md, and gateway.md's");
-  try {
-    for (const example of examples) {
-      writeFileSync(file, example);
-      const isGateway = example.includes("upstream");
-      const { config } = await loadConfig({ env: secrets, flags: { config: file, ...(isGateway && { gateway: {} }) } });
-      assert.ok(Object.values(config.services).length > 0);
-      if (isGateway || config.services.fiscal === undefined) continue;
-      assert.equal(config.services.fiscal.merchantId, "MERCHANT-1");
-      assert.equal(config.services.bank?.port, 8888);
-    }
-  } finally {
-    folder.remove();
+  t.after(() => folder.remove());
+  for (const example of examples) {
+    writeFileSync(file, example);
+    const isGateway = example.includes("upstream");
+    const { config } = await loadConfig({ env: secrets, flags: { config: file, ...(isGateway && { gateway: {} }) } });
+    assert.ok(Object.values(config.services).length > 0);
+    if (isGateway || config.services.fiscal === undefined) continue;
+    assert.equal(config.services.fiscal.merchantId, "MERCHANT-1");
+    assert.equal(config.services.bank?.port, 8888);
   }
 });
 

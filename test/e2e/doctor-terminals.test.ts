@@ -88,10 +88,7 @@ async function doctor(folder: string, config: object, { pids = [] as readonly nu
   return { first: /^First: line till(: .*)$/m.exec(text)?.[1] ?? "", text };
 }
 
-interface Told {
-  readonly first: string;
-  readonly text: string;
-}
+type Told = { readonly first: string; readonly text: string };
 
 async function diagnose({ behaviour, beside, alone, behaviourAlone = behaviour, code = 69 }: Case): Promise<void> {
   const folder = scratchFolder();

@@ -147,11 +147,8 @@ for (const platform of ["darwin", "win32"]) {
   });
 }
 
-test("serve --line says on Linux what is missing where serialport's native part is absent", async () => {
+test("serve --line says on Linux what is missing where serialport's native part is absent", async (t) => {
   const posline = new PoslineProcess(["serve", "--line", "/dev/ptmx"], { file });
-  try {
-    await posline.logged((line) => /native part/.test(JSON.stringify(line)), "the sentence");
-  } finally {
-    await posline.ended("SIGTERM");
-  }
+  t.after(() => posline.ended("SIGTERM"));
+  await posline.logged((line) => /native part/.test(JSON.stringify(line)), "the sentence");
 });

@@ -37,29 +37,6 @@ test("posline emulate --state keeps documents and operations over a restart, kil
   assert.equal(await second.ended("SIGTERM"), 0);
 });
 
-test("posline emulate refuses a damaged state file with 78, tells path and reason, and leaves it as it is", async () => {
-  const state = join(folder.path, "damaged.json");
-  for (const text of ["not a state\n", '{"version":1,"aheadMs":0,"services":{"fiscal":{},"bank":{"operations":7},"qr":{}}}']) {
-    writeFileSync(state, text);
-    for (const args of [["emulate"], ["serve", "--emulated"]]) {
-      const refused = posline([...args, "--state", state]);
-      assert.equal(await refused.ended(), 78);
-      assert.match(
-        refused.stderr,
-        new RegExp(`^Cannot use the state file ${state}: .*: move it away to start with an empty state`, "m"),
-      );
-      assert.equal(readFileSync(state, "utf8"), text);
-    }
-  }
-  const nowhere = posline(["emulate", "--state", join(folder.path, "none", "state.json")]);
-  assert.equal(await nowhere.ended(), 78);
-  assert.match(nowhere.stderr, /^Cannot write the state file .*: there is no such folder: create it, or name another$/m);
-  assert.deepEqual(
-    readdirSync(folder.path).filter((name) => name.startsWith("damaged.json")),
-    ["damaged.json", "damaged.json.journal"],
-  );
-});
-
 test("posline emulate answers and logs an error when a state can't be written any more", async () => {
   const gone = scratchFolder();
   const state = join(gone.path, "state.json");
@@ -95,30 +72,6 @@ test("posline emulate leaves a state file alone that another one has begun to ke
   await post(await late.port("bank"), "/sale", saleOf("P-4"));
   assert.match(readFileSync(state, "utf8"), /"P-3".*"P-4"/);
   for (const emulator of [first, second, late]) assert.equal(await emulator.ended("SIGTERM"), 0);
-});
-
-test("the control API looks, forces, moves time and resets, and refuses what it doesn't understand", async () => {
-  const emulator = posline(["emulate", "--service", "bank"]);
-  const admin = await emulator.port("admin");
-  const bank = await emulator.port("bank");
-  const control = (body: unknown) => post(admin, "/emulator", JSON.stringify(body));
-  assert.equal((await control({ next: { service: "bank", route: "/sale", outcome: "declined" } })).status, 200);
-  await post(bank, "/sale", saleOf("P-1"));
-  assert.match(await resultOf(bank, "P-1"), /"ERROR"/);
-  const wrong = await control({ reset: true, next: { service: "bank", outcome: "refused" } });
-  assert.equal(wrong.status, 400);
-  assert.match(errorOf(wrong), /next\.outcome: bank has no outcome "refused": use one of .*declined/);
-  assert.match(JSON.stringify(await viewOf(admin)), /P-1/);
-  const before = Date.parse((await viewOf(admin)).now);
-  const moved = JSON.parse((await control({ advanceMs: 86_400_000 })).text);
-  assert.ok(Date.parse(moved.now) >= before + 86_400_000);
-  assert.doesNotMatch((await control({ reset: true })).text, /P-1/);
-  assert.equal((await ask(admin, "DELETE", "/emulator", "")).status, 405);
-  assert.equal((await ask(admin, "GET", "/nowhere", "")).status, 404);
-  assert.equal((await post(admin, "/emulator", " ".repeat(70_000))).status, 413);
-  assert.equal((await post(admin, "/emulator", '{"reset":true}', { Origin: "https://evil.example" })).status, 403);
-  assert.equal((await post(admin, "/emulator", '{"reset":true}', { Host: "evil.example" })).status, 421);
-  await emulator.ended("SIGTERM");
 });
 
 test("the control API takes nothing for a service that nobody can reach", async () => {
@@ -272,17 +225,6 @@ test("posline refuses flags of the emulator that make no sense, and says why", a
   }
 });
 
-test("posline emulate --print-world prints a file that --world takes, of the built-in shop or of one's own", async () => {
-  const printed = async (...args: readonly string[]) =>
-    (await promisify(execFile)(process.execPath, [bundle, "emulate", "--print-world", ...args])).stdout;
-  const file = join(folder.path, "printed.json");
-  const text = await printed();
-  writeFileSync(file, text);
-  assert.equal(await printed("--world", file), text);
-  writeFileSync(file, text.replace('"drawer": 0', '"drawer": 700 /* a float */'));
-  assert.equal(await printed("--world", file), text.replace('"drawer": 0', '"drawer": 700'));
-});
-
 test("posline emulate --like prints the shop of a terminal, and says what it could not ask", async () => {
   const [port] = await freePorts(1);
   const [file, id] = [join(folder.path, "like.json"), join(folder.path, "merchant-id")];
@@ -312,34 +254,6 @@ const shop = `{
   "bank": { "terminals": [{ "terminal": 70, "merchant": 5 }], "currencies": { "JPY": ["392"] } }, // one till
   "fiscal": { "operations": ["sale"], "taxes": [{ "taxCode": "A", "taxPrc": 1000 }] }
 }`;
-
-test("posline emulate --world plays the shop over HTTP, where a route of fiscal that it lacks is 404; reset keeps it", async () => {
-  const file = join(folder.path, "shop.json");
-  const state = join(folder.path, "shop-state.json");
-  writeFileSync(file, shop);
-  const emulator = posline(["emulate", "--world", file, "--state", state]);
-  const [bank, fiscal, admin] = [await emulator.port("bank"), await emulator.port("fiscal"), await emulator.port("admin")];
-  for (let life = 0; life < 2; life++) {
-    assert.match((await post(bank, "/sale", saleOf("P-1"))).text, /"code":-47/);
-    assert.equal(
-      (await post(bank, "/terminals", "")).text,
-      '{"status":"success","data":{"terminals":[{"terminal":70,"merchant":5}]}}',
-    );
-    assert.match((await post(fiscal, "/sale", fiscalForm(receipt("R-1")))).text, /"code":2,.*itemTaxes\[0\]\.taxPrc/);
-    const missing = await post(fiscal, "/get_info", fiscalForm({}));
-    assert.deepEqual([missing.status, missing.headers["x-posline-reason"]], [404, "unknown-route"]);
-    assert.match(missing.text, /"status":"error","code":5/);
-    assert.match((await ask(fiscal, "GET", "/supported_operations", "")).text, /"operations":\["sale"\]/);
-    await post(admin, "/emulator", '{"reset":true}');
-  }
-  assert.equal(await emulator.ended("SIGTERM"), 0);
-  const same = posline(["emulate", "--world", file, "--state", state]);
-  await same.port("bank");
-  assert.equal(await same.ended("SIGTERM"), 0);
-  const without = posline(["emulate", "--state", state]);
-  assert.equal(await without.ended(), 78);
-  assert.match(without.stderr, /^Cannot use the state file \S+: it was made in another world: move it away to start/m);
-});
 
 test("serve --emulated --world plays the shop behind a bridge", async () => {
   const file = join(folder.path, "bridged-shop.json");

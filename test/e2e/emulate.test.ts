@@ -2,9 +2,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { silenceMs } from "../../src/config/limits.ts";
 import { emulatedMerchantId } from "../../src/config/overrides.ts";
-import { frameOf } from "../../src/wire/framing.ts";
 import { ask, startedBridge } from "../support/bridge-process.ts";
 import { Pty } from "../support/pty.ts";
 import { endAll, fiscalForm, folder, posline, post, receipt, resultOf, saleOf } from "./emulating.ts";
@@ -12,8 +10,6 @@ import { endAll, fiscalForm, folder, posline, post, receipt, resultOf, saleOf } 
 /** `posline emulate` as its users meet it: over HTTP, on a pty with a bridge on the other end, and both at once. */
 
 after(endAll);
-
-const viewOf = async (port: number) => JSON.parse((await ask(port, "GET", "/emulator", "")).text);
 
 test("posline emulate serves all three services over HTTP, and stops with 0 on either signal", async () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
@@ -96,42 +92,6 @@ test("posline emulate --line --no-http is the terminal at the end of a bridge's 
   );
   assert.match(emulator.stderr, new RegExp(`line +${far}\n`));
   unplug();
-});
-
-test("posline emulate answers on a line and over HTTP at once, from one memory", async () => {
-  const { near, far, unplug } = cable("both");
-  const emulator = posline(["emulate", "--line", far]);
-  const bridge = await bridgeOn(near);
-  await bridge.post("bank", "/sale", saleOf("LINE-1"));
-  assert.match(await resultOf(await emulator.port("bank"), "LINE-1"), /"APPROVED"/);
-  await post(await emulator.port("bank"), "/sale", saleOf("HTTP-1", 1520));
-  assert.match(await resultOf(await bridge.port("bank"), "HTTP-1"), /"ERROR"/);
-  const view = JSON.stringify(await viewOf(await emulator.port("admin")));
-  assert.match(view, /LINE-1/);
-  assert.match(view, /HTTP-1/);
-  await bridge.stop();
-  await emulator.ended("SIGTERM");
-  unplug();
-});
-
-test("posline emulate --line takes a fiscal form in an STX frame alone, and its log says why another is nobody's request", async () => {
-  const heard: Buffer[] = [];
-  const pty = new Pty((bytes) => heard.push(bytes)).linkAt(join(folder.path, "framings"));
-  const emulator = posline(["emulate", "--line", join(folder.path, "framings"), "--no-http"]);
-  await emulator.logged((line) => line["reason"] === "the device opened", "the device to open");
-  try {
-    // Until the line has been silent for a moment, what comes is left over from before.
-    await new Promise((resolve) => setTimeout(resolve, 4 * silenceMs));
-    const form = fiscalForm(receipt("R-1"));
-    await pty.write(Buffer.concat(frameOf("length", [Buffer.from(`:8008/sale\n${form}`)], "arc")));
-    await emulator.logged((line) => /:8008 selects no service of this line/.test(String(line["reason"])), "the refusal");
-    assert.equal(Buffer.concat(heard).length, 0);
-    await pty.write(Buffer.concat(frameOf("stx", [Buffer.from(`command=/sale&${form}`)], "arc")));
-    await emulator.until(() => (Buffer.concat(heard).includes('"docStatus":1') ? true : undefined), "the receipt");
-    assert.equal(await emulator.ended("SIGTERM"), 0);
-  } finally {
-    pty.unplug();
-  }
 });
 
 test("posline emulate waits for a device that isn't there yet", async () => {

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { Agent, request } from "node:http";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -10,7 +9,7 @@ import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
 import { answering, Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
-import { type Seen, Watcher } from "../support/watcher.ts";
+import { Watcher } from "../support/watcher.ts";
 
 /** `GET /events` and `posline logs --live`, by the real bundle. */
 
@@ -62,110 +61,7 @@ test("GET /events shows a sale step by step, and goes on after Last-Event-ID", (
     refused.leave();
   }));
 
-test("GET /events tells the calls of one trace apart, which have one request id", () =>
-  withEmulated(async (posline, admin) => {
-    const watcher = new Watcher(admin);
-    await watcher.hello();
-    const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
-    const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` };
-    const bank = await posline.port("bank");
-    await ask(bank, "POST", "/sale", sale("T-1"), headers);
-    await ask(bank, "POST", "/check", '{"pay_id":"T-1"}', headers);
-    const isOf = (route: string) => (event: Seen) => event.data["route"] === route && event.data["requestId"] === traceId;
-    await watcher.seen((event) => isOf("/check")(event) && event.data["phase"] === "ended", "the end of /check");
-    const callIds = (route: string) => new Set(watcher.events.filter(isOf(route)).map(({ data }) => data["callId"]));
-    const [one, other] = [callIds("/sale"), callIds("/check")];
-    assert.deepEqual([one.size, other.size, new Set([...one, ...other]).size], [1, 1, 2]);
-    watcher.leave();
-  }));
-
-test("GET /events ends with the service, after the last exchange", async () => {
-  let watcher: Watcher | undefined;
-  await withEmulated(async (posline, admin) => {
-    watcher = new Watcher(admin);
-    await watcher.hello();
-    void post(posline, sale("LAST"));
-    await watcher.ended("LAST");
-  });
-  assert.equal(watcher?.answer?.complete, true);
-  assert.ok(watcher.events.some(({ event, data }) => event === "line" && data["state"] === "closed"));
-});
-
-test("a ninth watcher is refused, a watcher that hangs is dropped and logged, and no call is the worse for either", () =>
-  withEmulated(async (posline, admin) => {
-    const watchers = Array.from({ length: 8 }, () => new Watcher(admin));
-    await Promise.all(watchers.map((watcher) => watcher.hello()));
-    const ninth = await ask(admin, "GET", "/events", "");
-    assert.equal(ninth.status, 503);
-    assert.ok(Number(ninth.headers["retry-after"]) > 0);
-    for (const watcher of watchers.slice(0, 7)) watcher.leave();
-    const [hanging] = watchers.slice(7);
-    hanging?.answer?.pause();
-    const agent = new Agent({ keepAlive: true, maxSockets: 4 });
-    const bank = await posline.port("bank");
-    const isDropped = () => posline.log.find(({ msg }) => String(msg).startsWith("a watcher of the admin port was dropped"));
-    const refusedCall = (n: number) =>
-      new Promise<void>((resolve, reject) => {
-        const headers = { Origin: `https://${"x".repeat(250)}${n}.example` };
-        const asking = request({ host: "127.0.0.1", port: bank, method: "POST", path: "/sale", headers, agent }, (answer) => {
-          answer.resume().on("end", resolve);
-        });
-        asking.on("error", reject).end();
-      });
-    // The system takes some 4 MB for a reader that hangs, before anything waits in posline.
-    for (let round = 0; isDropped() === undefined && round < 200; round++) {
-      await Promise.all(Array.from({ length: 100 }, (_, n) => refusedCall(n)));
-      if (round % 20 === 0) assert.equal((await post(posline, sale(`H-${round}`))).status, 200);
-    }
-    agent.destroy();
-    assert.equal(isDropped()?.["count"], 1);
-    assert.equal((await post(posline, sale("AFTER"))).status, 200);
-    hanging?.leave();
-  }));
-
-test("GET /events tells of a sale that waits for its record, and that ends unknown, and of its line", async () => {
-  const scratch = scratchFolder();
-  const folder = join(scratch.path, "state");
-  mkdirSync(folder);
-  const terminal = new Terminal(
-    join(scratch.path, "tty"),
-    answering(() => undefined),
-  );
-  const config = {
-    lines: { till: { path: terminal.link, lateReplyMs: 4_000 } },
-    services: { bank: { line: "till", replyTimeoutMs: 3_001 } },
-    admin: {},
-  };
-  const bridge = new BridgeProcess(config, { env: { STATE_DIRECTORY: folder, POSLINE_ADMIN_PORT: "0" } });
-  try {
-    await bridge.state("till", "idle");
-    const watcher = new Watcher(await bridge.port("admin"));
-    await watcher.hello();
-    assert.equal((await bridge.post("bank", "/sale", sale("U-1"))).status, 504);
-    const { data } = await watcher.ended("U-1");
-    assert.deepEqual(watcher.phases("U-1"), ["waiting", "sent", "written", "operation", "ended"]);
-    assert.deepEqual([data["outcome"], data["reason"], data["replyMs"]], ["unknown", "no-reply", 0]);
-    assert.ok(Number(data["terminalMs"]) >= 3_000);
-    const { data: operation } = await watcher.seen(({ event }) => event === "operation", "the operation");
-    assert.deepEqual(
-      [operation["key"], operation["amount"], operation["state"], operation["service"]],
-      ["U-1", "1500", "unknown", "bank"],
-    );
-    terminal.unplug();
-    const { data: line } = await watcher.seen(({ event, data: { state } }) => event === "line" && state === "down", "the loss");
-    assert.equal(line["line"], "till");
-    const isDown = ({ event, data: { reasons } }: Seen) =>
-      event === "ready" && /"line":"till","state":"down"/.test(JSON.stringify(reasons));
-    assert.equal((await watcher.seen(isDown, "not ready")).data["ready"], false);
-    watcher.leave();
-  } finally {
-    await bridge.stop();
-    terminal.unplug();
-    scratch.remove();
-  }
-});
-
-test("GET /events ends each exchange that it began, posline's own questions too, of which log and counters have none", async () => {
+test("GET /events ends each exchange that it began, posline's own questions too, of which log and counters have none", async (t) => {
   const scratch = scratchFolder();
   const approved = '{"status":"success","data":{"status":"APPROVED","txn_id":"T-1"}}';
   const running = '{"status":"success"}';
@@ -183,58 +79,55 @@ test("GET /events ends each exchange that it began, posline's own questions too,
     admin: {},
   };
   const bridge = new BridgeProcess(config, { env: { POSLINE_ADMIN_PORT: "0" } });
-  try {
-    await bridge.state("till", "idle");
-    const admin = await bridge.port("admin");
-    const watcher = new Watcher(admin);
-    await watcher.hello();
-    const exchanges = () => watcher.events.filter(({ event }) => event === "exchange").map(({ data }) => data);
-    const phasesOf = (id: unknown) =>
-      exchanges()
-        .filter(({ requestId }) => requestId === id)
-        .map(({ phase }) => phase);
-    const questions = () => exchanges().filter(({ phase, route }) => phase === "sent" && route === "/check");
+  t.after(() => bridge.stop("SIGKILL"));
+  t.after(() => terminal.unplug());
+  t.after(() => scratch.remove());
+  await bridge.state("till", "idle");
+  const admin = await bridge.port("admin");
+  const watcher = new Watcher(admin);
+  await watcher.hello();
+  const exchanges = () => watcher.events.filter(({ event }) => event === "exchange").map(({ data }) => data);
+  const phasesOf = (id: unknown) =>
+    exchanges()
+      .filter(({ requestId }) => requestId === id)
+      .map(({ phase }) => phase);
+  const questions = () => exchanges().filter(({ phase, route }) => phase === "sent" && route === "/check");
 
-    // The journal's own question, after the outcome became unknown.
-    assert.equal((await bridge.post("bank", "/sale", sale("LOST"))).status, 504);
-    await watcher.seen(({ data: { state } }) => state === "settled", "the sale to be settled");
-    const [resolving] = questions();
-    assert.match(String(resolving?.["requestId"]), /^resolve-\d+$/);
-    const { data: lost } = await watcher.ended("LOST");
-    const { data: settled } = await watcher.seen(({ data: { state } }) => state === "settled", "its end");
-    assert.deepEqual([resolving?.["about"], settled["callId"]], [lost["callId"], lost["callId"]]);
-    assert.deepEqual([lost["result"], settled["result"]], [undefined, "approved"]);
-    // Those of a call that is followed, while its till waits and after.
-    const done = await bridge.post("bank", "/sale", sale("DONE"), { Prefer: "wait=30" });
-    assert.deepEqual([done.text, done.headers["x-posline-answer-of"]], [approved, "/check"]);
-    const pending = await bridge.post("bank", "/sale", sale("GOES-ON"), { Prefer: "wait=1" });
-    assert.equal(pending.headers["x-posline-result"], "pending");
-    const before = questions().length;
-    await until(() => questions().length > before, "a question after the till's answer");
+  // The journal's own question, after the outcome became unknown.
+  assert.equal((await bridge.post("bank", "/sale", sale("LOST"))).status, 504);
+  await watcher.seen(({ data: { state } }) => state === "settled", "the sale to be settled");
+  const [resolving] = questions();
+  assert.match(String(resolving?.["requestId"]), /^resolve-\d+$/);
+  const { data: lost } = await watcher.ended("LOST");
+  const { data: settled } = await watcher.seen(({ data: { state } }) => state === "settled", "its end");
+  assert.deepEqual([resolving?.["about"], settled["callId"]], [lost["callId"], lost["callId"]]);
+  assert.deepEqual([lost["result"], settled["result"]], [undefined, "approved"]);
+  // Those of a call that is followed, while its till waits and after.
+  const done = await bridge.post("bank", "/sale", sale("DONE"), { Prefer: "wait=30" });
+  assert.deepEqual([done.text, done.headers["x-posline-answer-of"]], [approved, "/check"]);
+  const pending = await bridge.post("bank", "/sale", sale("GOES-ON"), { Prefer: "wait=1" });
+  assert.equal(pending.headers["x-posline-result"], "pending");
+  const before = questions().length;
+  await until(() => questions().length > before, "a question after the till's answer");
 
-    const begun = () => new Set(exchanges().map(({ requestId }) => requestId));
-    await until(() => [...begun()].every((id) => phasesOf(id).at(-1) === "ended"), "the end of all that began");
-    for (const id of begun()) assert.equal(phasesOf(id).filter((phase) => phase === "ended").length, 1, String(id));
-    const own = exchanges().filter(({ route }) => route === "/check");
-    assert.ok(own.every(({ background }) => background === true));
-    assert.ok(exchanges().every(({ route, background }) => route === "/check" || background === undefined));
-    const followed = String(pending.headers["x-request-id"]);
-    assert.ok(own.some(({ requestId }) => String(requestId).startsWith(`${followed}.`)));
-    const ends = exchanges().filter(({ phase }) => phase === "ended");
-    for (const { outcome, lineMs, requestMs, terminalMs, replyMs, ...end } of ends) {
-      assert.equal(outcome, end["key"] === "LOST" ? "unknown" : "answered");
-      const parts = [requestMs, terminalMs, replyMs].reduce((sum: number, part) => sum + Number(part), 0);
-      assert.ok(Math.abs(parts - Number(lineMs)) <= 0.02, JSON.stringify({ end, lineMs, parts }));
-    }
-    assert.ok(!bridge.log.some(({ route }) => route === "/check"), "no line of the log");
-    const metrics = (await ask(admin, "GET", "/metrics", "")).text;
-    assert.match(metrics, /^posline_exchanges_total\{service="bank",route="\/check",outcome="answered"\} 0$/m);
-    watcher.leave();
-  } finally {
-    await bridge.stop("SIGKILL");
-    terminal.unplug();
-    scratch.remove();
+  const begun = () => new Set(exchanges().map(({ requestId }) => requestId));
+  await until(() => [...begun()].every((id) => phasesOf(id).at(-1) === "ended"), "the end of all that began");
+  for (const id of begun()) assert.equal(phasesOf(id).filter((phase) => phase === "ended").length, 1, String(id));
+  const own = exchanges().filter(({ route }) => route === "/check");
+  assert.ok(own.every(({ background }) => background === true));
+  assert.ok(exchanges().every(({ route, background }) => route === "/check" || background === undefined));
+  const followed = String(pending.headers["x-request-id"]);
+  assert.ok(own.some(({ requestId }) => String(requestId).startsWith(`${followed}.`)));
+  const ends = exchanges().filter(({ phase }) => phase === "ended");
+  for (const { outcome, lineMs, requestMs, terminalMs, replyMs, ...end } of ends) {
+    assert.equal(outcome, end["key"] === "LOST" ? "unknown" : "answered");
+    const parts = [requestMs, terminalMs, replyMs].reduce((sum: number, part) => sum + Number(part), 0);
+    assert.ok(Math.abs(parts - Number(lineMs)) <= 0.02, JSON.stringify({ end, lineMs, parts }));
   }
+  assert.ok(!bridge.log.some(({ route }) => route === "/check"), "no line of the log");
+  const metrics = (await ask(admin, "GET", "/metrics", "")).text;
+  assert.match(metrics, /^posline_exchanges_total\{service="bank",route="\/check",outcome="answered"\} 0$/m);
+  watcher.leave();
 });
 
 const token = "T-0123456789abcdef";
@@ -248,41 +141,7 @@ function emulatedWith(folder: string, admin: object): PoslineProcess {
   return new PoslineProcess(["serve", "--emulated", "--config", config], { env });
 }
 
-test("the admin port asks for its token, refuses foreign pages, and doesn't open to the network without one", async () => {
-  const scratch = scratchFolder();
-  const tokenFile = join(scratch.path, "token");
-  writeFileSync(tokenFile, `${token}\n`, { mode: 0o600 });
-  const posline = emulatedWith(scratch.path, { tokenFile, host: "0.0.0.0" });
-  try {
-    const admin = await posline.port("admin");
-    const bearer = { Authorization: `Bearer ${token}` };
-    assert.equal((await ask(admin, "GET", "/status", "")).status, 401);
-    assert.equal((await ask(admin, "GET", "/events", "")).status, 401);
-    assert.equal((await ask(admin, "GET", "/healthz", "")).status, 200);
-    assert.equal((await ask(admin, "GET", "/status", "", bearer)).status, 200);
-    const foreign = { ...bearer, Origin: "https://evil.example" };
-    assert.equal((await ask(admin, "GET", "/events", "", foreign)).status, 403);
-    assert.equal((await ask(admin, "POST", "/emulator", '{"reset":true}', foreign)).status, 403);
-    const question = '{"service":"bank"}';
-    assert.equal((await ask(admin, "POST", "/test", question)).status, 401);
-    assert.equal((await ask(admin, "POST", "/test", question, foreign)).status, 403);
-    assert.equal((await ask(admin, "GET", "/test", "", foreign)).status, 403);
-    const own = { ...bearer, Origin: `http://127.0.0.1:${admin}` };
-    assert.equal((await ask(admin, "POST", "/emulator", '{"reset":true}', own)).status, 200);
-    const watcher = new Watcher(admin, "/events", bearer);
-    await watcher.hello();
-    watcher.leave();
-    assert.doesNotMatch(posline.stdout + posline.stderr, new RegExp(token));
-    const open = emulatedWith(scratch.path, { host: "0.0.0.0" });
-    assert.equal(await open.ended(), 78);
-    assert.match(open.stderr, /admin\.host: the network reaches 0\.0\.0\.0, and there the admin port needs a token/);
-  } finally {
-    await posline.ended("SIGTERM");
-    scratch.remove();
-  }
-});
-
-test("posline logs --live shows what was and what comes, across a restart, and ends with 0 when it is interrupted", async () => {
+test("posline logs --live shows what was and what comes, across a restart, and ends with 0 when it is interrupted", async (t) => {
   const [admin = 0] = await freePorts(1);
   const serve = () => new PoslineProcess(["serve", "--emulated"], { env: { POSLINE_ADMIN_PORT: String(admin) } });
   const lines = (logs: PoslineProcess) => logs.stdout.split("\n").filter((line) => line !== "");
@@ -293,39 +152,35 @@ test("posline logs --live shows what was and what comes, across a restart, and e
     logs.push(started);
     return started;
   };
-  try {
-    await posline.logged((line) => line["state"] === "idle", "the line to be idle");
-    for (const id of ["L-1", "L-2", "L-3"]) await post(posline, sale(id));
-    const all = follow("-n", "2", "--service", "bank");
-    const json = follow("--json", "--key", "L-4");
-    await all.until(() => (lines(all).length === 2 ? true : undefined), "the last two");
-    assert.match(
-      lines(all).join("\n"),
-      /^[\d-]+ [\d:.]+ {2}bank {5}\/sale +L-2 .*answered success.*\n.*L-3 .* ms {2}requestMs=/,
-    );
-    await json.until(() => (json.stderr === "" ? true : undefined), "nothing wrong");
-    await post(posline, sale("L-4"));
-    for (const each of [all, json]) await each.until(() => (/L-4/.test(each.stdout) ? true : undefined), "the next");
-    await posline.ended("SIGTERM");
-    await all.until(() => (/trying again for 120 s/.test(all.stderr) ? true : undefined), "the loss");
-    posline = serve();
-    await all.until(() => (/Connected again/.test(all.stderr) ? true : undefined), "the connection");
-    await posline.logged((line) => line["state"] === "idle", "the line to be idle");
-    await post(posline, sale("L-5"));
-    await all.until(() => (/L-5/.test(all.stdout) ? true : undefined), "what comes after");
-    assert.equal(await all.ended("SIGINT"), 0);
-    assert.equal(await json.ended("SIGINT"), 0);
-    assert.deepEqual(
-      lines(json).map((line) => [JSON.parse(line).msg, JSON.parse(line).key, JSON.parse(line).outcome]),
-      [["exchange", "L-4", "answered"]],
-    );
-  } finally {
+  t.after(async () => {
     for (const each of logs) if (each.child.exitCode === null) await each.ended("SIGKILL");
-    await posline.ended("SIGTERM");
-  }
+  });
+  t.after(() => posline.ended("SIGTERM"));
+  await posline.logged((line) => line["state"] === "idle", "the line to be idle");
+  for (const id of ["L-1", "L-2", "L-3"]) await post(posline, sale(id));
+  const all = follow("-n", "2", "--service", "bank");
+  const json = follow("--json", "--key", "L-4");
+  await all.until(() => (lines(all).length === 2 ? true : undefined), "the last two");
+  assert.match(lines(all).join("\n"), /^[\d-]+ [\d:.]+ {2}bank {5}\/sale +L-2 .*answered success.*\n.*L-3 .* ms {2}requestMs=/);
+  await json.until(() => (json.stderr === "" ? true : undefined), "nothing wrong");
+  await post(posline, sale("L-4"));
+  for (const each of [all, json]) await each.until(() => (/L-4/.test(each.stdout) ? true : undefined), "the next");
+  await posline.ended("SIGTERM");
+  await all.until(() => (/trying again for 120 s/.test(all.stderr) ? true : undefined), "the loss");
+  posline = serve();
+  await all.until(() => (/Connected again/.test(all.stderr) ? true : undefined), "the connection");
+  await posline.logged((line) => line["state"] === "idle", "the line to be idle");
+  await post(posline, sale("L-5"));
+  await all.until(() => (/L-5/.test(all.stdout) ? true : undefined), "what comes after");
+  assert.equal(await all.ended("SIGINT"), 0);
+  assert.equal(await json.ended("SIGINT"), 0);
+  assert.deepEqual(
+    lines(json).map((line) => [JSON.parse(line).msg, JSON.parse(line).key, JSON.parse(line).outcome]),
+    [["exchange", "L-4", "answered"]],
+  );
 });
 
-test("posline logs --live says why it can't follow, and how to", async () => {
+test("posline logs --live says why it can't follow, and how to", async (t) => {
   const scratch = scratchFolder();
   const tokenFile = join(scratch.path, "token");
   writeFileSync(tokenFile, token, { mode: 0o600 });
@@ -334,33 +189,30 @@ test("posline logs --live says why it can't follow, and how to", async () => {
     return { code: await logs.ended(), stderr: logs.stderr };
   };
   const posline = emulatedWith(scratch.path, { tokenFile });
-  try {
-    const url = `http://127.0.0.1:${await posline.port("admin")}`;
-    const without = await run("--url", url);
-    assert.equal(without.code, 69);
-    assert.match(without.stderr, /^Cannot follow posline at http:.*: the header Authorization is missing.*--token-file\n$/);
-    const [nobody = 0] = await freePorts(1);
-    const nowhere = await run("--url", `http://127.0.0.1:${nobody}`);
-    assert.equal(nowhere.code, 69);
-    assert.match(nowhere.stderr, /: nothing listens there: start it, or add "admin": \{\} to its configuration\n$/);
-    const bank = await run("--url", `http://127.0.0.1:${await posline.port("bank")}`);
-    assert.equal(bank.code, 69);
-    const closing = createServer((socket) => socket.once("data", () => socket.end())).listen(0, "127.0.0.1");
-    await once(closing, "listening");
-    const address = closing.address();
-    assert.ok(typeof address === "object" && address !== null);
-    const cut = await run("--url", `http://127.0.0.1:${address.port}`);
-    closing.close();
-    assert.equal(cut.code, 69);
-    assert.match(cut.stderr, /: the connection was closed before the answer was complete: check that this is the address /);
-    assert.equal((await run("--url", "ftp://x")).code, 64);
-    assert.equal((await run("--url", url, "--unit", "posline")).code, 64);
-    assert.equal((await run("--url", url, "--token-file", join(scratch.path, "absent"))).code, 78);
-    const logs = new PoslineProcess(["logs", "--live", "--url", url, "--token-file", tokenFile]);
-    await logs.until(() => (/IDLE/.test(logs.stdout) ? true : undefined), "what there is");
-    assert.equal(await logs.ended("SIGTERM"), 0);
-  } finally {
-    await posline.ended("SIGTERM");
-    scratch.remove();
-  }
+  t.after(() => posline.ended("SIGTERM"));
+  t.after(() => scratch.remove());
+  const url = `http://127.0.0.1:${await posline.port("admin")}`;
+  const without = await run("--url", url);
+  assert.equal(without.code, 69);
+  assert.match(without.stderr, /^Cannot follow posline at http:.*: the header Authorization is missing.*--token-file\n$/);
+  const [nobody = 0] = await freePorts(1);
+  const nowhere = await run("--url", `http://127.0.0.1:${nobody}`);
+  assert.equal(nowhere.code, 69);
+  assert.match(nowhere.stderr, /: nothing listens there: start it, or add "admin": \{\} to its configuration\n$/);
+  const bank = await run("--url", `http://127.0.0.1:${await posline.port("bank")}`);
+  assert.equal(bank.code, 69);
+  const closing = createServer((socket) => socket.once("data", () => socket.end())).listen(0, "127.0.0.1");
+  await once(closing, "listening");
+  const address = closing.address();
+  assert.ok(typeof address === "object" && address !== null);
+  const cut = await run("--url", `http://127.0.0.1:${address.port}`);
+  closing.close();
+  assert.equal(cut.code, 69);
+  assert.match(cut.stderr, /: the connection was closed before the answer was complete: check that this is the address /);
+  assert.equal((await run("--url", "ftp://x")).code, 64);
+  assert.equal((await run("--url", url, "--unit", "posline")).code, 64);
+  assert.equal((await run("--url", url, "--token-file", join(scratch.path, "absent"))).code, 78);
+  const logs = new PoslineProcess(["logs", "--live", "--url", url, "--token-file", tokenFile]);
+  await logs.until(() => (/IDLE/.test(logs.stdout) ? true : undefined), "what there is");
+  assert.equal(await logs.ended("SIGTERM"), 0);
 });

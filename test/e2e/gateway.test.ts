@@ -4,9 +4,9 @@ import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { silenceMs } from "../../src/config/limits.ts";
-import { unreadQuietMs } from "../../src/line/limits.ts";
 import { certificate, key } from "../http/certificate.ts";
 import { type Answer, type Identity, Upstream } from "../http/upstream.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { type LogLine, PoslineProcess } from "../support/posline-process.ts";
 import { Till } from "../support/till.ts";
@@ -22,18 +22,11 @@ after(async () => {
 });
 let count = 0;
 
-interface Shop {
-  readonly till: Till;
-  readonly upstream: Upstream;
-  readonly gateway: PoslineProcess;
-}
+type Shop = { readonly till: Till; readonly upstream: Upstream; readonly gateway: PoslineProcess };
 
 const noPorts = { POSLINE_FISCAL_PORT: undefined, POSLINE_BANK_PORT: undefined, POSLINE_QR_PORT: undefined };
 
-interface Wishes {
-  readonly identity?: Identity;
-  readonly env?: Readonly<Record<string, string>>;
-}
+type Wishes = { readonly identity?: Identity; readonly env?: Readonly<Record<string, string>> };
 
 /** A till, a gateway, and one server for all three services. */
 async function shopOf(answer?: Answer, { identity, env = {} }: Wishes = {}): Promise<Shop> {
@@ -123,32 +116,6 @@ test("posline gateway takes the port in front of a route for the service, and lo
   assert.equal(await gateway.ended("SIGTERM"), 0);
 });
 
-test("posline gateway drops broken bank and qr frames, answers a broken fiscal one with code 2, and logs all three", async () => {
-  const { till, upstream, gateway } = await shopOf(byPath);
-  const discards = () => gateway.log.filter((line) => line["msg"] === "bytes were discarded").length;
-  for (const text of ['/sale\n{"pay_id":"A"}', ':8887/refund\n{"pay_id":"A"}']) {
-    const broken = till.frame("length", text);
-    broken.writeUInt8(broken.readUInt8(6) ^ 1, 6);
-    const before = discards();
-    await till.send(broken);
-    await gateway.until(() => (discards() > before ? true : undefined), "the discard");
-  }
-  // The opening was found out by a frame that can't be read, and of those one is answered until there was a silence.
-  await new Promise((resolve) => setTimeout(resolve, 1.5 * unreadQuietMs));
-  const broken = till.frame("stx", "command=/sale&data=e30=&sign=AAAA");
-  broken.writeUInt8(broken.readUInt8(6) ^ 1, 6);
-  await till.send(broken);
-  assert.equal(JSON.parse(await till.answer(0)).code, 2);
-  const form = "command=/check_shift&data=e30=&sign=AAAA";
-  assert.equal(await till.ask("stx", form), '{ "status":"success",  "code":0,"path":"/fiscal/check_shift" }');
-  assert.equal(till.answers.length, 2);
-  assert.deepEqual(
-    upstream.heard.map(({ path }) => path),
-    ["/fiscal/check_shift"],
-  );
-  await gateway.ended("SIGTERM");
-});
-
 test("posline gateway's /metrics count requests, and bytes and frames each way", async () => {
   const { till, gateway } = await shopOf(byPath);
   const admin = await gateway.port("admin");
@@ -172,115 +139,6 @@ test("posline gateway's /metrics count requests, and bytes and frames each way",
   assert.equal(await count('exchanges_total{service="bank",route="/sale",outcome="answered"}'), 1);
   assert.equal(await count('exchange_line_seconds_count{service="bank"}'), 1);
   await gateway.ended("SIGTERM");
-});
-
-test("posline gateway tells an upstream that is down as not sent, and asks it again when it is back", async () => {
-  const { till, upstream, gateway } = await shopOf(byPath);
-  await upstream.stop();
-  const down = JSON.parse(await till.ask("length", '/sale\n{"pay_id":"A"}'));
-  assert.equal(down.code, -3);
-  assert.match(down.message, /nothing listens there.*\. Nothing was sent, it is safe to send again/);
-  const line = await exchangeOf(gateway, (each) => each["outcome"] === "not-sent");
-  assert.deepEqual([line["status"], line["code"], line["key"]], ["error", -3, "A"]);
-  await upstream.listen();
-  assert.equal(await till.ask("length", "/check\n{}"), '{ "status":"success",  "code":0,"path":"/bank/check" }');
-  await gateway.ended("SIGTERM");
-});
-
-test("posline gateway tells an unknown outcome in the service's envelope, with what to query", async () => {
-  const { till, gateway } = await shopOf((_, response) => response.destroy());
-  const bank = JSON.parse(await till.ask("length", '/sale\n{"pay_id":"A"}'));
-  assert.deepEqual([bank.status, bank.code], ["error", -3]);
-  assert.match(bank.message, /Outcome unknown, it may have been carried out: call \/check with the same pay_id$/);
-  const data = Buffer.from('{"documentExtID":"F-1"}').toString("base64");
-  const fiscal = JSON.parse(await till.ask("stx", `command=/sale&data=${data}&sign=AAAA`));
-  assert.equal(fiscal.code, 5);
-  assert.match(fiscal.message, /Outcome unknown, .*: call \/check_status with the same documentExtID/);
-  // What has no name can't be asked about by it.
-  for (const [framing, text] of [
-    ["stx", "command=/sale&data=e30=&sign=AAAA"],
-    ["stx", "command=/open_shift&data=e30=&sign=AAAA"],
-    ["length", '/sale\n{"amount":1}'],
-    ["length", "/terminate"],
-  ] as const) {
-    assert.match(JSON.parse(await till.ask(framing, text)).message, /Outcome unknown, .*, and posline has no name to ask by/);
-  }
-  await gateway.ended("SIGTERM");
-});
-
-test("posline gateway says in progress of a qr /check that fails, and nothing of a /refund of unknown outcome, and goes on", async () => {
-  const { till, gateway } = await shopOf((heard, response) => {
-    if (heard.path === "/qr/check") response.writeHead(500).end('{"status":"error","code":1,"message":"failed"}');
-    else if (heard.path === "/qr/refund") response.destroy();
-    else byPath(heard, response);
-  });
-  const going = JSON.parse(await till.ask("length", ":8887/check\n{}"));
-  assert.deepEqual([Object.keys(going), going.status, going.outcome], [["status", "message", "outcome"], "success", "unknown"]);
-  assert.match(going.message, /HTTP 500/);
-  await till.send(till.frame("length", ':8887/refund\n{"pay_id":"R-1"}'));
-  const refund = await exchangeOf(gateway, (line) => line["route"] === "/refund");
-  assert.deepEqual(
-    [refund["outcome"], refund["key"], refund["replyBytes"], refund["left"], refund["status"], refund["code"]],
-    ["unknown", "R-1", 0, undefined, undefined, undefined],
-  );
-  assert.match(
-    String(refund["message"]),
-    /Outcome unknown, it may have been carried out: call \/check with the same pay_id and trans$/,
-  );
-  // Whatever had been written of it would have come before this
-  assert.equal(await till.ask("length", "/check\n{}"), '{ "status":"success",  "code":0,"path":"/bank/check" }');
-  assert.equal(till.answers.length, 2);
-  assert.equal(await gateway.ended("SIGTERM"), 0);
-});
-
-test("posline gateway keeps the answer to a request back when the till has asked something else, and logs that it left", async () => {
-  let release = () => {};
-  const { till, upstream, gateway } = await shopOf((heard, response) => {
-    if (heard.path === "/bank/check") byPath(heard, response);
-    else release = () => response.end('{"status":"success","data":{"status":"APPROVED"}}');
-  });
-  await till.send(till.frame("length", '/sale\n{"pay_id":"A"}'));
-  await upstream.hears(1);
-  await till.send(till.frame("length", '/check\n{"pay_id":"B"}'));
-  // No sign tells that the frame was read; a tty delivers it at once.
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  release();
-  assert.equal(await till.answer(0), '{ "status":"success",  "code":0,"path":"/bank/check" }');
-  const sale = await exchangeOf(gateway, (line) => line["route"] === "/sale");
-  assert.deepEqual([sale["outcome"], sale["left"], sale["replyBytes"]], ["answered", true, 0]);
-  assert.equal(await gateway.ended("SIGTERM"), 0);
-  assert.equal(till.answers.length, 1);
-});
-
-test("posline gateway that stood still gives no answer that the till gave up meanwhile, and carries out no copy", async () => {
-  const sales: ServerResponse[] = [];
-  const { till, upstream, gateway } = await shopOf((heard, response) => {
-    if (heard.path === "/bank/sale") sales.push(response);
-    else byPath(heard, response);
-  });
-  const sale = till.frame("length", '/sale\n{"pay_id":"A"}');
-  const check = till.frame("length", '/check\n{"pay_id":"B"}');
-  for (const [count, again, answer] of [
-    [1, check, '{ "status":"success",  "code":0,"path":"/bank/check" }'],
-    [2, sale, '{"status":"success","n":2}'],
-  ] as const) {
-    till.answers.length = 0;
-    await till.send(sale);
-    await upstream.hears(count === 1 ? 1 : 3);
-    gateway.child.kill("SIGSTOP");
-    sales[count - 1]?.end(`{"status":"success","n":${count}}`);
-    await till.send(again);
-    // No sign tells that both lie in the kernel.
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    gateway.child.kill("SIGCONT");
-    assert.equal(await till.answer(0), answer);
-  }
-  await gateway.ended("SIGTERM");
-  assert.equal(till.answers.length, 1);
-  assert.deepEqual(
-    upstream.heard.map(({ path }) => path),
-    ["/bank/sale", "/bank/check", "/bank/sale"],
-  );
 });
 
 test("posline gateway that stood still sends nothing that its till gave up meanwhile, and goes on", async () => {
@@ -316,10 +174,7 @@ test("posline gateway that stood still sends nothing that its till gave up meanw
   assert.equal(await till.ask("length", "/check\n{}"), till.answers[0]);
   assert.equal(await gateway.ended("SIGTERM"), 0);
   assert.equal(till.answers.length, 2);
-  assert.deepEqual(
-    upstream.heard.map(({ path }) => path),
-    ["/check", "/check"],
-  );
+  assertMapped(upstream.heard, ["/check", "/check"], ({ path }) => path);
 });
 
 test("posline gateway lets the request in flight end on SIGTERM, answers it and exits with 0", async () => {
@@ -349,9 +204,10 @@ test("posline gateway waits for a device that isn't there, and says so once", as
   const gateway = new PoslineProcess(["gateway", "--line", join(folder.path, "absent")]);
   const line = await gateway.logged((each) => each["state"] === "down", "the line to be down");
   assert.match(String(line["reason"]), /there is no device/);
-  assert.deepEqual(
-    gateway.log.filter((each) => each["msg"] === "asking").map((each) => each["path"]),
+  assertMapped(
+    gateway.log.filter((each) => each["msg"] === "asking"),
     ["http://127.0.0.1:8008", "http://127.0.0.1:8888", "http://127.0.0.1:8887"],
+    (each) => each["path"],
   );
   assert.equal(await gateway.ended("SIGTERM"), 0);
   assert.equal(gateway.log.filter((each) => each["state"] === "down").length, 1);

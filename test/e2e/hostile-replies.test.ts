@@ -46,11 +46,7 @@ process.on("SIGUSR2", () => {
 });
 `;
 
-interface Stall {
-  readonly wallMs: number;
-  readonly busyMs: number;
-  readonly rssMb: number;
-}
+type Stall = { readonly wallMs: number; readonly busyMs: number; readonly rssMb: number };
 
 async function stallOf(bridge: BridgeProcess): Promise<Stall> {
   const from = bridge.stderr.length;

@@ -73,7 +73,7 @@ const unknownIn = async (bridge: BridgeProcess) =>
   JSON.parse((await ask(await bridge.port("admin"), "GET", "/status", "", { Authorization: `Bearer ${adminToken}` })).text)
     .journal.unknown;
 
-test("journal settles a sale that was carried out and never answered before kill -9, within seconds of the next start", async () => {
+test("journal settles a sale that was carried out and never answered before kill -9, within seconds of the next start", async (t) => {
   const scratch = scratchFolder();
   const ends: { readonly near: Pty; readonly far: Pty } = {
     near: new Pty((bytes) => void ends.far.write(bytes)).linkAt(join(scratch.path, "bridge")),
@@ -81,38 +81,35 @@ test("journal settles a sale that was carried out and never answered before kill
   };
   const emulator = new PoslineProcess(["emulate", "--line", join(scratch.path, "emulator"), "--no-http"]);
   const sales = () => emulator.log.filter(({ msg, route }) => msg === "exchange" && route === "/sale");
-  try {
-    await withBench(join(scratch.path, "bridge"), async ({ start, journal }) => {
-      const first = await start();
-      // Amounts ending in 31 are carried out, and never answered.
-      const lost = first.post("bank", "/sale", sale("LOST-1", 1531)).catch(() => "lost");
-      await until(() => sales().length === 1, "the sale to be carried out");
-      await first.stop("SIGKILL");
-      assert.equal(await lost, "lost");
-      assert.equal((await journal("--unknown")).code, 75);
+  t.after(() => emulator.ended("SIGKILL"));
+  t.after(() => ends.near.unplug());
+  t.after(() => ends.far.unplug());
+  t.after(() => scratch.remove());
+  await withBench(join(scratch.path, "bridge"), async ({ start, journal }) => {
+    const first = await start();
+    // Amounts ending in 31 are carried out, and never answered.
+    const lost = first.post("bank", "/sale", sale("LOST-1", 1531)).catch(() => "lost");
+    await until(() => sales().length === 1, "the sale to be carried out");
+    await first.stop("SIGKILL");
+    assert.equal(await lost, "lost");
+    assert.equal((await journal("--unknown")).code, 75);
 
-      const second = await start();
-      const settled = await second.logged(({ msg }) => /is settled/.test(String(msg)), "the sale to be settled");
-      assert.deepEqual([settled["level"], settled["msg"]], ["info", "bank /sale LOST-1 is settled: approved"]);
-      assert.equal((await unknownIn(second)).total, 0);
-      await until(async () => (await journal("--unknown")).code === 0, "the record to be on the disk");
-      const [row] = (await journal("--json")).out
-        .trim()
-        .split("\n")
-        .map((each) => JSON.parse(each));
-      assert.deepEqual([row.key, row.outcome, row.result, row.by], ["LOST-1", "settled", "approved", "answer"]);
-      assert.equal(sales().length, 1, "it was sent once");
-      await second.stop("SIGTERM");
-      const third = await start();
-      assert.equal((await unknownIn(third)).total, 0, "and stays settled");
-      assert.ok(!third.log.some(({ msg }) => /outcome is unknown/.test(String(msg))));
-    });
-  } finally {
-    await emulator.ended("SIGKILL");
-    ends.near.unplug();
-    ends.far.unplug();
-    scratch.remove();
-  }
+    const second = await start();
+    const settled = await second.logged(({ msg }) => /is settled/.test(String(msg)), "the sale to be settled");
+    assert.deepEqual([settled["level"], settled["msg"]], ["info", "bank /sale LOST-1 is settled: approved"]);
+    assert.equal((await unknownIn(second)).total, 0);
+    await until(async () => (await journal("--unknown")).code === 0, "the record to be on the disk");
+    const [row] = (await journal("--json")).out
+      .trim()
+      .split("\n")
+      .map((each) => JSON.parse(each));
+    assert.deepEqual([row.key, row.outcome, row.result, row.by], ["LOST-1", "settled", "approved", "answer"]);
+    assert.equal(sales().length, 1, "it was sent once");
+    await second.stop("SIGTERM");
+    const third = await start();
+    assert.equal((await unknownIn(third)).total, 0, "and stays settled");
+    assert.ok(!third.log.some(({ msg }) => /outcome is unknown/.test(String(msg))));
+  });
 });
 
 /** Answers no sale, and no question either: only a person can say what became of it. */
@@ -120,66 +117,63 @@ const mute: Behaviour = (asked, terminal) => {
   if (!asked.text.includes('"pay_id"')) return answering(() => '{"status":"success"}')(asked, terminal);
 };
 
-test("journal settle records what the person saw, with posline running and stopped, and says what it lacks", async () => {
+test("journal settle records what the person saw, with posline running and stopped, and says what it lacks", async (t) => {
   const scratch = scratchFolder();
   const terminal = new Terminal(join(scratch.path, "tty"), mute);
-  try {
-    await withBench(
-      terminal.link,
-      async ({ start, journal }) => {
-        const first = await start();
-        void first.post("bank", "/sale", sale("A")).catch(() => {});
-        await until(() => terminal.calls.length === 1, "A to be on the line");
-        await first.stop("SIGKILL");
-        assert.equal((await journal("--unknown")).code, 75);
+  t.after(() => terminal.unplug());
+  t.after(() => scratch.remove());
+  await withBench(
+    terminal.link,
+    async ({ start, journal }) => {
+      const first = await start();
+      void first.post("bank", "/sale", sale("A")).catch(() => {});
+      await until(() => terminal.calls.length === 1, "A to be on the line");
+      await first.stop("SIGKILL");
+      assert.equal((await journal("--unknown")).code, 75);
 
-        const nothing = await journal("settle", "ABSENT", "--as", "done", "--note", "x");
-        assert.deepEqual([nothing.code, nothing.out], [69, ""]);
-        assert.match(nothing.err, /^Cannot settle "ABSENT": no operation of this key is unknown/);
-        for (const [words, said] of [
-          [["settle"], /name the operation by its pay_id or documentExtID/],
-          [["settle", "A"], /add --as done or --as not-done/],
-          [["settle", "A", "--as", "done"], /add --note/],
-          [["--note", "x"], /--note is for posline journal settle/],
-        ] as const) {
-          const { code, err } = await journal(...words);
-          assert.deepEqual([code, said.test(err)], [64, true], err);
-        }
-        // Nobody writes the journal: the command does.
-        const stopped = await journal("settle", "A", "--as", "done", "--note", "slip 4111111111111111 is there");
-        assert.deepEqual([stopped.code, stopped.out, stopped.err], [0, "bank /sale A of 1500 is settled: done\n", ""]);
-        const [row] = (await journal("--json")).out
-          .trim()
-          .split("\n")
-          .map((each) => JSON.parse(each));
-        assert.deepEqual([row.result, row.by, row.note], ["approved", "operator", "slip 411111******1111 is there"]);
+      const nothing = await journal("settle", "ABSENT", "--as", "done", "--note", "x");
+      assert.deepEqual([nothing.code, nothing.out], [69, ""]);
+      assert.match(nothing.err, /^Cannot settle "ABSENT": no operation of this key is unknown/);
+      for (const [words, said] of [
+        [["settle"], /name the operation by its pay_id or documentExtID/],
+        [["settle", "A"], /add --as done or --as not-done/],
+        [["settle", "A", "--as", "done"], /add --note/],
+        [["--note", "x"], /--note is for posline journal settle/],
+      ] as const) {
+        const { code, err } = await journal(...words);
+        assert.deepEqual([code, said.test(err)], [64, true], err);
+      }
+      // Nobody writes the journal: the command does.
+      const stopped = await journal("settle", "A", "--as", "done", "--note", "slip 4111111111111111 is there");
+      assert.deepEqual([stopped.code, stopped.out, stopped.err], [0, "bank /sale A of 1500 is settled: done\n", ""]);
+      const [row] = (await journal("--json")).out
+        .trim()
+        .split("\n")
+        .map((each) => JSON.parse(each));
+      assert.deepEqual([row.result, row.by, row.note], ["approved", "operator", "slip 411111******1111 is there"]);
 
-        const second = await start();
-        assert.equal((await unknownIn(second)).total, 0);
-        assert.ok(!second.log.some(({ msg }) => /outcome is unknown/.test(String(msg))));
-        void second.post("bank", "/sale", sale("B")).catch(() => {});
-        await until(() => terminal.calls.some(({ text }) => text.includes('"B"')), "B to be on the line");
-        await second.stop("SIGKILL");
-        const third = await start();
-        const listed = await journal("--unknown");
-        assert.match(listed.out, /\nB: posline does not ask: journal\.resolve is "observe"\n1 operation: 1 unknown\n/);
-        // posline writes its journal alone: it is asked to.
-        const running = await journal("settle", "B", "--as", "not-done", "--note", "no slip");
-        assert.deepEqual([running.code, running.out, running.err], [0, "bank /sale B of 1500 is settled: not-done\n", ""]);
-        await third.logged(({ msg }) => msg === "bank /sale B is settled: failed", "the log's line");
-        assert.deepEqual(await unknownIn(third), { total: 0, newest: [] });
-        assert.equal((await journal("--unknown")).code, 0);
-        assert.equal((await journal("settle", "B", "--as", "done", "--note", "x")).code, 69, "it is settled once");
-      },
-      { journal: { resolve: "observe" } },
-    );
-  } finally {
-    terminal.unplug();
-    scratch.remove();
-  }
+      const second = await start();
+      assert.equal((await unknownIn(second)).total, 0);
+      assert.ok(!second.log.some(({ msg }) => /outcome is unknown/.test(String(msg))));
+      void second.post("bank", "/sale", sale("B")).catch(() => {});
+      await until(() => terminal.calls.some(({ text }) => text.includes('"B"')), "B to be on the line");
+      await second.stop("SIGKILL");
+      const third = await start();
+      const listed = await journal("--unknown");
+      assert.match(listed.out, /\nB: posline does not ask: journal\.resolve is "observe"\n1 operation: 1 unknown\n/);
+      // posline writes its journal alone: it is asked to.
+      const running = await journal("settle", "B", "--as", "not-done", "--note", "no slip");
+      assert.deepEqual([running.code, running.out, running.err], [0, "bank /sale B of 1500 is settled: not-done\n", ""]);
+      await third.logged(({ msg }) => msg === "bank /sale B is settled: failed", "the log's line");
+      assert.deepEqual(await unknownIn(third), { total: 0, newest: [] });
+      assert.equal((await journal("--unknown")).code, 0);
+      assert.equal((await journal("settle", "B", "--as", "done", "--note", "x")).code, 69, "it is settled once");
+    },
+    { journal: { resolve: "observe" } },
+  );
 });
 
-test("a refund whose answer proves nothing is listed with why, is sent once, and stays so until a person says what became of it", async () => {
+test("a refund whose answer proves nothing is listed with why, is sent once, and stays so until a person says what became of it", async (t) => {
   const scratch = scratchFolder();
   const bare = '{"status":"success"}';
   const error = '{"status":"error","code":1,"message":"try later"}';
@@ -190,84 +184,36 @@ test("a refund whose answer proves nothing is listed with why, is sent once, and
   const refund = (key: string) =>
     JSON.stringify({ pay_id: key, trans: "T", rrn: "1", amount: 500, currency: "978", pay_system: "PALM" });
   const prefer = { Prefer: "wait=5" };
-  try {
-    await withBench(
-      terminal.link,
-      async ({ start, journal }) => {
-        const first = await start();
-        for (const [key, text] of [
-          ["BARE", bare],
-          ["ERROR", error],
-        ] as const) {
-          const answer = await first.post("qr", "/refund", refund(key), prefer);
-          // The terminal's own bytes; the word is that nothing is proven (qr.md, Endpoints: on success data.rrn).
-          assert.deepEqual([answer.text, answer.headers["x-posline-result"]], [text, "unknown"]);
-        }
-        const listed = await journal("--unknown");
-        assert.equal(listed.code, 75);
-        assert.match(listed.out, /\nBARE: posline does not ask: qr has no question about \/refund\n/);
-        assert.match(listed.out, /\nERROR: posline does not ask: .*\n2 operations: 2 unknown\n/);
-        assert.equal((await unknownIn(first)).total, 2);
-        await first.stop();
-        const second = await start();
-        assert.equal((await unknownIn(second)).total, 2);
-        for (const key of ["BARE", "ERROR"]) {
-          const again = await second.post("qr", "/refund", refund(key), prefer);
-          assert.deepEqual([again.status, again.headers["x-posline-result"]], [502, "unknown"]);
-          assert.equal((await journal("settle", key, "--as", "done", "--note", "in the report")).code, 0);
-        }
-        assert.equal((await journal("--unknown")).code, 0);
-        assert.equal(terminal.calls.length, 2);
-      },
-      { service: "qr" },
-    );
-  } finally {
-    terminal.unplug();
-    scratch.remove();
-  }
-});
-
-test("refunds of one payment by qr are told apart by their amounts, each is sent once, and its word outlives a kill -9", async () => {
-  const scratch = scratchFolder();
-  const terminal = new Terminal(
-    join(scratch.path, "tty"),
-    answering(({ text }) =>
-      text.includes('"amount":300,') ? '{"status":"error","code":1}' : '{"status":"success","data":{"rrn":"77"}}',
-    ),
+  t.after(() => terminal.unplug());
+  t.after(() => scratch.remove());
+  await withBench(
+    terminal.link,
+    async ({ start, journal }) => {
+      const first = await start();
+      for (const [key, text] of [
+        ["BARE", bare],
+        ["ERROR", error],
+      ] as const) {
+        const answer = await first.post("qr", "/refund", refund(key), prefer);
+        // The terminal's own bytes; the word is that nothing is proven (qr.md, Endpoints: on success data.rrn).
+        assert.deepEqual([answer.text, answer.headers["x-posline-result"]], [text, "unknown"]);
+      }
+      const listed = await journal("--unknown");
+      assert.equal(listed.code, 75);
+      assert.match(listed.out, /\nBARE: posline does not ask: qr has no question about \/refund\n/);
+      assert.match(listed.out, /\nERROR: posline does not ask: .*\n2 operations: 2 unknown\n/);
+      assert.equal((await unknownIn(first)).total, 2);
+      await first.stop();
+      const second = await start();
+      assert.equal((await unknownIn(second)).total, 2);
+      for (const key of ["BARE", "ERROR"]) {
+        const again = await second.post("qr", "/refund", refund(key), prefer);
+        assert.deepEqual([again.status, again.headers["x-posline-result"]], [502, "unknown"]);
+        assert.equal((await journal("settle", key, "--as", "done", "--note", "in the report")).code, 0);
+      }
+      assert.equal((await journal("--unknown")).code, 0);
+      assert.equal(terminal.calls.length, 2);
+    },
+    { service: "qr" },
   );
-  const refund = (amount: number) =>
-    JSON.stringify({ pay_id: "P-1", trans: "T", rrn: "1", amount, currency: "978", pay_system: "PALM" });
-  const words = async (bridge: BridgeProcess) => {
-    const answers = await Promise.all(
-      [500, 300, 200].map((amount) => bridge.post("qr", "/refund", refund(amount), { Prefer: "wait=5" })),
-    );
-    return answers.map(({ headers }) => [headers["x-posline-result"], headers["x-posline-repeat-guard"]]);
-  };
-  const each = [
-    ["approved", undefined],
-    ["unknown", undefined],
-    ["approved", undefined],
-  ];
-  try {
-    await withBench(
-      terminal.link,
-      async ({ start, journal }) => {
-        const first = await start();
-        assert.deepEqual(await words(first), each);
-        assert.deepEqual(await words(first), each);
-        await first.stop("SIGKILL");
-        const second = await start();
-        assert.deepEqual(await words(second), each);
-        assert.deepEqual(
-          terminal.calls.map(({ text }) => text).sort(),
-          [200, 300, 500].map((amount) => `:8887/refund\n${refund(amount)}`),
-        );
-        assert.match((await journal("--unknown")).out, /\n1 operation: 1 unknown\n/);
-      },
-      { service: "qr" },
-    );
-  } finally {
-    terminal.unplug();
-    scratch.remove();
-  }
 });

@@ -29,11 +29,7 @@ const record = (key: string, more: object = {}) =>
 const unknown = (key: string) => record(key, { level: "warn", outcome: "unknown", httpStatus: 504, message: "no reply" });
 const sample = `<6>${record("A-1")}\n<4>${unknown("A-2")}\n    at trace (posline.cjs:1)\n`;
 
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 
 /** Runs a shell's command with `posline` in it; the bundle's times are UTC. */
 function shell(command: string, env: Readonly<Record<string, string>> = {}): ChildProcess {

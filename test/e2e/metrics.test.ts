@@ -60,17 +60,14 @@ test("/metrics has the metrics that the table names, and no other", async () => 
   );
 });
 
-test("/metrics of a gateway passes promtool's check", { skip: noPrometheus }, async () => {
+test("/metrics of a gateway passes promtool's check", { skip: noPrometheus }, async (t) => {
   const noPorts = { POSLINE_FISCAL_PORT: undefined, POSLINE_BANK_PORT: undefined, POSLINE_QR_PORT: undefined };
   const gateway = new PoslineProcess(["gateway", "--line", "/dev/none"], { env: noPorts });
-  try {
-    const { text } = await ask(await gateway.port("admin"), "GET", "/metrics", "");
-    assert.equal(promtool(["check", "metrics"], text), "");
-    assert.match(text, /^posline_line_state\{line="\w+",state="down"\} 1$/m);
-    assert.match(text, /^posline_exchanges_total\{service="bank",route="\/sale",outcome="answered"\} 0$/m);
-  } finally {
-    await gateway.ended("SIGKILL");
-  }
+  t.after(() => gateway.ended("SIGKILL"));
+  const { text } = await ask(await gateway.port("admin"), "GET", "/metrics", "");
+  assert.equal(promtool(["check", "metrics"], text), "");
+  assert.match(text, /^posline_line_state\{line="\w+",state="down"\} 1$/m);
+  assert.match(text, /^posline_exchanges_total\{service="bank",route="\/sale",outcome="answered"\} 0$/m);
 });
 
 test("promtool finds no fault in the alerts, their tests pass, and the scrape example can be used", {
@@ -85,19 +82,16 @@ const noAmtool =
   spawnSync("amtool", ["--version"]).error !== undefined &&
   "there is no amtool here: sudo apt-get install prometheus-alertmanager";
 
-test("monitoring.md's quiet nights are a configuration that Alertmanager takes", { skip: noAmtool }, () => {
+test("monitoring.md's quiet nights are a configuration that Alertmanager takes", { skip: noAmtool }, (t) => {
   const [nights = ""] = blocks("yaml", page("docs/monitoring.md"));
   const folder = scratchFolder();
-  try {
-    const file = join(folder.path, "alertmanager.yml");
-    writeFileSync(file, `${nights}receivers:\n  - name: on-call\n`);
-    assert.match(execFileSync("amtool", ["check-config", file], { encoding: "utf8" }), /SUCCESS/);
-  } finally {
-    folder.remove();
-  }
+  t.after(() => folder.remove());
+  const file = join(folder.path, "alertmanager.yml");
+  writeFileSync(file, `${nights}receivers:\n  - name: on-call\n`);
+  assert.match(execFileSync("amtool", ["check-config", file], { encoding: "utf8" }), /SUCCESS/);
 });
 
-test("fleet.md's gate finds the boxes in trouble that have the version, and no other", { skip: noPrometheus }, () => {
+test("fleet.md's gate finds the boxes in trouble that have the version, and no other", { skip: noPrometheus }, (t) => {
   const [queries = ""] = blocks("text", page("docs/fleet.md")).filter((block) => block.includes("posline_ready"));
   const [gate = "", ...others] = queries.trim().split("\n\n");
   assert.equal(others.length, 2);
@@ -126,14 +120,11 @@ test("fleet.md's gate finds the boxes in trouble that have the version, and no o
     { expr: others[1] ?? "", eval_time: "0m", exp_samples: counted },
   ];
   const folder = scratchFolder();
-  try {
-    const file = join(folder.path, "gate.test.yml");
-    // JSON is YAML.
-    writeFileSync(file, JSON.stringify({ tests: [{ interval: "1m", input_series: series, promql_expr_test: asked }] }));
-    promtool(["test", "rules", file]);
-  } finally {
-    folder.remove();
-  }
+  t.after(() => folder.remove());
+  const file = join(folder.path, "gate.test.yml");
+  // JSON is YAML.
+  writeFileSync(file, JSON.stringify({ tests: [{ interval: "1m", input_series: series, promql_expr_test: asked }] }));
+  promtool(["test", "rules", file]);
 });
 
 test("each alert says what happened, what it means, and what to do by a command that there is", () => {
@@ -179,31 +170,28 @@ interface Dashboard {
 }
 
 // Grafana isn't in Debian: what its panels ask is asked of a Prometheus in its place.
-test("each query of the dashboard's panels gives data of a real run", { skip: noPrometheus, timeout: 90_000 }, async () => {
+test("each query of the dashboard's panels gives data of a real run", { skip: noPrometheus, timeout: 90_000 }, async (t) => {
   // The file is the test's own.
   const dashboard = JSON.parse(readFileSync(join(folder, "grafana-dashboard.json"), "utf8")) as Dashboard;
   assert.ok(dashboard.templating.list.some(({ name, type }) => name === "datasource" && type === "datasource"));
   const prometheus = await PrometheusProcess.start(admin);
-  try {
-    const scrapes = 'count_over_time(posline_ready{job="posline"}[1m]) >= 2';
-    await until(async () => (await prometheus.query(scrapes)).data?.result.length === 1, "two scrapes", 20_000);
-    await traffic(2);
-    await post(await bridge.port("bank"), "/nowhere", "{}");
-    const moved = 'increase(posline_faults_total{service="bank",reason="unknown-route"}[1m]) > 0';
-    await until(async () => (await prometheus.query(moved)).data?.result.length === 1, "the traffic to be scraped", 20_000);
-    const queries = dashboard.panels.flatMap(({ title, description, datasource, targets }) => {
-      assert.notEqual(description, "", title);
-      for (const each of [{ datasource }, ...targets]) assert.equal(each.datasource.uid, `\${datasource}`, title);
-      return targets.map(({ expr }) => ({ title, expr }));
-    });
-    assert.ok(queries.length > 20);
-    for (const { title, expr } of queries) {
-      const query = expr.replaceAll("$__rate_interval", "1m").replaceAll("$instance", ".*");
-      const { status, error, data } = await prometheus.query(query);
-      assert.equal(status, "success", `${title}: ${error}`);
-      assert.ok((data?.result.length ?? 0) > 0, `${title}: no data for ${query}`);
-    }
-  } finally {
-    await prometheus.stop();
+  t.after(() => prometheus.stop());
+  const scrapes = 'count_over_time(posline_ready{job="posline"}[1m]) >= 2';
+  await until(async () => (await prometheus.query(scrapes)).data?.result.length === 1, "two scrapes", 20_000);
+  await traffic(2);
+  await post(await bridge.port("bank"), "/nowhere", "{}");
+  const moved = 'increase(posline_faults_total{service="bank",reason="unknown-route"}[1m]) > 0';
+  await until(async () => (await prometheus.query(moved)).data?.result.length === 1, "the traffic to be scraped", 20_000);
+  const queries = dashboard.panels.flatMap(({ title, description, datasource, targets }) => {
+    assert.notEqual(description, "", title);
+    for (const each of [{ datasource }, ...targets]) assert.equal(each.datasource.uid, `\${datasource}`, title);
+    return targets.map(({ expr }) => ({ title, expr }));
+  });
+  assert.ok(queries.length > 20);
+  for (const { title, expr } of queries) {
+    const query = expr.replaceAll("$__rate_interval", "1m").replaceAll("$instance", ".*");
+    const { status, error, data } = await prometheus.query(query);
+    assert.equal(status, "success", `${title}: ${error}`);
+    assert.ok((data?.result.length ?? 0) > 0, `${title}: no data for ${query}`);
   }
 });

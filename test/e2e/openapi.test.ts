@@ -103,7 +103,7 @@ const noPorts = {
   POSLINE_ADMIN_PORT: undefined,
 };
 
-test("a service of a name of its own has a document, printed and served, and so has one that a reload brings", async () => {
+test("a service of a name of its own has a document, printed and served, and so has one that a reload brings", async (t) => {
   const scratch = scratchFolder();
   const file = join(scratch.path, "posline.json");
   const [first = 0, second = 0, admin = 0] = await freePorts(3);
@@ -121,15 +121,12 @@ test("a service of a name of its own has a document, printed and served, and so 
   assert.match(command.stdout, new RegExp(`\\(bank-2\\)[^]*"default": "${first}"`));
   const bridge = new PoslineProcess(["serve", "--config", file, "--emulated"], { env: noPorts });
   const status = async (name: string) => (await ask(admin, "GET", `/openapi/${name}.json`, "")).status;
-  try {
-    await bridge.port("admin");
-    assert.deepEqual([await status("bank-2"), await status("bank-3"), await status("bank")], [200, 404, 404]);
-    write({ "bank-3": second });
-    bridge.child.kill("SIGHUP");
-    await bridge.logged(({ msg }) => String(msg).startsWith("the configuration was "), "the reload");
-    assert.deepEqual([await status("bank-2"), await status("bank-3"), await status("admin")], [404, 200, 200]);
-  } finally {
-    await bridge.ended("SIGTERM");
-    scratch.remove();
-  }
+  t.after(() => bridge.ended("SIGTERM"));
+  t.after(() => scratch.remove());
+  await bridge.port("admin");
+  assert.deepEqual([await status("bank-2"), await status("bank-3"), await status("bank")], [200, 404, 404]);
+  write({ "bank-3": second });
+  bridge.child.kill("SIGHUP");
+  await bridge.logged(({ msg }) => String(msg).startsWith("the configuration was "), "the reload");
+  assert.deepEqual([await status("bank-2"), await status("bank-3"), await status("admin")], [404, 200, 200]);
 });

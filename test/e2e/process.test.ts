@@ -1,18 +1,7 @@
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  accessSync,
-  chmodSync,
-  constants,
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  rmSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import { accessSync, constants, cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -146,54 +135,40 @@ test("serve says which port is taken, and exits with 69", async () => {
   await bridge.stop();
 });
 
-test("serve names every problem of its configuration, and exits with 78", async () => {
-  const bridge = new BridgeProcess({
-    lines: { till: { path: "/dev/ttyS9", baudRte: 9600 } },
-    services: { bank: { line: "tll" } },
-  });
-  assert.equal(await bridge.ended(), 78);
-  assert.match(bridge.stderr, /lines\.till\.baudRte: .*did you mean baudRate/);
-  assert.match(bridge.stderr, /services\.bank\.line: there is no line "tll"/);
-  await bridge.stop();
-});
-
-test("bundle runs where there are no node_modules, with the prebuild beside it", async () => {
+test("bundle runs where there are no node_modules, with the prebuild beside it", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "posline-alone-"));
-  try {
-    cpSync(join(bundle, ".."), join(folder, "dist"), { recursive: true });
-    assert.equal(existsSync(join(folder, "node_modules")), false);
-    const link = join(folder, "tty");
-    const terminal = new Terminal(
-      link,
-      answering(() => "{}"),
-    );
-    writeFileSync(
-      join(folder, "c.json"),
-      JSON.stringify({ lines: { till: { path: link } }, services: { qr: { line: "till" } } }),
-    );
-    const child = spawn(process.execPath, [join(folder, "dist/posline.cjs"), "serve", "--config", join(folder, "c.json")], {
-      env: { PATH: "", POSLINE_QR_PORT: "0" },
-      stdio: ["ignore", "pipe", "inherit"],
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  cpSync(join(bundle, ".."), join(folder, "dist"), { recursive: true });
+  assert.equal(existsSync(join(folder, "node_modules")), false);
+  const link = join(folder, "tty");
+  const terminal = new Terminal(
+    link,
+    answering(() => "{}"),
+  );
+  writeFileSync(
+    join(folder, "c.json"),
+    JSON.stringify({ lines: { till: { path: link } }, services: { qr: { line: "till" } } }),
+  );
+  const child = spawn(process.execPath, [join(folder, "dist/posline.cjs"), "serve", "--config", join(folder, "c.json")], {
+    env: { PATH: "", POSLINE_QR_PORT: "0" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let text = "";
+  await new Promise<void>((resolve, reject) => {
+    child.stdout?.on("data", (piece) => {
+      text += piece;
+      if (text.includes('"state":"idle"')) resolve();
     });
-    let text = "";
-    await new Promise<void>((resolve, reject) => {
-      child.stdout?.on("data", (piece) => {
-        text += piece;
-        if (text.includes('"state":"idle"')) resolve();
-      });
-      child.on("exit", () => reject(new Error(text)));
-    });
-    child.removeAllListeners("exit");
-    const exit = once(child, "exit");
-    child.kill();
-    await exit;
-    terminal.unplug();
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+    child.on("exit", () => reject(new Error(text)));
+  });
+  child.removeAllListeners("exit");
+  const exit = once(child, "exit");
+  child.kill();
+  await exit;
+  terminal.unplug();
 });
 
-test("A command that can't begin says why, and nothing of its configuration commands the terminal", async () => {
+test("A command that can't begin says why, and nothing of its configuration commands the terminal", async (t) => {
   const odd = "\u009b2J\u202e\u200bé";
   const folder = mkdtempSync(join(tmpdir(), "posline-odd-"));
   const config = join(folder, "c.json");
@@ -201,82 +176,15 @@ test("A command that can't begin says why, and nothing of its configuration comm
     config,
     JSON.stringify({ lines: { till: { path: `/dev/${odd}`, [odd]: 1 } }, services: { bank: { line: odd } } }),
   );
-  try {
-    for (const [args, code] of [
-      [["serve", "--config", config], 78],
-      [["tap", "--raw", "--config", config], 78],
-      [["tap", "--raw", "--line", `/dev/${odd}`], 69],
-    ] as const) {
-      const process = new PoslineProcess(args, { env: { POSLINE_FISCAL_PORT: undefined, POSLINE_QR_PORT: undefined } });
-      assert.equal(await process.ended(), code, process.stderr);
-      assert.match(process.stderr, /é/);
-      assert.doesNotMatch(process.stdout + process.stderr, obeyed);
-    }
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-});
-
-/** The lock file of a device, where the bridge looks for it. */
-const lockFileOf = (device: string) => `/run/lock/LCK..${device.replace("/dev/", "").replaceAll("/", "_")}`;
-
-test("A lock file that is a pipe, a link without an end or a sparse giant keeps neither the line down nor SIGTERM waiting", async () => {
-  const strays: readonly ((file: string) => void)[] = [
-    (file) => assert.equal(spawnSync("mkfifo", [file]).status, 0),
-    (file) => symlinkSync("/dev/zero", file),
-    (file) => {
-      writeFileSync(file, "");
-      truncateSync(file, 10 * 1024 ** 3);
-    },
-  ];
-  for (const make of strays) {
-    const folder = scratchFolder();
-    const terminal = new Terminal(
-      join(folder.path, "tty"),
-      answering(() => '{"status":"success"}'),
-    );
-    const lockFile = lockFileOf(terminal.device);
-    let bridge: BridgeProcess | undefined;
-    try {
-      // Where that folder may not be written, nobody puts anything there.
-      if (isWritable("/run/lock")) make(lockFile);
-      bridge = await startedBridge({ lines: { till: { path: terminal.link } }, services: { bank: { line: "till" } } });
-      const began = performance.now();
-      assert.equal(await bridge.ended("SIGTERM"), 0);
-      assert.ok(performance.now() - began < 3_000, `${performance.now() - began} ms`);
-      assert.equal(existsSync(lockFile), false);
-    } finally {
-      await bridge?.stop("SIGKILL");
-      rmSync(lockFile, { force: true });
-      terminal.unplug();
-      folder.remove();
-    }
-  }
-});
-
-test("serve and gateway warn once at the start of secrets that every user may read, with the command that closes the file", async () => {
-  const folder = scratchFolder();
-  // A folder that every user may pass, unlike those of other tests.
-  chmodSync(folder.path, 0o755);
-  const config = join(folder.path, "posline.json");
-  const bank = { line: "till", apiKey: "GEHEIM-K", upstream: "http://127.0.0.1:1" };
-  writeFileSync(config, JSON.stringify({ lines: { till: { path: "/dev/absent0" } }, services: { bank }, journal: false }));
-  chmodSync(config, 0o644);
-  const env = { POSLINE_FISCAL_PORT: undefined, POSLINE_QR_PORT: undefined, POSLINE_ADMIN_PORT: undefined };
-  try {
-    for (const command of ["serve", "gateway"]) {
-      const posline = new PoslineProcess([command, "--config", config], { env });
-      await posline.logged((line) => line["line"] === "till", "the line to be tried");
-      assert.equal(await posline.ended("SIGTERM"), 0);
-      const told = posline.log.filter(({ level, msg }) => level === "warn" && /every user/.test(String(msg)));
-      assert.equal(told.length, 1, command);
-      assert.match(
-        String(told[0]?.["msg"]),
-        new RegExp(`^services\\.bank\\.apiKey: every user of this box can read ${config}: .*chmod 6[04]0 ${config}$`),
-      );
-      assert.doesNotMatch(posline.stdout + posline.stderr, /GEHEIM/);
-    }
-  } finally {
-    folder.remove();
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (const [args, code] of [
+    [["serve", "--config", config], 78],
+    [["tap", "--raw", "--config", config], 78],
+    [["tap", "--raw", "--line", `/dev/${odd}`], 69],
+  ] as const) {
+    const process = new PoslineProcess(args, { env: { POSLINE_FISCAL_PORT: undefined, POSLINE_QR_PORT: undefined } });
+    assert.equal(await process.ended(), code, process.stderr);
+    assert.match(process.stderr, /é/);
+    assert.doesNotMatch(process.stdout + process.stderr, obeyed);
   }
 });

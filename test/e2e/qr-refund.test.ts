@@ -64,10 +64,7 @@ const codeOf = (payId: string, system: "QRPAY" | "PALM", amount = 1566) => ({
 type Code = ReturnType<typeof codeOf>;
 
 /** What a till knows of a payment that was paid. */
-interface Paid {
-  readonly trans: string | undefined;
-  readonly rrn: unknown;
-}
+type Paid = { readonly trans: string | undefined; readonly rrn: unknown };
 
 const url = () => `http://127.0.0.1:${port}`;
 const wait = { Prefer: "wait=60" };

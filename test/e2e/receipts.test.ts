@@ -12,45 +12,42 @@ import { compiledCSharp, noMono, noPhp, pathOf, receiptPrograms, started } from 
 /** The programs of docs/tills that make a receipt of a card sale, against the emulated bridge that `npm start` runs. */
 
 for (const { file, skip, make } of receiptPrograms) {
-  test(`${file} sells by card and makes one receipt, and one that dies in between makes it later`, { skip }, async () => {
+  test(`${file} sells by card and makes one receipt, and one that dies in between makes it later`, { skip }, async (t) => {
     const folder = scratchFolder();
     const bridge = new PoslineProcess(["serve", "--emulated"]);
-    try {
-      const program = await make(pathOf(file), folder.path);
-      const [bank, fiscal] = [await bridge.port("bank"), await bridge.port("fiscal")];
-      const run = (amount: string, fiscalPort = fiscal) => {
-        const addresses = [bank, fiscalPort].map((port) => `http://localhost:${port}`);
-        return started([...program, `R-${amount}`, amount, "MERCHANT-1", ...addresses]);
-      };
-      const ends: readonly (readonly [string, string, number])[] = [
-        ["1500", "approved\nclosed", 0],
-        ["1515", "approved\nunprinted\ncopied", 0],
-        ["1520", "declined", 1],
-        ["1510", "approved\nfailed", 4],
-      ];
-      for (const [amount, printed, code] of ends) {
-        const [first, again] = [await run(amount).ended, await run(amount).ended];
-        assert.deepEqual([first.printed, first.code], [printed, code], first.complaint);
-        assert.deepEqual([again.printed, again.code], [printed, code], again.complaint);
-        assert.deepEqual(payments(again.complaint), payments(first.complaint), "the card was charged once");
-      }
-      const usage = await run("").ended;
-      assert.equal(usage.code, 64);
-      assert.match(usage.complaint, /^Usage: .* MERCHANT-1$/);
-
-      // Nobody listens on port 1: the card is charged, and no receipt is made before this one is killed.
-      const killed = run("1600", 1);
-      await until(() => payments(killed.complaint).length > 0, "the sale to be approved");
-      killed.kill();
-      const later = await run("1600").ended;
-      assert.deepEqual([later.printed, later.code], ["approved\nclosed", 0], later.complaint);
-      assert.deepEqual(payments(later.complaint), payments(killed.complaint), "the card was charged once");
-      const found = await ask(fiscal, "POST", "/check_status", fiscalForm({ documentExtID: "R-1600-R" }));
-      assert.equal(JSON.parse(found.text).docStatus, 1);
-    } finally {
-      await bridge.ended("SIGTERM");
-      folder.remove();
+    t.after(() => bridge.ended("SIGTERM"));
+    t.after(() => folder.remove());
+    const program = await make(pathOf(file), folder.path);
+    const [bank, fiscal] = [await bridge.port("bank"), await bridge.port("fiscal")];
+    const run = (amount: string, fiscalPort = fiscal) => {
+      const addresses = [bank, fiscalPort].map((port) => `http://localhost:${port}`);
+      return started([...program, `R-${amount}`, amount, "MERCHANT-1", ...addresses]);
+    };
+    const ends: readonly (readonly [string, string, number])[] = [
+      ["1500", "approved\nclosed", 0],
+      ["1515", "approved\nunprinted\ncopied", 0],
+      ["1520", "declined", 1],
+      ["1510", "approved\nfailed", 4],
+    ];
+    for (const [amount, printed, code] of ends) {
+      const [first, again] = [await run(amount).ended, await run(amount).ended];
+      assert.deepEqual([first.printed, first.code], [printed, code], first.complaint);
+      assert.deepEqual([again.printed, again.code], [printed, code], again.complaint);
+      assert.deepEqual(payments(again.complaint), payments(first.complaint), "the card was charged once");
     }
+    const usage = await run("").ended;
+    assert.equal(usage.code, 64);
+    assert.match(usage.complaint, /^Usage: .* MERCHANT-1$/);
+
+    // Nobody listens on port 1: the card is charged, and no receipt is made before this one is killed.
+    const killed = run("1600", 1);
+    await until(() => payments(killed.complaint).length > 0, "the sale to be approved");
+    killed.kill();
+    const later = await run("1600").ended;
+    assert.deepEqual([later.printed, later.code], ["approved\nclosed", 0], later.complaint);
+    assert.deepEqual(payments(later.complaint), payments(killed.complaint), "the card was charged once");
+    const found = await ask(fiscal, "POST", "/check_status", fiscalForm({ documentExtID: "R-1600-R" }));
+    assert.equal(JSON.parse(found.text).docStatus, 1);
   });
 }
 
@@ -70,18 +67,15 @@ async function calling(methods: string, call: string, folder: string): Promise<r
   return compiledCSharp(file, folder);
 }
 
-test("README's C# sells at an emulated bridge", { skip: noMono }, async () => {
+test("README's C# sells at an emulated bridge", { skip: noMono }, async (t) => {
   const folder = scratchFolder();
   const bridge = new PoslineProcess(["serve", "--emulated"]);
-  try {
-    const [text = ""] = blocks("csharp", page("README.md"));
-    const method = text.replace(":8888", `:${await bridge.port("bank")}`);
-    const { printed, complaint } = await started(await calling(method, 'Sell("A-1", 1500)', folder.path)).ended;
-    assert.equal(printed, "approved", complaint);
-  } finally {
-    await bridge.ended("SIGTERM");
-    folder.remove();
-  }
+  t.after(() => bridge.ended("SIGTERM"));
+  t.after(() => folder.remove());
+  const [text = ""] = blocks("csharp", page("README.md"));
+  const method = text.replace(":8888", `:${await bridge.port("bank")}`);
+  const { printed, complaint } = await started(await calling(method, 'Sell("A-1", 1500)', folder.path)).ended;
+  assert.equal(printed, "approved", complaint);
 });
 
 /** Refunds as refunds.md shows them: how each method is called with an address and a body. */
@@ -104,33 +98,30 @@ const refunding = [
 ];
 
 for (const { language, skip, make } of refunding) {
-  test(`refunds.md's ${language} refunds a payment by card once, and one by QR by what the page says`, { skip }, async () => {
+  test(`refunds.md's ${language} refunds a payment by card once, and one by QR by what the page says`, { skip }, async (t) => {
     const folder = scratchFolder();
     const bridge = new PoslineProcess(["serve", "--emulated"]);
-    try {
-      const [method = ""] = blocks(language, page("docs/refunds.md"));
-      const wait = { Prefer: "wait=60" };
-      const refund = async (port: number, body: object) => {
-        const program = await make(method, `http://localhost:${port}/refund`, JSON.stringify(body), folder.path);
-        const { printed, complaint } = await started(program).ended;
-        return `${printed}${complaint}`;
-      };
-      const bank = await bridge.port("bank");
-      const sale = { pay_id: "A-1", amount: 1500, currency_name: "EUR" };
-      const sold = JSON.parse((await ask(bank, "POST", "/sale", JSON.stringify(sale), wait)).text);
-      const byCard = { ...sale, pay_id: "A-1-B", rrn: sold.data.rrn };
-      assert.deepEqual([await refund(bank, byCard), await refund(bank, byCard)], ["approved", "approved"]);
-      assert.equal(await refund(bank, { ...byCard, pay_id: "A-1-C", rrn: "999999999999" }), "failed");
-      const qr = await bridge.port("qr");
-      const code = { pay_id: "Q-1", amount: 1500, currency: "978", pay_system: "QRPAY" };
-      const shown = await ask(qr, "POST", "/showqrcode", JSON.stringify({ ...code, currency_name: "EUR" }), wait);
-      const named = { trans: shown.headers["x-posline-trans"], rrn: JSON.parse(shown.text).data.rrn };
-      assert.equal(await refund(qr, { ...code, ...named }), "approved");
-      assert.equal(await refund(qr, { ...code, ...named, amount: 700, trans: "Q-1" }), "look at the terminal");
-    } finally {
-      await bridge.ended("SIGTERM");
-      folder.remove();
-    }
+    t.after(() => bridge.ended("SIGTERM"));
+    t.after(() => folder.remove());
+    const [method = ""] = blocks(language, page("docs/refunds.md"));
+    const wait = { Prefer: "wait=60" };
+    const refund = async (port: number, body: object) => {
+      const program = await make(method, `http://localhost:${port}/refund`, JSON.stringify(body), folder.path);
+      const { printed, complaint } = await started(program).ended;
+      return `${printed}${complaint}`;
+    };
+    const bank = await bridge.port("bank");
+    const sale = { pay_id: "A-1", amount: 1500, currency_name: "EUR" };
+    const sold = JSON.parse((await ask(bank, "POST", "/sale", JSON.stringify(sale), wait)).text);
+    const byCard = { ...sale, pay_id: "A-1-B", rrn: sold.data.rrn };
+    assert.deepEqual([await refund(bank, byCard), await refund(bank, byCard)], ["approved", "approved"]);
+    assert.equal(await refund(bank, { ...byCard, pay_id: "A-1-C", rrn: "999999999999" }), "failed");
+    const qr = await bridge.port("qr");
+    const code = { pay_id: "Q-1", amount: 1500, currency: "978", pay_system: "QRPAY" };
+    const shown = await ask(qr, "POST", "/showqrcode", JSON.stringify({ ...code, currency_name: "EUR" }), wait);
+    const named = { trans: shown.headers["x-posline-trans"], rrn: JSON.parse(shown.text).data.rrn };
+    assert.equal(await refund(qr, { ...code, ...named }), "approved");
+    assert.equal(await refund(qr, { ...code, ...named, amount: 700, trans: "Q-1" }), "look at the terminal");
   });
 }
 

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import fc from "fast-check";
-import { ask, BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
+import { ask, scratchFolder, startedBridge } from "../support/bridge-process.ts";
 import type { LogLine } from "../support/posline-process.ts";
 import { absent, type RelayProgram } from "../support/relay.ts";
-import { answering, type Behaviour, probeReply, questionReply, Terminal } from "../support/terminal.ts";
+import { type Behaviour, probeReply, questionReply, Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 import { withBridge } from "../support/with-bridge.ts";
 
@@ -76,57 +76,12 @@ test("bridge never gives a call another call's answer, whatever came late, torn 
 for (const relay of ["ser2net", "socat"] as const) {
   test(
     `bridge never gives a call another call's answer over ${relay}, whatever came late, torn or corrupt before`,
-    {
-      skip: absent(relay),
-    },
+    { skip: absent(relay) },
     () => neverAnothers(relay),
   );
 }
 
-test("bridge sends nothing for a caller while a late answer is expected, and goes on once the probe is answered", async () => {
-  let release: (() => void) | undefined;
-  const late: Behaviour = async (asked, self) => {
-    if (asked.text.startsWith("/sale")) {
-      await new Promise<void>((resolve) => {
-        release = resolve;
-      });
-      await self.reply("length", '{"status":"success","data":{"status":"APPROVED","rrn":"LATE"}}');
-    } else {
-      await answering(() => '{"status":"success"}')(asked, self);
-    }
-  };
-  await withBridge({ services: { bank: { replyTimeoutMs: 3_100 } } }, late, async ({ bridge, terminal }) => {
-    const sale = await bridge.post("bank", "/sale", '{"pay_id":"A","amount":1,"currency_name":"EUR"}');
-    assert.equal(sale.status, 504);
-    assert.equal(sale.headers["x-posline-outcome"], "unknown");
-    const check = bridge.post("bank", "/check", '{"pay_id":"B"}');
-    await pause(300);
-    assert.equal(terminal.calls.length, 1, "calls that reached the terminal while it owes an answer");
-    release?.();
-    const answer = await check;
-    assert.equal(answer.text, '{"status":"success"}');
-    const discarded = await bridge.logged(
-      (line) => line["msg"] === "a late or unexpected reply was discarded",
-      "the late reply in the log",
-    );
-    assert.equal(discarded["level"], "warn");
-  });
-});
-
-test("bridge refuses a call that waited too long for a line that recovers, and says that nothing was sent", async () => {
-  const hasty = { line: { queueWaitMs: 500 }, services: { bank: {} }, lineState: "recovering" } as const;
-  const silent = () => {};
-  await withBridge(hasty, silent, async ({ bridge, terminal }) => {
-    const answer = await bridge.post("bank", "/sale", '{"pay_id":"A","amount":1,"currency_name":"EUR"}');
-    assert.equal(answer.status, 503);
-    assert.equal(answer.headers["x-posline-outcome"], "not-sent");
-    assert.ok(Number(answer.headers["retry-after"]) >= 1);
-    assert.match(answer.text, /"code":-3,"message":"Cannot send to line till: it is recovering \(.*safe to send again"/);
-    assert.equal(terminal.calls.length, 0);
-  });
-});
-
-test("bridge that was killed while a sale was out waits for that one's answer after its restart, also where it asks nothing", async () => {
+test("bridge that was killed while a sale was out waits for that one's answer after its restart, also where it asks nothing", async (t) => {
   const folder = scratchFolder();
   const terminal = new Terminal(join(folder.path, "tty"), () => {});
   const line = { path: terminal.link, recovery: "quiet", lateReplyMs: 4_000, queueWaitMs: 6_000 };
@@ -135,63 +90,21 @@ test("bridge that was killed while a sale was out waits for that one's answer af
     services: { bank: { line: "till", replyTimeoutMs: 10_000 } },
     journal: { folder: folder.path },
   };
-  try {
-    const killed = await startedBridge(config);
-    const sale = killed.post("bank", "/sale", '{"pay_id":"A","amount":1,"currency_name":"EUR"}').catch(() => {});
-    await until(() => terminal.calls.length === 1, "the sale on the line");
-    await killed.stop("SIGKILL");
-    await sale;
-    const next = await startedBridge(config, { lineState: "recovering" });
-    try {
-      const check = await next.post("bank", "/check", '{"pay_id":"B"}');
-      assert.deepEqual([check.status, check.headers["x-posline-reason"]], [503, "recovering"]);
-      assert.equal(terminal.calls.length, 1, "nothing was sent whose answer could be that of the sale");
-    } finally {
-      await next.stop("SIGKILL");
-    }
-  } finally {
-    terminal.unplug();
-    folder.remove();
-  }
+  t.after(() => terminal.unplug());
+  t.after(() => folder.remove());
+  const killed = await startedBridge(config);
+  const sale = killed.post("bank", "/sale", '{"pay_id":"A","amount":1,"currency_name":"EUR"}').catch(() => {});
+  await until(() => terminal.calls.length === 1, "the sale on the line");
+  await killed.stop("SIGKILL");
+  await sale;
+  const next = await startedBridge(config, { lineState: "recovering" });
+  t.after(() => next.stop("SIGKILL"));
+  const check = await next.post("bank", "/check", '{"pay_id":"B"}');
+  assert.deepEqual([check.status, check.headers["x-posline-reason"]], [503, "recovering"]);
+  assert.equal(terminal.calls.length, 1, "nothing was sent whose answer could be that of the sale");
 });
 
-test("bridge gives no sale the answer to a probe that a service answers with a success of another shape, and says what the matter is", async () => {
-  const declined = '{"status":"error","code":-47,"message":"unsupported currency"}';
-  const behaviour: Behaviour = async (asked, self) => {
-    await pause(20);
-    const odd = asked.text.startsWith(":8887/check_connection") ? '{"status":"success"}' : undefined;
-    await self.reply(asked.framing, odd ?? probeReply(asked) ?? declined);
-  };
-  const folder = scratchFolder();
-  const terminal = new Terminal(join(folder.path, "tty"), behaviour);
-  const config = {
-    lines: { till: { path: terminal.link, lateReplyMs: 4_000, queueWaitMs: 1_000 } },
-    ...{ services: { bank: { line: "till" }, qr: { line: "till" } }, admin: {}, journal: false },
-  };
-  const bridge = new BridgeProcess(config, { env: { POSLINE_ADMIN_PORT: "0" } });
-  const said = /qr answers posline's own question with something that its contract doesn't have/;
-  try {
-    const admin = await bridge.port("admin");
-    const get = async (path: string) => (await ask(admin, "GET", path, "")).text;
-    const sell = (n: number) => bridge.post("bank", "/sale", `{"pay_id":"A-${n}","amount":100,"currency_name":"XXX"}`);
-    await bridge.state("till", "recovering");
-    await pause(3_000);
-    const waited = await sell(0);
-    assert.equal(waited.headers["x-posline-outcome"], "not-sent");
-    for (const text of [waited.text, await get("/readyz"), await get("/status")]) assert.match(text, said);
-    await bridge.state("till", "idle");
-    for (let n = 1; n <= 20; n++) assert.equal((await sell(n)).text, declined);
-    for (const path of ["/readyz", "/status"]) assert.match(await get(path), said);
-    assert.equal((await ask(admin, "GET", "/readyz", "")).status, 200);
-    await bridge.logged(({ state, reason }) => state === "idle" && said.test(String(reason)), "what qr answers");
-  } finally {
-    await bridge.stop();
-    terminal.unplug();
-    folder.remove();
-  }
-});
-
-test("the log, /readyz and the refusal say why an unknown is followed by refusals, and how long yet, where the second question has no answer", async () => {
+test("the log, /readyz and the refusal say why an unknown is followed by refusals, and how long yet, where the second question has no answer", async (t) => {
   const halfDeaf: Behaviour = async (asked, self) => {
     const answer = questionReply(asked, "ignored");
     if (answer !== undefined) await self.reply(asked.framing, answer);
@@ -204,22 +117,19 @@ test("the log, /readyz and the refusal say why an unknown is followed by refusal
   const services = { bank: { line: "till", replyTimeoutMs: 3_100 } };
   const config = { lines, services, admin: {} };
   const bridge = await startedBridge(config, { env: { POSLINE_ADMIN_PORT: "0" } });
-  try {
-    const admin = await bridge.port("admin");
-    const sold = await bridge.post("bank", "/sale", JSON.stringify({ pay_id: "A", amount: 1, currency_name: "EUR" }));
-    assert.equal(sold.headers["x-posline-outcome"], "unknown");
-    const after = bridge.log.length;
-    const said = ({ state, reason }: LogLine) => state === "recovering" && words.test(String(reason));
-    await bridge.logged(said, "the log to say it", after);
-    assert.match((await ask(admin, "GET", "/readyz", "")).text, words);
-    const refused = await bridge.post("bank", "/terminals", "");
-    assert.equal(refused.status, 503);
-    assert.match(refused.text, words);
-    await bridge.state("till", "idle", after);
-    assert.equal(bridge.log.slice(after).filter(said).length, 1);
-  } finally {
-    await bridge.stop();
-    terminal.unplug();
-    folder.remove();
-  }
+  t.after(() => bridge.stop());
+  t.after(() => terminal.unplug());
+  t.after(() => folder.remove());
+  const admin = await bridge.port("admin");
+  const sold = await bridge.post("bank", "/sale", JSON.stringify({ pay_id: "A", amount: 1, currency_name: "EUR" }));
+  assert.equal(sold.headers["x-posline-outcome"], "unknown");
+  const after = bridge.log.length;
+  const said = ({ state, reason }: LogLine) => state === "recovering" && words.test(String(reason));
+  await bridge.logged(said, "the log to say it", after);
+  assert.match((await ask(admin, "GET", "/readyz", "")).text, words);
+  const refused = await bridge.post("bank", "/terminals", "");
+  assert.equal(refused.status, 503);
+  assert.match(refused.text, words);
+  await bridge.state("till", "idle", after);
+  assert.equal(bridge.log.slice(after).filter(said).length, 1);
 });

@@ -40,12 +40,7 @@ test("rehearse finds each till's mistake, by scenario and sentence", { concurren
 
 /** Of each kind one that looks different to a till; the first till of tills.test.ts goes through more. */
 const quick = [
-  "declined",
-  "no-answer-carried-out",
-  "posline-killed",
-  "till-killed",
-  "key-reused",
-  "huge-amount",
+  ...["declined", "no-answer-carried-out", "posline-killed", "till-killed", "key-reused", "huge-amount"],
   "receipt-fails-after-payment",
 ];
 
@@ -166,12 +161,7 @@ test("rehearse --world plays the shop, and says when no time was left", async ()
   const world = join(folder.path, "shop.json");
   writeFileSync(world, '{"bank": {"currencies": {"JPY": ["392"]}}}');
   const { code, out } = await rehearsed(commandOf("polling"), state, [
-    "--world",
-    world,
-    "--scenario",
-    "approved",
-    "--patience",
-    "8",
+    ...["--world", world, "--scenario", "approved", "--patience", "8"],
   ]);
   assert.equal(code, 1, out);
   assert.match(out, /the terminal: *\/sale|The till/);

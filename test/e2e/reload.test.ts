@@ -71,23 +71,6 @@ const good = '{"status":"success"}';
 const statesOf = (bridge: PoslineProcess, from: number) =>
   bridge.log.slice(from).flatMap(({ state }) => (typeof state === "string" ? [state] : []));
 
-test("SIGHUP reads drop-ins again, and refuses a damaged one by its name and line", async () => {
-  await withBench(
-    answering(() => good),
-    async ({ configOf, port, reload, writeDropIn }) => {
-      writeDropIn('{\n "services": { "bank": { "faultStatus": 20 } }\n,}');
-      const told = await reload(configOf());
-      assert.equal(told["msg"], "the configuration was not reloaded: the one in use stays");
-      assert.match(String(told["error"]), /posline\.d\/a\.json: line 3, column 1: /);
-      const [other = 0] = await freePorts(1);
-      writeDropIn(JSON.stringify({ services: { bank: { port: other } } }));
-      await reload(configOf());
-      assert.equal((await ask(other, "POST", "/terminals", "")).status, 200);
-      await assert.rejects(ask(port, "POST", "/terminals", ""));
-    },
-  );
-});
-
 test("SIGHUP refuses a configuration that can't be used, with the reason, and the old one stays", async () => {
   await withBench(
     answering(() => good),
@@ -144,45 +127,6 @@ test("SIGHUP lets the exchange in flight end under the old settings of its line,
   });
 });
 
-test("The same call as one that waits or is out is one with it while no other is taken: behind a full queue, and on a line that a reload changed", async () => {
-  let release = () => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  const behaviour: Behaviour = async (asked, terminal) => {
-    if (asked.text.startsWith("/sale")) await held;
-    await answering(() => good)(asked, terminal);
-  };
-  await withBench(behaviour, async ({ terminal, configOf, port, reload }) => {
-    const selling = (key: string) => ask(port, "POST", "/sale", `{"pay_id":"${key}","amount":100,"currency_name":"EUR"}`);
-    const isUndecided = async (asking: Promise<unknown>) =>
-      (await Promise.race([asking, new Promise((resolve) => setTimeout(() => resolve("undecided"), 200))])) === "undecided";
-    const out = [selling("A-1")];
-    await until(() => terminal.calls.length === 1, "the sale to be on the line");
-    const waiting = [selling("A-2")];
-    assert.ok(await isUndecided(waiting[0] ?? assert.fail()));
-    out.push(selling("A-1"));
-    waiting.push(selling("A-2"));
-    assert.ok(await isUndecided(Promise.race([...out, ...waiting])));
-    assert.match((await selling("A-3")).text, /1 calls are waiting, which is the limit/);
-    await reload(configOf({ line: { queueCallsMax: 3 } }));
-    for (const { headers } of await Promise.all(waiting)) assert.equal(headers["x-posline-reason"], "stopping");
-    out.push(selling("A-1"));
-    assert.ok(await isUndecided(Promise.race(out)));
-    release();
-    const answers = await Promise.all(out);
-    assert.deepEqual(
-      answers.map(({ text, headers }) => [text, headers["x-posline-joined"]]),
-      [
-        [good, undefined],
-        [good, "1"],
-        [good, "1"],
-      ],
-    );
-    assert.equal(terminal.calls.filter(({ text }) => text.startsWith("/sale")).length, 1);
-  });
-});
-
 test("SIGHUP brings services and lines, takes them away, and moves them to other ports", async () => {
   await withBench(
     answering(() => good),
@@ -195,10 +139,7 @@ test("SIGHUP brings services and lines, takes them away, and moves them to other
         const [qrPort = 0, moved = 0] = await freePorts(2);
         const from = bridge.log.length;
         await reload(
-          configOf({
-            lines: { scanner: { path: other.link } },
-            services: { qr: { line: "scanner", port: qrPort } },
-          }),
+          configOf({ lines: { scanner: { path: other.link } }, services: { qr: { line: "scanner", port: qrPort } } }),
         );
         await bridge.logged(({ line, state }) => line === "scanner" && state === "idle", "the new line", from);
         assert.match((await ask(qrPort, "POST", "/check", '{"pay_id":"1"}')).text, /other/);
@@ -211,38 +152,6 @@ test("SIGHUP brings services and lines, takes them away, and moves them to other
       } finally {
         other.unplug();
       }
-    },
-  );
-});
-
-test("SIGHUP moves a service to another terminal, whose ignorance proves nothing of a sale that went to the first", async () => {
-  const [adminPort = 0] = await freePorts(1);
-  await withBench(
-    answering(({ text }) => (text.startsWith("/sale") ? undefined : good)),
-    async ({ bridge, terminal, configOf, port, reload }) => {
-      const other = new Terminal(
-        `${terminal.link}-2`,
-        answering(() => '{"status":"error","code":-15}'),
-      );
-      try {
-        const bank = { replyTimeoutMs: { "/sale": 3001 } };
-        await reload(configOf({ bank }));
-        const sale = await ask(port, "POST", "/sale", '{"pay_id":"A-1","amount":100}');
-        assert.equal(sale.headers["x-posline-outcome"], "unknown");
-        const from = bridge.log.length;
-        await reload(configOf({ bank, line: { path: other.link } }));
-        await bridge.logged(({ state }) => state === "idle", "the other terminal's line to be clean", from);
-        assert.equal((await ask(port, "POST", "/check", '{"pay_id":"A-1"}')).headers["x-posline-outcome"], "answered");
-        const status = await ask(adminPort, "GET", "/status", "");
-        assert.match(status.text, /"lastAnswer":\s*"error, code -15: this proves nothing, it was sent over another device/);
-      } finally {
-        other.unplug();
-      }
-    },
-    (folder) => {
-      const journal = join(folder, "journal");
-      mkdirSync(journal, { recursive: true });
-      return { journal: { folder: journal }, admin: { port: adminPort } };
     },
   );
 });
@@ -289,41 +198,6 @@ test("SIGHUP exchanges two terminals, and neither's sale is taken for the other'
       mkdirSync(journal, { recursive: true });
       return { journal: { folder: journal }, admin: { port: adminPort } };
     },
-  );
-});
-
-test("SIGHUP moves a service to another line, and a call that is out counts where it was sent", async () => {
-  const [adminPort = 0, qrPort = 0] = await freePorts(2);
-  await withBench(
-    answering(() => undefined),
-    async ({ bridge, terminal, configOf, port, reload }) => {
-      const other = new Terminal(
-        `${terminal.link}-2`,
-        answering(() => good),
-      );
-      try {
-        await reload(configOf({ bank: { replyTimeoutMs: { "/sale": 3_001 } } }));
-        const sale = ask(port, "POST", "/sale", '{"pay_id":"A-1","amount":100}');
-        await until(() => terminal.asked.some(({ text }) => text.startsWith("/sale")), "the sale to be out");
-        await reload(
-          configOf({
-            bank: { line: "kiosk" },
-            services: { qr: { line: "till", port: qrPort } },
-            lines: { kiosk: { path: other.link } },
-          }),
-        );
-        assert.equal((await sale).headers["x-posline-outcome"], "unknown");
-        await bridge.logged(({ line, state }) => line === "kiosk" && state === "idle", "the other line to be clean");
-        await ask(port, "POST", "/check", '{"pay_id":"A-1"}');
-        const { lines } = JSON.parse((await ask(adminPort, "GET", "/status", "")).text);
-        const { till, kiosk } = lines;
-        assert.deepEqual([till.counters.unknown, till.lastExchange.route], [1, "/sale"]);
-        assert.deepEqual([kiosk.counters.unknown, kiosk.lastExchange.route], [0, "/check"]);
-      } finally {
-        other.unplug();
-      }
-    },
-    () => ({ admin: { port: adminPort } }),
   );
 });
 

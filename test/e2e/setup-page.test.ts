@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { connect, createServer, type Server } from "node:net";
+import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { merchantId, networkTerminal } from "../setup/setup-box.ts";
@@ -23,11 +23,7 @@ interface Message {
   readonly error?: string;
 }
 
-interface View {
-  readonly isRunning: boolean;
-  readonly messages: readonly Message[];
-  readonly error?: string;
-}
+type View = { readonly isRunning: boolean; readonly messages: readonly Message[]; readonly error?: string };
 
 const token = "t-0123456789abcdef";
 
@@ -212,18 +208,6 @@ test("POST /setup that is declined, stopped, or left by a posline that ends, wri
   assert.doesNotMatch(box.log, /it ended by itself/);
 });
 
-test("POST /setup takes no answer to the same question of the setup before", async () => {
-  const box = await boxWith(["--line", await terminal.path()]);
-  await box.post({});
-  const before = await box.question("merchant-id");
-  await box.post({ stop: true });
-  await until(() => box.running === 0, "the helper to end");
-  await box.post({});
-  const now = await box.question("merchant-id");
-  assert.equal((await box.post({ ask: before.ask, answer: merchantId })).status, 409);
-  assert.deepEqual((await box.view()).messages.at(-1), now);
-});
-
 test("POST /setup keeps what somebody wrote into the file since its question", async () => {
   const box = await boxWith(["--line", await terminal.path()]);
   await box.post({});
@@ -235,19 +219,6 @@ test("POST /setup keeps what somebody wrote into the file since its question", a
   assert.deepEqual(await box.last(({ end }) => end !== undefined), { end: "written" });
   assert.equal(readFileSync(box.file, "utf8"), changed);
   assert.equal(box.dropIn()?.lines["till"]?.path, await terminal.path());
-});
-
-test("POST /setup that comes while posline stops keeps no posline alive", async () => {
-  const box = await boxWith(["--line", await terminal.path()]);
-  const till = connect(await box.port("bank"), "127.0.0.1");
-  // What a till has begun to send, a stop waits for.
-  till.write("POST /sale HTTP/1.1\r\n");
-  await once(till, "ready");
-  await until(async () => (await box.view()).messages.length === 0, "posline to have read it");
-  await box.stopping();
-  assert.equal((await box.post({})).view.isRunning, true);
-  till.destroy();
-  await box.end();
 });
 
 test("POST /setup is refused from another origin, by another host, twice at once, and if it makes no sense", async () => {

@@ -9,11 +9,7 @@ import { until } from "../support/until.ts";
 /** The stories of the OpenAPI documents' examples, told to the real bundle in front of an emulated terminal. */
 
 /** An example, and what was answered now. */
-export interface Told {
-  readonly example: Example;
-  readonly now: Example;
-  readonly answer: HttpAnswer;
-}
+export type Told = { readonly example: Example; readonly now: Example; readonly answer: HttpAnswer };
 
 /** A device that is on no box; it stands in the answers. */
 const absentDevice = "/dev/serial/by-id/usb-FTDI_FT232R_USB_UART_A9KJ3X7Q-if00-port0";

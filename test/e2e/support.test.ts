@@ -179,23 +179,20 @@ test("posline replay ends with 1 at the first decision that is another", async (
   }
 });
 
-test("scripts/replay-test.ts writes a test that fails where the incident went wrong, and passes once its last line is right", async () => {
+test("scripts/replay-test.ts writes a test that fails where the incident went wrong, and passes once its last line is right", async (t) => {
   const made = join(import.meta.dirname, "../capture/made-by-replay.test.ts");
   const script = join(import.meta.dirname, "../../scripts/replay-test.ts");
   const written = spawnSync(process.execPath, ["--import", "tsx", script, archive, made], { encoding: "utf8" });
-  try {
-    assert.equal(written.status, 0, written.stderr);
-    const failing = tested(made);
-    assert.match(failing, /CHANGE THIS/);
-    assert.match(failing, /# fail 1/);
-    const source = readFileSync(made, "utf8");
-    const was = /\/\/ It was: (.*)/.exec(source)?.[1] ?? "";
-    assert.match(was, /"outcome":"unknown"/);
-    writeFileSync(made, source.replace('[{"do":"CHANGE THIS to what should have been decided"}]', was));
-    assert.match(tested(made), /# pass 1/);
-  } finally {
-    rmSync(made, { force: true });
-  }
+  t.after(() => rmSync(made, { force: true }));
+  assert.equal(written.status, 0, written.stderr);
+  const failing = tested(made);
+  assert.match(failing, /CHANGE THIS/);
+  assert.match(failing, /# fail 1/);
+  const source = readFileSync(made, "utf8");
+  const was = /\/\/ It was: (.*)/.exec(source)?.[1] ?? "";
+  assert.match(was, /"outcome":"unknown"/);
+  writeFileSync(made, source.replace('[{"do":"CHANGE THIS to what should have been decided"}]', was));
+  assert.match(tested(made), /# pass 1/);
 });
 
 /** What node says of a test file. */

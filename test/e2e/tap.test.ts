@@ -132,18 +132,8 @@ test("No seeded secret is in the text, the rows of hex, or the capture", () => {
 
 test("tshark decodes every frame with the plugin: verdict, request and reply linked, time, JSON", { skip: noTshark }, () => {
   const names = [
-    "_ws.malformed",
-    "_ws.col.Protocol",
-    "posline.role",
-    "posline.checksum",
-    "posline.masked",
-    "posline.service",
-    "posline.route",
-    "posline.request_id",
-    "posline.request_in",
-    "posline.response_in",
-    "posline.time",
-    "json.key",
+    ...["_ws.malformed", "_ws.col.Protocol", "posline.role", "posline.checksum", "posline.masked", "posline.service"],
+    ...["posline.route", "posline.request_id", "posline.request_in", "posline.response_in", "posline.time", "json.key"],
     "frame.interface_name",
   ];
   const packets = fieldsOf(pcapng, names);
@@ -222,7 +212,7 @@ test("posline tap refuses flags that don't go together", async () => {
   }
 });
 
-test("posline tap --unmask shows what is there over systemd's socket alone, and is logged", async () => {
+test("posline tap --unmask shows what is there over systemd's socket alone, and is logged", async (t) => {
   const socket = join(folder.path, "tap.sock");
   const away = tap("--unmask", "--socket", socket);
   assert.equal(await away.ended(), 69);
@@ -233,64 +223,55 @@ test("posline tap --unmask shows what is there over systemd's socket alone, and 
   const config = { lines: { till: { path: unmasked.link } }, services: { bank: { line: "till", port: bank } } };
   writeFileSync(file, JSON.stringify(config));
   const systemd = await Systemd.start({ how: "fd", ports: [bank, socket], args: ["serve", "--config", file] });
-  try {
-    const open = tap("--unmask", "--socket", socket);
-    await open.until(() => (open.stderr.includes("NOT masked") ? true : undefined), "the tap");
-    await systemd.until(() => systemd.log.includes("an unmasked tap was connected"), "the log");
-    await ask(bank, "POST", "/sale", bodies[0] ?? "");
-    await open.until(() => (open.stdout.includes(" reply ") ? true : undefined), "the reply");
-    assert.equal(await open.ended("SIGINT"), 0);
-    assert.deepEqual(secretsIn(open.stdout), Object.values(seededSecrets));
-    await systemd.until(() => systemd.log.includes("an unmasked tap was disconnected"), "the log");
-  } finally {
-    await systemd.end();
-    unmasked.unplug();
-  }
+  t.after(() => systemd.end());
+  t.after(() => unmasked.unplug());
+  const open = tap("--unmask", "--socket", socket);
+  await open.until(() => (open.stderr.includes("NOT masked") ? true : undefined), "the tap");
+  await systemd.until(() => systemd.log.includes("an unmasked tap was connected"), "the log");
+  await ask(bank, "POST", "/sale", bodies[0] ?? "");
+  await open.until(() => (open.stdout.includes(" reply ") ? true : undefined), "the reply");
+  assert.equal(await open.ended("SIGINT"), 0);
+  assert.deepEqual(secretsIn(open.stdout), Object.values(seededSecrets));
+  await systemd.until(() => systemd.log.includes("an unmasked tap was disconnected"), "the log");
 });
 
-test("posline tap --raw shows what a device sends with its settings and times, and writes it as a serial capture", async () => {
+test("posline tap --raw shows what a device sends with its settings and times, and writes it as a serial capture", async (t) => {
   const device = new Terminal(join(folder.path, "tty3"), () => {});
-  try {
-    const capture = join(folder.path, "raw.pcapng");
-    for (const args of [[], ["--write", capture]]) {
-      const raw = tap("--raw", "--line", device.link, ...args);
-      await raw.until(() => (/^Listening on \S+ at 115200 8N1\n$/m.test(raw.stderr) ? true : undefined), "it to listen");
-      await until(async () => {
-        await device.send(Buffer.from("AT\r\n"));
-        return args.length === 0 ? raw.stdout !== "" : statSync(capture).size > 100;
-      }, "bytes");
-      assert.equal(await raw.ended("SIGINT"), 0, raw.stderr);
-      if (args.length === 0) assert.match(raw.stdout, /^0{8} {2}41 54 0d 0a.*\|AT\.\..*\| {2}\d\d:\d\d:\d\d\.\d{3}\n/);
-    }
-    if (noTshark !== false) return;
-    const [first] = fieldsOf(capture, ["rtacser.eventtype", "data.data", "_ws.malformed", "frame.interface_name"]);
-    assert.match(first?.["rtacser.eventtype"] ?? "", /2$/);
-    assert.match(first?.["data.data"] ?? "", /^41540d0a/);
-    assert.equal(first?.["_ws.malformed"], "");
-    assert.equal(first?.["frame.interface_name"], device.link);
-  } finally {
-    device.unplug();
+  t.after(() => device.unplug());
+  const capture = join(folder.path, "raw.pcapng");
+  for (const args of [[], ["--write", capture]]) {
+    const raw = tap("--raw", "--line", device.link, ...args);
+    await raw.until(() => (/^Listening on \S+ at 115200 8N1\n$/m.test(raw.stderr) ? true : undefined), "it to listen");
+    await until(async () => {
+      await device.send(Buffer.from("AT\r\n"));
+      return args.length === 0 ? raw.stdout !== "" : statSync(capture).size > 100;
+    }, "bytes");
+    assert.equal(await raw.ended("SIGINT"), 0, raw.stderr);
+    if (args.length === 0) assert.match(raw.stdout, /^0{8} {2}41 54 0d 0a.*\|AT\.\..*\| {2}\d\d:\d\d:\d\d\.\d{3}\n/);
   }
+  if (noTshark !== false) return;
+  const [first] = fieldsOf(capture, ["rtacser.eventtype", "data.data", "_ws.malformed", "frame.interface_name"]);
+  assert.match(first?.["rtacser.eventtype"] ?? "", /2$/);
+  assert.match(first?.["data.data"] ?? "", /^41540d0a/);
+  assert.equal(first?.["_ws.malformed"], "");
+  assert.equal(first?.["frame.interface_name"], device.link);
 });
 
-test("posline tap and tap --raw end by one signal also while their reader takes nothing", async () => {
+test("posline tap and tap --raw end by one signal also while their reader takes nothing", async (t) => {
   const device = new Terminal(join(folder.path, "tty5"), () => {});
-  try {
-    const raw = tap("--raw", "--line", device.link, "--write", "-");
-    await raw.until(() => (raw.stderr.includes("Listening") ? true : undefined), "it to listen");
-    raw.child.stdout?.pause();
-    for (let n = 0; n < 300; n++) await device.send(Buffer.alloc(1_000, "A"));
-    const framed = tap("--url", url, "--write", "-");
-    await isTapping(framed);
-    framed.child.stdout?.pause();
-    const pay_id = "p".repeat(50_000);
-    for (let n = 0; n < 8; n++) await bridge.post("bank", "/check", JSON.stringify({ pay_id }));
-    for (const process of [raw, framed]) {
-      process.child.kill("SIGTERM");
-      const [code] = (await once(process.child, "exit", { signal: AbortSignal.timeout(patienceMs) })) as [number | null];
-      assert.equal(code, 0, process.stderr);
-    }
-  } finally {
-    device.unplug();
+  t.after(() => device.unplug());
+  const raw = tap("--raw", "--line", device.link, "--write", "-");
+  await raw.until(() => (raw.stderr.includes("Listening") ? true : undefined), "it to listen");
+  raw.child.stdout?.pause();
+  for (let n = 0; n < 300; n++) await device.send(Buffer.alloc(1_000, "A"));
+  const framed = tap("--url", url, "--write", "-");
+  await isTapping(framed);
+  framed.child.stdout?.pause();
+  const pay_id = "p".repeat(50_000);
+  for (let n = 0; n < 8; n++) await bridge.post("bank", "/check", JSON.stringify({ pay_id }));
+  for (const process of [raw, framed]) {
+    process.child.kill("SIGTERM");
+    const [code] = (await once(process.child, "exit", { signal: AbortSignal.timeout(patienceMs) })) as [number | null];
+    assert.equal(code, 0, process.stderr);
   }
 });

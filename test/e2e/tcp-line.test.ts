@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { runDoctor } from "../../src/cli/doctor.ts";
 import { type DoctorOptions, examine } from "../../src/doctor/doctor.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { ask, BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
 import { frame } from "../support/fake-device.ts";
 import { freePorts } from "../support/free-port.ts";
@@ -110,22 +111,19 @@ test(`bridge over TCP loses no call and sends none twice through ${cuts} cut con
       await bridge.stop();
     }
   };
-  try {
-    for (let n = 0; n < cuts; n += cutsOfBridge) await cutUnderLoad(n, Math.min(n + cutsOfBridge, cuts));
-    assert.ok((ends["answered"] ?? 0) > 0, JSON.stringify(ends));
-    assert.ok(longestMs < 20_000, `the longest call took ${longestMs} ms`);
-    // A second, and what a busy machine takes beside it.
-    assert.ok(longestOpenMs < 1_500, `the longest way back took ${longestOpenMs} ms`);
-    const text = Buffer.concat(cable.sent).toString("latin1");
-    const sent = [...text.matchAll(/"pay_id":"(T-\d+)"/g)].map(([, id]) => id);
-    assert.equal(new Set(sent).size, sent.length, "none twice");
-    assert.ok(sent.length >= (ends["answered"] ?? 0) && sent.length <= count - (ends["not-sent"] ?? 0));
-    t.diagnostic(JSON.stringify({ cuts, calls: count, ...ends, longestMs, longestOpenMs, sent: sent.length }));
-  } finally {
-    cable.cut();
-    cable.server.close();
-    await terminal.ended("SIGTERM");
-  }
+  t.after(() => cable.cut());
+  t.after(() => cable.server.close());
+  t.after(() => terminal.ended("SIGTERM"));
+  for (let n = 0; n < cuts; n += cutsOfBridge) await cutUnderLoad(n, Math.min(n + cutsOfBridge, cuts));
+  assert.ok((ends["answered"] ?? 0) > 0, JSON.stringify(ends));
+  assert.ok(longestMs < 20_000, `the longest call took ${longestMs} ms`);
+  // A second, and what a busy machine takes beside it.
+  assert.ok(longestOpenMs < 1_500, `the longest way back took ${longestOpenMs} ms`);
+  const text = Buffer.concat(cable.sent).toString("latin1");
+  const sent = [...text.matchAll(/"pay_id":"(T-\d+)"/g)].map(([, id]) => id);
+  assert.equal(new Set(sent).size, sent.length, "none twice");
+  assert.ok(sent.length >= (ends["answered"] ?? 0) && sent.length <= count - (ends["not-sent"] ?? 0));
+  t.diagnostic(JSON.stringify({ cuts, calls: count, ...ends, longestMs, longestOpenMs, sent: sent.length }));
 });
 
 /** Asks once over a connection of its own, and closes it with the answer. @returns milliseconds to the answer. */
@@ -139,19 +137,16 @@ async function askedOnce(port: number): Promise<number> {
   return performance.now() - begunMs;
 }
 
-test("posline emulate --line tcp:... answers each of 20 connections in a row, and a second doctor, as soon as the first", async () => {
+test("posline emulate --line tcp:... answers each of 20 connections in a row, and a second doctor, as soon as the first", async (t) => {
   const [port = 0] = await freePorts(1);
   const terminal = emulator(port);
-  try {
-    await terminal.logged(({ msg }) => msg === "posline emulates", "the emulator to listen");
-    const took: number[] = [];
-    for (let n = 0; n < 20; n++) took.push(await askedOnce(port));
-    assert.ok(Math.max(...took) < 500, `milliseconds to an answer: ${took.map(Math.round).join(" ")}`);
-    for (const which of ["first", "second"]) {
-      assert.match(await doctor({ ...configFor(port), admin: undefined }), /bank answered /, which);
-    }
-  } finally {
-    await terminal.ended("SIGTERM");
+  t.after(() => terminal.ended("SIGTERM"));
+  await terminal.logged(({ msg }) => msg === "posline emulates", "the emulator to listen");
+  const took: number[] = [];
+  for (let n = 0; n < 20; n++) took.push(await askedOnce(port));
+  assert.ok(Math.max(...took) < 500, `milliseconds to an answer: ${took.map(Math.round).join(" ")}`);
+  for (const which of ["first", "second"]) {
+    assert.match(await doctor({ ...configFor(port), admin: undefined }), /bank answered /, which);
   }
 });
 
@@ -192,7 +187,7 @@ const farEnds: readonly (readonly [string, (socket: Socket) => void, RegExp])[] 
 ];
 
 for (const [name, behave, words] of farEnds) {
-  test(`/readyz and posline doctor name a far end that ${name}`, async () => {
+  test(`/readyz and posline doctor name a far end that ${name}`, async (t) => {
     const [port = 0] = await freePorts(1);
     const server = createServer((socket) => {
       socket.on("error", () => {});
@@ -207,47 +202,10 @@ for (const [name, behave, words] of farEnds) {
     } finally {
       await bridge.stop();
     }
-    try {
-      assert.match(await doctor({ ...config, lines, admin: undefined }), words);
-    } finally {
-      server.close();
-    }
+    t.after(() => server.close());
+    assert.match(await doctor({ ...config, lines, admin: undefined }), words);
   });
 }
-
-test("bridge gives no call another call's answer over the emulator's TCP line, whatever came late, torn or corrupt before", async () => {
-  const [port = 0] = await freePorts(1);
-  const terminal = new PoslineProcess(["emulate", "--line", `tcp:127.0.0.1:${port}`, "--service", "bank", "--no-http"]);
-  const lines = { till: { path: `tcp:127.0.0.1:${port}`, lateReplyMs: 4_000 } };
-  const services = { bank: { line: "till", port: 8888, replyTimeoutMs: 3_100 } };
-  const bridge = await startedBridge({ lines, services, journal: false });
-  try {
-    const control = await terminal.port("admin");
-    const bank = await bridge.port("bank");
-    const check = (n: number) => ask(bank, "POST", "/check", JSON.stringify({ pay_id: `T-${n}` }));
-    const rrns: string[] = [];
-    for (const n of [0, 1, 2]) {
-      await ask(bank, "POST", "/sale", sale(`T-${n}`));
-      await until(async () => /"rrn":"[^"]+"/.test((await check(n)).text), "the sale to be approved");
-      rrns.push(/"rrn":"([^"]+)"/.exec((await check(n)).text)?.[1] ?? "");
-    }
-    assert.equal(new Set(rrns).size, 3);
-    let unknown = 0;
-    for (const [n, fault] of ["late:3300", "truncated", "after-next", "corrupt", "twice", "no-answer"].entries()) {
-      const next = { service: "bank", route: "/check", fault };
-      assert.equal((await ask(control, "POST", "/emulator", JSON.stringify({ next }))).status, 200);
-      for (const each of [n % 3, (n + 1) % 3, (n + 2) % 3]) {
-        const { headers, text } = await check(each);
-        if (headers["x-posline-outcome"] === "answered") assert.ok(text.includes(rrns[each] ?? "-"), `${fault}: ${text}`);
-        else unknown++;
-      }
-    }
-    assert.ok(unknown >= 3, `${unknown} without an answer`);
-  } finally {
-    await bridge.stop();
-    await terminal.ended("SIGTERM");
-  }
-});
 
 /** Runs a body beside ser2net, with a terminal on its tty and a user whose connection still stands, as that of a box without power. */
 async function withOldUser(kicksOldUser: boolean, body: (path: string, oldUser: Socket) => Promise<void>): Promise<void> {
@@ -314,9 +272,10 @@ test("posline gets in at once at a ser2net with kickolduser whose old connection
     const bridge = await startedBridge(configOver(path), { env });
     try {
       await isKicked;
-      assert.deepEqual(
-        bridge.log.filter(({ msg }) => msg === "line").map(({ state }) => state),
+      assertMapped(
+        bridge.log.filter(({ msg }) => msg === "line"),
         ["recovering", "idle"],
+        ({ state }) => state,
       );
     } finally {
       await bridge.stop();
@@ -354,10 +313,7 @@ for (const over of ["telnet", "telnet(rfc2217)"]) {
           await until(async () => words.test((await ask(admin, "GET", "/readyz", "")).text), "/readyz to name it");
           await new Promise((resolve) => setTimeout(resolve, 2_500));
           const told = bridge.log.filter(({ msg }) => msg === "line");
-          assert.deepEqual(
-            told.map(({ state }) => state),
-            ["recovering", "down"],
-          );
+          assertMapped(told, ["recovering", "down"], ({ state }) => state);
           assert.equal(terminal.asked.length, 0);
         } finally {
           await bridge.stop();

@@ -29,8 +29,6 @@ const post = async (admin: number, body: object, headers: Record<string, string>
 };
 
 const token = "t-1-of-the-admin-port";
-const withToken = { Authorization: `Bearer ${token}` };
-
 /** Makes a test sale, and waits for its end. */
 async function sold(admin: number, service = "bank", headers: Record<string, string> = {}): Promise<Sale> {
   const { status } = await post(admin, { service, sale: { amount: 1, currency: "EUR" } }, headers);
@@ -145,23 +143,6 @@ async function before(
     folder.remove();
   }
 }
-
-test("POST /test sends a sale that is lost once, and once it is found approved and not to be given back, says so", () =>
-  before(
-    true,
-    (text) => (text.startsWith("/check") ? '{"status":"success","data":{"status":"APPROVED"}}' : undefined),
-    async (admin, sent) => {
-      const selling = sold(admin, "bank-2", withToken);
-      await until(() => sent.some((text) => text.startsWith("/sale")), "the sale to be sent");
-      const second = await post(admin, { service: "bank-2", sale: { amount: 1, currency: "EUR" } }, withToken);
-      assert.equal(second.status, 409);
-      const sale = await selling;
-      assert.equal(sale.end, "kept");
-      assert.match(String(sale.message), /^The terminal offers neither cancel nor refund. Give it back at the terminal$/);
-      assert.equal(sent.filter((text) => text.startsWith("/sale")).length, 1);
-      assert.equal(sent.filter((text) => text.startsWith("/cancel")).length, 0);
-    },
-  ));
 
 test("POST /test asks for anybody, and sells only for who has a session or the token, at a bank with an API key as well", () =>
   before(

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
-import { root } from "./docs.ts";
 import { programs, type ReadyTill, type RunningTill, type TillEnd, type TillProgram } from "./till-programs.ts";
 
 /**
@@ -31,46 +30,30 @@ function scenariosOf({ file }: TillProgram): readonly string[] {
 }
 
 /** A till with a port that is its own. */
-interface Stand {
-  readonly till: ReadyTill;
-  readonly port: number;
-}
-
-test("a till of docs/tills is 34 lines at most, without imports and lone braces", () => {
-  for (const { file } of programs) {
-    const lines = readFileSync(new URL(`docs/tills/${file}`, root), "utf8").split("\n");
-    const own = lines.filter(
-      (line) => !/^\s*[{}]?\s*$|^\s*(\/\/|#|\/\*\*|""")|^(import|using [A-Z]|from|package)\b|^\t"[a-z/]+"$|^\)$/.test(line),
-    );
-    assert.ok(own.length <= 34, `${file} has ${own.length} lines`);
-  }
-});
+type Stand = { readonly till: ReadyTill; readonly port: number };
 
 test("each till of docs/tills does right whatever goes wrong", { concurrency: 3 }, async (t) => {
   const folder = scratchFolder();
   const emulated = new PoslineProcess(["serve", "--emulated"]);
-  try {
-    const port = await emulated.port("bank");
-    const each = (program: TillProgram) =>
-      t.test(program.file, { skip: program.skip }, async (context) => {
-        const stand = await standOf(program, folder.path);
-        try {
-          await refusedOnce(stand);
-          await toldUsage(stand);
-          await soldInAnyLetters(stand);
-          await soldOnceItCanBe(stand);
-          await stoppedUnguarded(stand);
-          await soldToEmulated(stand, port);
-          await rehearsed(context, stand, program);
-        } finally {
-          await stand.till.end();
-        }
-      });
-    await Promise.all(programs.map(each));
-  } finally {
-    await emulated.ended("SIGTERM");
-    folder.remove();
-  }
+  t.after(() => emulated.ended("SIGTERM"));
+  t.after(() => folder.remove());
+  const port = await emulated.port("bank");
+  const each = (program: TillProgram) =>
+    t.test(program.file, { skip: program.skip }, async (context) => {
+      const stand = await standOf(program, folder.path);
+      try {
+        await refusedOnce(stand);
+        await toldUsage(stand);
+        await soldInAnyLetters(stand);
+        await soldOnceItCanBe(stand);
+        await stoppedUnguarded(stand);
+        await soldToEmulated(stand, port);
+        await rehearsed(context, stand, program);
+      } finally {
+        await stand.till.end();
+      }
+    });
+  await Promise.all(programs.map(each));
 });
 
 async function standOf({ file, ready }: TillProgram, folder: string): Promise<Stand> {
@@ -114,11 +97,7 @@ async function refusedOnce(stand: Stand): Promise<void> {
   assert.match(complaint, /401[\s\S]*the header X-API-Key is missing/);
 }
 
-interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: Buffer;
-}
+type Answer = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body?: Buffer };
 
 /** How a till ends whose calls get these answers, the last one again and again, and how many calls it made. */
 async function soldTo(

@@ -54,11 +54,7 @@ async function journalIds(key: string): Promise<readonly unknown[]> {
   return journal.log.map((row) => row["requestId"]);
 }
 
-interface Wish {
-  readonly key: string;
-  readonly headers: Record<string, string>;
-  readonly requestId: string;
-}
+type Wish = { readonly key: string; readonly headers: Record<string, string>; readonly requestId: string };
 
 for (const { key, headers, requestId } of [
   { key: "T-1", headers: { traceparent }, requestId: traceId },

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { answering } from "../support/terminal.ts";
@@ -46,29 +45,3 @@ test("bridge says unknown at once on an unplug mid-exchange, not-sent while unpl
     assert.equal(bridge.child.exitCode, null, "it is still the same process");
   });
 });
-
-test("bridge notices an unplug under a flood of noise, and doesn't spin", async () => {
-  const quiet = { line: { recovery: "quiet", lateReplyMs: 4_000 }, services: { bank: {} } };
-  const deaf = () => {};
-  await withBridge(quiet, deaf, async ({ bridge, terminal }) => {
-    for (let round = 0; round < 6; round++) {
-      const mark = bridge.log.length;
-      void terminal.send(Buffer.alloc(200_000, 0x41));
-      await pause(20);
-      terminal.unplug();
-      await bridge.state("till", "down", mark);
-      const before = ticks(bridge.child.pid);
-      await pause(300);
-      // 100 ticks are a second of processor time: spinning would take about 30 in this pause.
-      assert.ok(ticks(bridge.child.pid) - before < 15, "processor time while unplugged");
-      terminal.plug();
-      await bridge.state("till", "recovering", mark);
-    }
-  });
-});
-
-/** Processor time of a process so far, in clock ticks. */
-function ticks(pid: number | undefined): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1)?.split(" ") ?? [];
-  return Number(fields[11]) + Number(fields[12]);
-}

@@ -70,13 +70,7 @@ test("readHttpBody() refuses a command in a form, and a field twice", () => {
 
 test("readHttpBody() refuses a form without data or sign as missing", () => {
   for (const form of [
-    "",
-    `data=${data}`,
-    `sign=${sign}`,
-    `data=&sign=${sign}`,
-    `data=${data}&sign=`,
-    "{}",
-    `data=${data}&sign`,
+    ...["", `data=${data}`, `sign=${sign}`, `data=&sign=${sign}`, `data=${data}&sign=`, "{}", `data=${data}&sign`],
   ]) {
     assertRefused("missing", () => read("fiscal", "/sale", form));
   }

@@ -13,10 +13,7 @@ import { bad, good, unsentCall } from "../settle/judged.ts";
 export type Is = "runs" | "good" | "bad" | "reversed";
 
 /** What a start has begun: of qr a code, each with its own name. */
-interface Begun {
-  readonly name: string;
-  readonly is: Is;
-}
+type Begun = { readonly name: string; readonly is: Is };
 
 export class Terminal {
   /** At most one, but for qr, where a start that comes again may show another code. */

@@ -32,11 +32,7 @@ function roomOf(file: string): string {
   return first === "lab" ? `lab/${second}` : first;
 }
 
-interface Import {
-  readonly from: string;
-  readonly to: string;
-  readonly isType: boolean;
-}
+type Import = { readonly from: string; readonly to: string; readonly isType: boolean };
 
 const files = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
 const imports: readonly Import[] = files.flatMap((from) =>

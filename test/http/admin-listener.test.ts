@@ -340,25 +340,6 @@ test("AdminListener answers what is no HTTP with 400, headers too large with 431
   assert.equal(await status("POST /thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nabc"), "HTTP/1.1 408");
 });
 
-test("AdminListener gives one answer to a refused request that goes on with nonsense", async () => {
-  const { port } = await started();
-  const client = new Client(port).write(
-    "POST /none HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nnonsense and no length\r\n",
-  );
-  const text = await client.rest();
-  assert.equal(text.match(/HTTP\/1\.1 /g)?.length, 1);
-  assert.match(text, /^HTTP\/1\.1 404/);
-});
-
-test("AdminListener answers 500 to a route that throws, tells the bug, and goes on", async () => {
-  const { port, errors } = await started();
-  const answer = await ask(port, "GET", "/broken");
-  assert.equal(answer.status, 500);
-  assert.doesNotMatch(answer.text, /a bug/);
-  assert.equal(errors.length, 1);
-  assert.equal((await ask(port, "GET", "/thing")).status, 200);
-});
-
 test("AdminListener.listen() rejects with the system's code when its port is taken, and close() frees it", async () => {
   const { listener, port } = await started();
   const second = new AdminListener({ config: { host: "127.0.0.1", port }, routes: {}, error: () => {} });

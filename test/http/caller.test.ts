@@ -53,16 +53,6 @@ test("httpCaller() passes a fiscal form and its sign on, and asks without a body
   assert.deepEqual([post?.method, post?.path, post?.headers["content-length"]], ["POST", "/check_connection", "0"]);
 });
 
-test("httpCaller() sends nothing to a route that the contract doesn't have", async () => {
-  const upstream = await upstreamOf();
-  await failsAs(
-    callerOf("bank", upstream.url)(callOf("bank", "/../admin", "{}")),
-    "route",
-    /bank has no route "\/\.\.\/admin"$/,
-  );
-  assert.equal(upstream.heard.length, 0);
-});
-
 test("httpCaller() fails as not sent when nothing listens, there is no such host, or the connection ends in the handshake", async () => {
   const upstream = await Upstream.start();
   const { url } = upstream;

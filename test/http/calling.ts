@@ -43,16 +43,7 @@ export async function bareServer(take: (socket: Socket) => void): Promise<string
 
 export function callOf(service: ContractName, route: string, body = "", more: Partial<Call> = {}): Call {
   const pieces = body === "" ? [] : [Buffer.from(body)];
-  return {
-    service,
-    contract: service,
-    route,
-    body: pieces,
-    requestId: "id-1",
-    key: "A-1",
-    caller: new Presence(),
-    ...more,
-  };
+  return { service, contract: service, route, body: pieces, requestId: "id-1", key: "A-1", caller: new Presence(), ...more };
 }
 
 /** Bytes of an answer that are taken, unless a test says otherwise. */

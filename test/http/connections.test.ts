@@ -5,6 +5,7 @@ import { afterEach, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { Fault } from "../../src/core/fault.ts";
 import { idleMs } from "../../src/http/limits.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { ask, assertFault, Client, closeAll, held, listenerOf, replyOf, serve } from "./served.ts";
 
 afterEach(closeAll);
@@ -59,10 +60,7 @@ for (const [name, bytes] of behind) {
       // Nothing else is said there, which would be taken for the answer to another request.
       assert.equal(await client.rest(), "");
       assert.equal(calls.length, 1);
-      assert.deepEqual(
-        records.map(({ outcome, left }) => ({ outcome, left })),
-        [{ outcome: "answered", left: false }],
-      );
+      assertMapped(records, [{ outcome: "answered", left: false }], ({ outcome, left }) => ({ outcome, left }));
     });
   }
 }
@@ -79,12 +77,13 @@ test("HttpListener ends a connection on which something that is not HTTP followe
   second.give(replyOf('"second"'));
   first.give(replyOf('"first"'));
   const answers = [await client.answer(), await client.answer()];
-  assert.deepEqual(
-    answers.map((answer) => [answer?.text, answer?.headers.get("connection")]),
+  assertMapped(
+    answers,
     [
       ['"first"', "keep-alive"],
       ['"second"', "close"],
     ],
+    (answer) => [answer?.text, answer?.headers.get("connection")],
   );
   assert.equal(await client.rest(), "");
 });
@@ -146,12 +145,13 @@ test("HttpListener writes the answer of a call that is out to a client that has 
   assert.match(first, /^200 .*\r\n\r\n"paid"$/s);
   assert.match(second, /^503 .*X-Posline-Outcome: not-sent\r\n.*X-Posline-Reason: caller-left\r\n.*Connection: close\r\n/s);
   assert.equal(more, undefined);
-  assert.deepEqual(
-    records.map(({ outcome, left }) => [outcome, left]),
+  assertMapped(
+    records,
     [
       ["not-sent", true],
       ["answered", true],
     ],
+    ({ outcome, left }) => [outcome, left],
   );
 });
 
@@ -223,10 +223,7 @@ for (const [name, leave] of [
     assert.equal(await client.rest(), "");
     // A request after it, so that what became of the first one would be there.
     assert.equal((await ask(port, "POST", "/sale", sale)).status, 200);
-    assert.deepEqual(
-      records.map(({ outcome }) => outcome),
-      ["answered"],
-    );
+    assertMapped(records, ["answered"], ({ outcome }) => outcome);
   });
 }
 
@@ -280,10 +277,7 @@ test("HttpListener tells every pipelined call when its client leaves", async () 
   );
   client.socket.destroy();
   await Promise.all(gone);
-  assert.deepEqual(
-    calls.map(({ caller }) => caller.gone),
-    [true, true, true],
-  );
+  assertMapped(calls, [true, true, true], ({ caller }) => caller.gone);
   for (const { give } of out) give(replyOf("{}"));
 });
 
@@ -318,7 +312,7 @@ test("HttpListener.close() waits for the answer in flight and says Connection: c
   await closing;
 });
 
-test("HttpListener.close() cuts off a client that takes nothing of its answer, and none that waits for one or takes it slowly", async () => {
+test("HttpListener.close() cuts off a client that takes nothing of its answer, and none that waits for one or takes it slowly", async (t) => {
   const { handler, nth } = held();
   const { port, listener } = await serve("bank", { handler, timeouts: { answerMs: 1_000, checkConnectionsMs: 20 } });
   const stuck = new Client(port).ask("POST", "/sale", sale);
@@ -339,16 +333,13 @@ test("HttpListener.close() cuts off a client that takes nothing of its answer, a
   first.give(replyOf(large));
   second.give(replyOf(large));
   const taking = setInterval(() => (slow.isPaused() ? slow.resume() : slow.pause()), 100);
-  try {
-    await delay(2_500);
-    third.give(replyOf('"third"'));
-    assert.equal((await waiting.answer())?.text, '"third"');
-    await closing;
-    if (!slow.closed) await once(slow, "close");
-    assert.ok(taken > large.length, `${taken} bytes of an answer of ${large.length} were taken`);
-  } finally {
-    clearInterval(taking);
-  }
+  t.after(() => clearInterval(taking));
+  await delay(2_500);
+  third.give(replyOf('"third"'));
+  assert.equal((await waiting.answer())?.text, '"third"');
+  await closing;
+  if (!slow.closed) await once(slow, "close");
+  assert.ok(taken > large.length, `${taken} bytes of an answer of ${large.length} were taken`);
 });
 
 test("HttpListener.close() ends connections that wait for their next request or asked nothing yet", async () => {

@@ -21,10 +21,7 @@ for (const service of contractNames) {
     test(`no fault of ${service} over ${where} lets a till that reads the body alone take a doubt for an end`, async () => {
       let kind: FaultKind = "timeout";
       const config = { check: "none", ...(faultStatus && { faultStatus }) } as const;
-      const { port, records } = await serve(service, {
-        config,
-        handler: () => Promise.reject(new Fault(kind, message)),
-      });
+      const { port, records } = await serve(service, { config, handler: () => Promise.reject(new Fault(kind, message)) });
       const client = new Client(port);
       for (const { path } of contracts[service].routes) {
         for (kind of kinds) {

@@ -12,31 +12,10 @@ const sale = '{"pay_id":"A-1","amount":1}';
 const till = "https://till.shop";
 
 for (const host of [
-  "evil.com",
-  "localhost.evil.com",
-  "127.0.0.1.evil.com",
-  "evil.com:80",
-  "localhost@evil.com",
-  "localhost evil.com",
-  "localhost, evil.com",
-  "127.1",
-  "2130706433",
-  "0.0.0.0",
-  "192.168.1.7",
-  "[::2]",
-  "[::1",
-  "::1",
-  "localhost:port",
-  "localhost:123456",
-  "",
-  "xlocalhost",
-  "till-7.lan.evil.com",
-  ".",
-  "localhost..",
-  "localhost.evil.com.",
-  "[::ffff:192.168.1.7]",
-  "[::ffff:127.0.0.1",
-  "[::127.0.0.1]",
+  ...["evil.com", "localhost.evil.com", "127.0.0.1.evil.com", "evil.com:80", "localhost@evil.com", "localhost evil.com"],
+  ...["localhost, evil.com", "127.1", "2130706433", "0.0.0.0", "192.168.1.7", "[::2]", "[::1", "::1", "localhost:port"],
+  ...["localhost:123456", "", "xlocalhost", "till-7.lan.evil.com", ".", "localhost..", "localhost.evil.com."],
+  ...["[::ffff:192.168.1.7]", "[::ffff:127.0.0.1", "[::127.0.0.1]"],
 ]) {
   test(`Guard refuses the Host "${host}" with 421 before anything else`, async () => {
     const { port, calls } = await serve("bank", { config: { allowHosts: ["till-7.lan"], allowOrigins: [till], apiKey: "k" } });
@@ -50,23 +29,9 @@ for (const host of [
 }
 
 for (const host of [
-  "localhost",
-  "LOCALHOST:8888",
-  "127.0.0.1",
-  "127.0.0.1:8888",
-  "127.8.9.1",
-  "[::1]",
-  "[::1]:8888",
-  "till-7.lan",
-  "Till-7.LAN:1",
-  "localhost.",
-  "localhost.:8888",
-  "localhost:",
-  "127.0.0.1.",
-  "[::ffff:127.0.0.1]",
-  "[::FFFF:7f00:1]:8888",
-  "[0:0:0:0:0:0:0:1]:",
-  "till-7.lan.",
+  ...["localhost", "LOCALHOST:8888", "127.0.0.1", "127.0.0.1:8888", "127.8.9.1", "[::1]", "[::1]:8888", "till-7.lan"],
+  ...["Till-7.LAN:1", "localhost.", "localhost.:8888", "localhost:", "127.0.0.1.", "[::ffff:127.0.0.1]"],
+  ...["[::FFFF:7f00:1]:8888", "[0:0:0:0:0:0:0:1]:", "till-7.lan."],
 ]) {
   test(`Guard admits the Host "${host}"`, async () => {
     const { port } = await serve("bank", { config: { allowHosts: ["till-7.lan"] } });
@@ -133,18 +98,9 @@ test("Guard refuses a foreign Host also after it admitted a good one on the same
 });
 
 for (const origin of [
-  "null",
-  "",
-  "https://evil.com",
-  "http://till.shop",
-  "https://till.shop.evil.com",
-  "https://eviltill.shop",
-  "https://till.shop:8443",
-  "https://TILL.shop",
-  "https://till.shop/",
-  "https://till.shop, https://evil.com",
-  "http://localhost",
-  "http://127.0.0.1:8888",
+  ...["null", "", "https://evil.com", "http://till.shop", "https://till.shop.evil.com", "https://eviltill.shop"],
+  ...["https://till.shop:8443", "https://TILL.shop", "https://till.shop/", "https://till.shop, https://evil.com"],
+  ...["http://localhost", "http://127.0.0.1:8888"],
 ]) {
   test(`Guard refuses the Origin "${origin}" by every method and content type`, async () => {
     const { port, calls } = await serve("bank", { config: { allowOrigins: [till] } });

@@ -95,17 +95,6 @@ test("HttpListener logs the trace of a request that it refuses", async () => {
   assert.equal(records[0]?.traceId, traceId);
 });
 
-test("HttpListener ignores a traceparent that isn't one", async () => {
-  const { port, calls, records } = await serve("bank");
-  for (const wrong of [traceparent.toUpperCase(), `01${traceparent.slice(2)}`, `${traceparent}, ${traceparent}`, "x"]) {
-    const answer = await ask(port, "POST", "/sale", sale, { traceparent: wrong });
-    assert.equal(answer.status, 200);
-    assert.match(answer.headers.get("x-request-id") ?? "", /^[0-9a-f]{8}-[0-9a-z]+$/);
-    assert.equal(calls.pop()?.trace, undefined);
-    assert.equal(records.pop()?.traceId, undefined);
-  }
-});
-
 // Its keys are the kinds.
 for (const kind of Object.keys(faultClasses) as FaultKind[]) {
   test(`HttpListener answers a Fault ${kind} of the handler with its status, outcome and the service's envelope`, async () => {
@@ -193,18 +182,8 @@ test("HttpListener survives a log that throws, and still answers what the handle
 });
 
 for (const path of [
-  "//sale",
-  "/sale/",
-  "/%73ale",
-  "/__proto__",
-  "/constructor",
-  "/",
-  "*",
-  "/SALE",
-  "/sale%00",
-  "http://localhost//sale",
-  "ftp://localhost/sale",
-  "/a?/sale",
+  ...["//sale", "/sale/", "/%73ale", "/__proto__", "/constructor", "/", "*", "/SALE", "/sale%00"],
+  ...["http://localhost//sale", "ftp://localhost/sale", "/a?/sale"],
 ]) {
   test(`HttpListener answers the path ${path} with 404 and asks nobody`, async () => {
     const { port, calls, records } = await serve("bank");

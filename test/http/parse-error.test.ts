@@ -5,6 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { gzipSync } from "node:zlib";
 import type { ContractName } from "../../src/core/call.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { ask, Client, closeAll, serve } from "./served.ts";
 
 afterEach(closeAll);
@@ -82,10 +83,7 @@ for (const [what, bytes, status, message] of unread) {
     assert.equal(answer?.status, status);
     assert.equal(answer.headers.get("x-posline-outcome"), "not-sent");
     assert.equal(messageOf(answer.text), `Cannot accept the request: ${message}`);
-    assert.deepEqual(
-      records.map((record) => record.message),
-      [messageOf(answer.text)],
-    );
+    assertMapped(records, [messageOf(answer.text)], (record) => record.message);
     assert.equal(calls.length, 0);
   });
 }
@@ -203,10 +201,7 @@ for (const isTogether of [true, false]) {
     const answer = await client.answer();
     assert.match(messageOf(answer?.text), /the body breaks off after 31 bytes, .*: it must count bytes, not characters$/);
     assert.equal(await client.rest(), "");
-    assert.deepEqual(
-      records.map((record) => record.message),
-      [messageOf(answer?.text)],
-    );
+    assertMapped(records, [messageOf(answer?.text)], (record) => record.message);
     assert.equal(calls.length, 0);
   });
 }

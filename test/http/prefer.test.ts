@@ -20,16 +20,7 @@ test("followMsOf() reads the seconds of Prefer: wait, among other preferences an
 
 test("followMsOf() ignores what is not a number of seconds", () => {
   for (const header of [
-    undefined,
-    "",
-    "wait",
-    "wait=",
-    "wait=soon",
-    "wait=-1",
-    "wait=1.5",
-    "wait=1e3",
-    "await=5",
-    "wait=1234567",
+    ...[undefined, "", "wait", "wait=", "wait=soon", "wait=-1", "wait=1.5", "wait=1e3", "await=5", "wait=1234567"],
   ]) {
     assert.equal(followMsOf(header), undefined, header);
   }

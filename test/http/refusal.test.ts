@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { Fault } from "../../src/core/fault.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { ask, assertFault, Client, closeAll, held, replyOf, serve } from "./served.ts";
 
 /**
@@ -188,10 +189,7 @@ for (const [what, headers, message] of [
     const { port, records } = await serve("bank");
     const { text } = await ask(port, "POST", "/sale", sale, headers);
     assert.equal(messageOf(text), `Cannot accept the request: ${message}`);
-    assert.deepEqual(
-      records.map(({ route, message: logged }) => [route, logged]),
-      [["?", messageOf(text)]],
-    );
+    assertMapped(records, [["?", messageOf(text)]], ({ route, message: logged }) => [route, logged]);
   });
 }
 
@@ -210,9 +208,6 @@ for (const [path, words] of [
     const answer = await new Client(port).write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`).answer();
     assert.equal(answer?.status, 404);
     assert.equal(messageOf(answer.text), `Cannot accept the request: bank has no route ${words}`);
-    assert.deepEqual(
-      records.map(({ route, message }) => [route, message]),
-      [["?", messageOf(answer.text)]],
-    );
+    assertMapped(records, [["?", messageOf(answer.text)]], ({ route, message }) => [route, message]);
   });
 }

@@ -55,10 +55,7 @@ export function listenerOf(service: ContractName, options: ServeOptions = {}): O
   const errors: unknown[] = [];
   const { handler = echo, timeouts } = options;
   const contract = contracts[service];
-  const report = {
-    exchange: (record: ExchangeRecord) => records.push(record),
-    error: (error: unknown) => errors.push(error),
-  };
+  const report = { exchange: (record: ExchangeRecord) => records.push(record), error: (error: unknown) => errors.push(error) };
   const listener = new HttpListener({
     contract,
     report,

@@ -135,7 +135,7 @@ test("AdminListener asks for a body that waits to be asked for, and refuses one 
   await listener.close();
 });
 
-test("HttpListener.close() leaves no timer, as of a port that a reload takes away", async () => {
+test("HttpListener.close() leaves no timer, as of a port that a reload takes away", async (t) => {
   const timers = new Set<number>();
   const hook = createHook({
     init: (id, type) => {
@@ -143,14 +143,11 @@ test("HttpListener.close() leaves no timer, as of a port that a reload takes awa
     },
     destroy: (id) => timers.delete(id),
   }).enable();
-  try {
-    await serve("bank");
-    assert.notEqual(timers.size, 0);
-    await closeAll();
-    // Node tells of what ended in a turn of its own.
-    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-    assert.equal(timers.size, 0);
-  } finally {
-    hook.disable();
-  }
+  t.after(() => hook.disable());
+  await serve("bank");
+  assert.notEqual(timers.size, 0);
+  await closeAll();
+  // Node tells of what ended in a turn of its own.
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  assert.equal(timers.size, 0);
 });

@@ -3,10 +3,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 
 /** What TLS needs. */
-export interface Identity {
-  readonly key: string;
-  readonly cert: string;
-}
+export type Identity = { readonly key: string; readonly cert: string };
 
 /** A request as an upstream read it. */
 export interface Heard {

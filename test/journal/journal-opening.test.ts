@@ -4,6 +4,7 @@ import { journalFile } from "../../src/journal/errors.ts";
 import { slotBytes, writeSlot } from "../../src/journal/slot.ts";
 import { type JournalOptions, type Operations, openOperations } from "../../src/operations/operations.ts";
 import { crc32 } from "../../src/wire/crc32.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
 import { SimDisk, systemError } from "./sim-disk.ts";
 
@@ -95,10 +96,7 @@ test("openOperations() counts torn slots and says so, and keeps the others", asy
   found.put(journalFile(folder), content);
   const next = await opened({}, found);
   assert.match(next.told.notices.join(), /^1 record in .*journal can't be read: /);
-  assert.deepEqual(
-    next.journal.unknown().map(({ key }) => key),
-    ["LOST"],
-  );
+  assertMapped(next.journal.unknown(), ["LOST"], ({ key }) => key);
 });
 
 test("openOperations() keeps the old size where the disk has no room for another file, and says so", async () => {
@@ -124,24 +122,15 @@ test("openOperations() tells one by one what was sent since the last start, and 
   for (const key of ["A", "B"]) await begin(first, key).sent();
   disk = disk.afterCut([], true);
   const second = await opened({}, disk);
-  assert.deepEqual(
-    second.told.finds.map(({ recent, older }) => [keysOf(recent), older]),
-    [[["A", "B"], 1]],
-  );
+  assertMapped(second.told.finds, [[["A", "B"], 1]], ({ recent, older }) => [keysOf(recent), older]);
   await begin(second.journal, "C").sent();
   disk = disk.afterCut([], true);
   const third = await opened({}, disk);
-  assert.deepEqual(
-    third.told.finds.map(({ recent, older }) => [keysOf(recent), older]),
-    [[["C"], 3]],
-  );
+  assertMapped(third.told.finds, [[["C"], 3]], ({ recent, older }) => [keysOf(recent), older]);
   assert.equal(third.journal.unknownTotal, 4);
   disk = disk.afterCut([], true);
   const fourth = await opened({}, disk);
-  assert.deepEqual(
-    fourth.told.finds.map(({ recent, older }) => [keysOf(recent), older]),
-    [[[], 4]],
-  );
+  assertMapped(fourth.told.finds, [[[], 4]], ({ recent, older }) => [keysOf(recent), older]);
   const fresh = await opened({}, new SimDisk());
   assert.deepEqual(fresh.told.finds, [], "nothing is said of nothing");
 });
@@ -163,10 +152,7 @@ test("openOperations() tells what it finds once its disk is there, and counts it
   disk.trouble = undefined;
   await record(journal, "NEXT");
   assert.ok(calls > 0, "what asks about them is told");
-  assert.deepEqual(
-    told.finds.map(({ recent, older }) => [keysOf(recent), older]),
-    [[["LOST"], 0]],
-  );
+  assertMapped(told.finds, [[["LOST"], 0]], ({ recent, older }) => [keysOf(recent), older]);
   assert.deepEqual([keysOf(journal.unknown()), journal.unknownTotal], [["LOST", "MEANWHILE"], 2]);
 });
 

@@ -17,11 +17,7 @@ import { SimDisk, systemError } from "./sim-disk.ts";
 const time = new VirtualTime();
 after(() => time.restore());
 
-interface Set {
-  readonly journal: Operations;
-  readonly disk: SimDisk;
-  readonly told: Told;
-}
+type Set = { readonly journal: Operations; readonly disk: SimDisk; readonly told: Told };
 
 async function opened(settings: Partial<JournalOptions> = {}, disk = new SimDisk()): Promise<Set> {
   const told = new Told();
@@ -149,17 +145,6 @@ for (const [code, said] of [
     }
   });
 }
-
-test("Journal writes what it could not write before, once the disk works again", async () => {
-  const { journal, disk } = await opened();
-  const [lost, done] = [begin(journal, "LOST"), begin(journal, "DONE")];
-  disk.trouble = { error: systemError("ENOSPC") };
-  await Promise.all([lost.sent(), done.sent()]);
-  await done.ended({ outcome: "answered" });
-  disk.trouble = undefined;
-  await record(journal, "NEXT");
-  assert.deepEqual(await lostOn(disk), ["LOST"]);
-});
 
 test("Journal waits for a disk that hangs for recordMs, then not at all, and takes it back when it answers", async () => {
   for (const onFailure of ["relay", "refuse"] as const) {

@@ -23,11 +23,7 @@ const time = new VirtualTime();
 after(() => time.restore());
 
 /** One call: how it ends, whether its caller leaves before it was recorded, and how long after the one before it comes. */
-interface Step {
-  readonly outcome: Outcome;
-  readonly hasty: boolean;
-  readonly pauses: number;
-}
+type Step = { readonly outcome: Outcome; readonly hasty: boolean; readonly pauses: number };
 
 const step: fc.Arbitrary<Step> = fc.record({
   outcome: fc.constantFrom(...outcomes),
@@ -40,10 +36,7 @@ const fate: fc.Arbitrary<Fate> = fc.record({
 });
 
 /** What was acknowledged of a call before the power went. */
-interface Acknowledged {
-  sent: boolean;
-  outcome: Outcome | undefined;
-}
+type Acknowledged = { sent: boolean; outcome: Outcome | undefined };
 
 /** Runs calls until the power goes. */
 async function runCalls(

@@ -10,6 +10,7 @@ import { type JournalRecord, writeRecord } from "../../src/journal/record.ts";
 import { openRing, type Ring } from "../../src/journal/ring.ts";
 import { slotBytes, writeSlot } from "../../src/journal/slot.ts";
 import { openOperations } from "../../src/operations/operations.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { bytes, callOf, routeTo, Told } from "./records.ts";
 import { systemError } from "./sim-disk.ts";
 
@@ -65,12 +66,13 @@ test("readJournal() gives what stands in a journal, and whether it is being writ
   const journal = await openOperations({ folder, bytes, onFailure: "refuse", report: new Told() });
   await journal.begin(callOf("A"), routeTo()).sent();
   const { records, slots, bad, isWritten } = await readJournal(folder);
-  assert.deepEqual(
-    records.map(({ sequence, record }) => [sequence, record.kind]),
+  assertMapped(
+    records,
     [
       [1, "start"],
       [2, "sent"],
     ],
+    ({ sequence, record }) => [sequence, record.kind],
   );
   assert.deepEqual({ slots, bad, isWritten }, { slots: bytes / slotBytes, bad: 0, isWritten: true });
   await journal.close();
@@ -197,10 +199,7 @@ test("scanRing() reads all but the pages that a disk can't read, and says that r
     const { records, bad, whole, empty, isLacking, next, ...found } = await scanRing(file, 0, manySlots);
     await file.close();
     const isThere = (sequence: number) => sequence < from || sequence >= to;
-    assert.deepEqual(
-      records.map(({ sequence }) => sequence),
-      numbers(1, 100).filter(isThere),
-    );
+    assertMapped(records, numbers(1, 100).filter(isThere), ({ sequence }) => sequence);
     assert.deepEqual(found.missing, missing);
     const isWritten = from < 100;
     assert.deepEqual({ bad, whole, empty }, { bad: 8, whole: isWritten ? 93 : 101, empty: isWritten ? 299 : 291 });
@@ -225,9 +224,10 @@ test("scanRing() takes nothing for a record that stands elsewhere than its numbe
   const { records, missing, bad, whole, head, isLacking, slots } = await scanRing(file, 0, manySlots);
   await file.close();
   const gone = [300, manySlots + 50, manySlots + 99];
-  assert.deepEqual(
-    records.map(({ sequence }) => sequence),
+  assertMapped(
+    records,
     numbers(101, manySlots + 100).filter((sequence) => !gone.includes(sequence)),
+    ({ sequence }) => sequence,
   );
   assert.deepEqual(
     missing,

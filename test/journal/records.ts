@@ -25,10 +25,7 @@ export function callOf(key: string, { service = "bank", body = `{"pay_id":"${key
   };
 }
 
-interface CallSettings {
-  readonly service?: ContractName;
-  readonly body?: string;
-}
+type CallSettings = { readonly service?: ContractName; readonly body?: string };
 
 export function routeTo(path = "/sale", service: ContractName = "bank"): Route {
   const route = contracts[service].routes.find((each) => each.path === path);

@@ -19,10 +19,7 @@ interface File {
 }
 
 /** What the power cut leaves of one slot's worth of a write: all of it, nothing, or its beginning or its end. */
-export interface Fate {
-  readonly keeps: "all" | "none" | "start" | "end";
-  readonly bytes: number;
-}
+export type Fate = { readonly keeps: "all" | "none" | "start" | "end"; readonly bytes: number };
 
 /** Files made by all disks. */
 let filesMade = 0;

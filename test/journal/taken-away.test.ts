@@ -214,36 +214,33 @@ test("Journal whose file is taken away again and again says that it can't be wri
   await journal.close();
 });
 
-test("Journal whose folder is removed says so, and in one made anew takes the writer lock anew", async () => {
+test("Journal whose folder is removed says so, and in one made anew takes the writer lock anew", async (t) => {
   const root = mkdtempSync(join(tmpdir(), "posline-away-"));
   const state = join(root, "state");
   mkdirSync(state);
   const told = new Told();
   const journal = await openOperations({ folder: state, bytes, onFailure: "refuse", report: told });
-  try {
-    await record(journal, "A");
-    rmSync(state, { recursive: true });
-    await assert.rejects(record(journal, "B"), /there is no folder .*: create it for posline's user/);
-    assert.match(journal.state, /there is no folder/);
-    mkdirSync(state);
-    assert.equal(await isWriterLocked(state), false);
-    await record(journal, "C");
-    assert.equal(journal.state, "ok");
-    assert.equal(await isWriterLocked(state), true);
-    // Both at once, while it is running.
-    rmSync(state, { recursive: true });
-    mkdirSync(state);
-    await record(journal, "D");
-    assert.ok(existsSync(journalFile(state)));
-    assert.equal(readdirSync(state).filter((name) => name.startsWith("journal.lock.")).length, 1);
-    const { records, isWritten } = await readJournal(state);
-    assert.deepEqual(
-      joinOperations(records).map(({ sent, ending }) => `${sent.key} ${ending?.outcome}`),
-      ["D answered"],
-    );
-    assert.equal(isWritten, true);
-  } finally {
-    await journal.close();
-    rmSync(root, { recursive: true });
-  }
+  t.after(() => journal.close());
+  t.after(() => rmSync(root, { recursive: true }));
+  await record(journal, "A");
+  rmSync(state, { recursive: true });
+  await assert.rejects(record(journal, "B"), /there is no folder .*: create it for posline's user/);
+  assert.match(journal.state, /there is no folder/);
+  mkdirSync(state);
+  assert.equal(await isWriterLocked(state), false);
+  await record(journal, "C");
+  assert.equal(journal.state, "ok");
+  assert.equal(await isWriterLocked(state), true);
+  // Both at once, while it is running.
+  rmSync(state, { recursive: true });
+  mkdirSync(state);
+  await record(journal, "D");
+  assert.ok(existsSync(journalFile(state)));
+  assert.equal(readdirSync(state).filter((name) => name.startsWith("journal.lock.")).length, 1);
+  const { records, isWritten } = await readJournal(state);
+  assert.deepEqual(
+    joinOperations(records).map(({ sent, ending }) => `${sent.key} ${ending?.outcome}`),
+    ["D answered"],
+  );
+  assert.equal(isWritten, true);
 });

@@ -182,25 +182,22 @@ test("acquireWriterLock() tells of a folder that isn't there", async () => {
   await assert.rejects(acquireWriterLock(join(root, "absent")), { code: "ENOENT" });
 });
 
-test("acquireWriterLock() does without a socket where there can be none, as on FAT or a full disk, and tells of other errors", async () => {
+test("acquireWriterLock() does without a socket where there can be none, as on FAT or a full disk, and tells of other errors", async (t) => {
   const folder = newFolder();
-  try {
-    for (const [codes, isGiven] of [
-      [["EPERM", "EOPNOTSUPP", "ENOTSUP", "EINVAL", "ENOSYS", "ENOSPC", "EDQUOT"], true],
-      [["EACCES", "EMFILE", "ENOENT"], false],
-    ] as const) {
-      for (const code of codes) {
-        mock.method(Server.prototype, "listen", function (this: Server) {
-          setImmediate(() => this.emit("error", systemError(code)));
-          return this;
-        });
-        if (isGiven) await (await acquireWriterLock(folder)).release();
-        else await assert.rejects(acquireWriterLock(folder), { code });
-        mock.restoreAll();
-        assert.deepEqual(readdirSync(folder), []);
-      }
+  t.after(() => mock.restoreAll());
+  for (const [codes, isGiven] of [
+    [["EPERM", "EOPNOTSUPP", "ENOTSUP", "EINVAL", "ENOSYS", "ENOSPC", "EDQUOT"], true],
+    [["EACCES", "EMFILE", "ENOENT"], false],
+  ] as const) {
+    for (const code of codes) {
+      mock.method(Server.prototype, "listen", function (this: Server) {
+        setImmediate(() => this.emit("error", systemError(code)));
+        return this;
+      });
+      if (isGiven) await (await acquireWriterLock(folder)).release();
+      else await assert.rejects(acquireWriterLock(folder), { code });
+      mock.restoreAll();
+      assert.deepEqual(readdirSync(folder), []);
     }
-  } finally {
-    mock.restoreAll();
   }
 });

@@ -122,10 +122,7 @@ export function tcpBench(): Bench {
 }
 
 /** How a line reaches the terminal on a pty, and what ends with it. */
-interface Way {
-  readonly open: OpenTransport;
-  readonly end?: () => void;
-}
+type Way = { readonly open: OpenTransport; readonly end?: () => void };
 
 export function ptyBench(settings: Partial<LineConfig> = {}): Bench {
   return benchOnPty((path, lockFolder) => ({ open: serialPort(configOf({ path, ...settings }), { lockFolder }) }));

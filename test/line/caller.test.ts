@@ -93,12 +93,7 @@ test("lineCaller() records a call before its first byte, and its outcome before 
   void run("/sale");
   await time.advance(100);
   assert.deepEqual(ledger.told, [
-    "begin /sale K over tty",
-    "sent",
-    "heard /sale",
-    "ending answered success 7",
-    "ended",
-    "told 7",
+    ...["begin /sale K over tty", "sent", "heard /sale", "ending answered success 7", "ended", "told 7"],
   ]);
 });
 
@@ -202,27 +197,6 @@ test("lineCaller() tells the ledger that the caller had left before the outcome"
   caller.leave();
   await time.advance(60_000);
   assert.ok(ledger.told.includes("ending unknown undefined undefined left"));
-});
-
-test("lineCaller() sends a background call behind callers that came later", async () => {
-  const { ledger, line } = await bench();
-  const ask = lineCaller({ contract: contracts.bank, line, replyTimeoutMs: {}, merchantId: undefined });
-  const send = (route: string, background: boolean) => {
-    const call: Call = {
-      service: "bank",
-      contract: "bank",
-      route,
-      body: [Buffer.from("{}")],
-      requestId: "r",
-      key: undefined,
-      caller: new Presence(),
-      background,
-    };
-    return ask(call);
-  };
-  void [send("/terminals", false), send("/check", true), send("/xreport", false)];
-  await time.advance(1_000);
-  assert.deepEqual(ledger.told, ["heard /terminals", "heard /xreport", "heard /check"]);
 });
 
 test("lineCaller() advises to ask again after a question without a reply, to check first after a sale, and to look where there is no name to ask by", async () => {

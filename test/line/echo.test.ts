@@ -3,6 +3,7 @@ import { after, test } from "node:test";
 import type { ContractName } from "../../src/core/call.ts";
 import { FrameReader } from "../../src/line/frame-reader.ts";
 import type { Frame, Framing } from "../../src/wire/decoded.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -65,10 +66,7 @@ for (const service of ["bank", "fiscal", "qr"] as const) {
     assert.deepEqual(told.echoed, ["what is sent comes back, and is ignored"]);
     assert.deepEqual([told.lates, told.discards, told.liveness], [0, [], []]);
     assert.equal(told.states.filter((state) => state === "recovering").length, 1, "in step all the time");
-    assert.deepEqual(
-      line.liveness().map(({ state }) => state),
-      ["heard"],
-    );
+    assertMapped(line.liveness(), ["heard"], ({ state }) => state);
     await line.stop(0);
   });
 }
@@ -78,10 +76,7 @@ test("Line that hears nothing but what it sends is never ready, and says why", a
   const refused: string[] = [];
   for (let n = 0; n < 20; n++) {
     await time.advance(30_000);
-    assert.deepEqual(
-      line.liveness().map(({ state }) => state),
-      ["unheard"],
-    );
+    assertMapped(line.liveness(), ["unheard"], ({ state }) => state);
     const { refusal } = line;
     if (refusal !== undefined) refused.push(refusal.message);
   }

@@ -228,28 +228,6 @@ for (const [at, row] of Object.entries(cells)) {
   }
 }
 
-test("LineEngine.handle() settles what is in flight as unknown and what waits as not sent when the device is lost", () => {
-  const bench = inState("awaiting");
-  bench.give({ at: "call", exchange: bench.exchange("NEXT") });
-  const effects = bench.give({ at: "lost", reason: "unplugged", nothingWritten: false, discards: [] });
-  assert.deepEqual(effects.map(wordsOf), ["report state", "settle unknown", "settle not-sent"]);
-});
-
-test("LineEngine.handle() settles as not sent what was in flight when no byte of it was taken over", () => {
-  const bench = inState("awaiting");
-  const effects = bench.give({ at: "lost", reason: "unplugged", nothingWritten: true, discards: [] });
-  assert.deepEqual(effects.map(wordsOf), ["report state", "settle not-sent"]);
-});
-
-test("LineEngine.handle() has a call recorded before it is written, once, and asks for nobody else's meanwhile", () => {
-  const bench = inState("idle");
-  const recorded = bench.exchange("A", { beforeSend: async () => {} });
-  assert.deepEqual(bench.give({ at: "call", exchange: recorded }).map(wordsOf), ["record"]);
-  assert.deepEqual(bench.give({ at: "call", exchange: bench.exchange("B") }).map(wordsOf), []);
-  assert.deepEqual(bench.give({ at: "recorded", exchange: recorded }).map(wordsOf), ["write"]);
-  assert.deepEqual(bench.receive(sale).map(wordsOf), ["settle reply", "write"]);
-});
-
 test("LineEngine.handle() never settles a call twice, whoever left and whatever is recorded late", () => {
   const bench = inState("idle");
   const caller = new Presence();
@@ -328,15 +306,6 @@ function open(bench: Bench): readonly LineEffect[] {
   bench.now += silenceMs;
   return bench.give({ at: "drained" });
 }
-
-test("LineEngine writes nothing after an opening before its silence, whatever was told of the opening before", () => {
-  const bench = inState("down");
-  bench.give({ at: "drained" });
-  bench.give({ at: "opened" });
-  bench.now += 10_000;
-  assert.deepEqual(bench.give({ at: "tick" }).map(wordsOf), []);
-  assert.equal(bench.engine.nextDueMs(), Number.POSITIVE_INFINITY);
-});
 
 test("LineEngine asks nothing while a frame comes, asks on while other bytes come, and sets nobody aside before they pause", () => {
   const bench = inState("recovering");
@@ -462,20 +431,6 @@ test("LineEngine never sends a call whose caller has left before its turn, or be
   stays.leave();
   assert.deepEqual(reasonsOf(proving.give({ at: "recorded", exchange: other })), ["caller-left"]);
   assert.deepEqual(reasonsOf(proving.give({ at: "call", exchange: again })), ["caller-left"]);
-});
-
-test("LineEngine has each call recorded that must be, one after the other, and writes none that isn't", () => {
-  const bench = inState("idle");
-  const [first, second] = ["A", "B"].map((id) => bench.exchange(id, { beforeSend: async () => {} }));
-  assert.ok(first !== undefined && second !== undefined);
-  assert.deepEqual(bench.give({ at: "call", exchange: first }).map(wordsOf), ["record"]);
-  assert.deepEqual(bench.give({ at: "call", exchange: second }).map(wordsOf), []);
-  assert.deepEqual(bench.give({ at: "recorded", exchange: first }).map(wordsOf), ["write"]);
-  assert.deepEqual(bench.receive(sale).map(wordsOf), ["settle reply", "record"]);
-  const [write] = bench.give({ at: "recorded", exchange: second });
-  assert.ok(write?.do === "write");
-  assert.equal(write.exchange, second, "a caller's, which a stop waits for");
-  assert.deepEqual(bench.give({ at: "stop", graceMs: 1_000, why: "stopping" }).map(wordsOf), []);
 });
 
 test("LineEngine.refusal() leaves places of callers to callers, and of questions in the background to those", () => {

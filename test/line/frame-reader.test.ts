@@ -4,6 +4,7 @@ import { headerMs, payloadMsMin } from "../../src/config/limits.ts";
 import { FrameReader } from "../../src/line/frame-reader.ts";
 import { corruptQuietMs, payloadMsMax } from "../../src/line/limits.ts";
 import type { Decoded, Framing } from "../../src/wire/decoded.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { frame } from "../support/fake-device.ts";
 import { configOf } from "./lines.ts";
 
@@ -92,10 +93,7 @@ test("FrameReader looks for the next frame corruptQuietMs after the last byte of
   assert.equal(reader.between, false);
   hear(reader, Buffer.from("AT\r"), 1_070);
   assert.equal(reader.dueMs, 1_070 + corruptQuietMs);
-  assert.deepEqual(
-    reader.reset().map(({ reason, wireBytes }) => [reason, wireBytes]),
-    [["noise", 6]],
-  );
+  assertMapped(reader.reset(), [["noise", 6]], ({ reason, wireBytes }) => [reason, wireBytes]);
   assert.equal(reader.dueMs, Number.POSITIVE_INFINITY);
 });
 
@@ -111,16 +109,10 @@ test("FrameReader gives a frame that begins behind another its own time", () => 
 test("FrameReader tells STX and length frames apart, and reports a torn one at its reset", () => {
   const reader = readerOf("length", "stx");
   const kinds = hear(reader, Buffer.concat([frame("stx", "{}"), frame("length", "{}")]), 1_000);
-  assert.deepEqual(
-    kinds.map((item) => (item.kind === "frame" ? item.framing : item.reason)),
-    ["stx", "length"],
-  );
+  assertMapped(kinds, ["stx", "length"], (item) => (item.kind === "frame" ? item.framing : item.reason));
   hear(reader, frame("stx", '{"a":1}').subarray(0, 5), 2_000);
   assert.equal(reader.begun, true);
-  assert.deepEqual(
-    reader.reset().map(({ reason }) => reason),
-    ["reset"],
-  );
+  assertMapped(reader.reset(), ["reset"], ({ reason }) => reason);
 });
 
 // --- pace, rest and burst

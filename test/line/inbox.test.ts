@@ -9,6 +9,7 @@ import { Inbox, type Job } from "../../src/line/inbox.ts";
 import { corruptQuietMs, standstillBeatMs } from "../../src/line/limits.ts";
 import { type LineExchange, LineListener } from "../../src/line/listener.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { configOf } from "./lines.ts";
@@ -95,182 +96,227 @@ class Gateway {
   }
 }
 
-test("LineListener of the newest keeps an answer back when another request came meanwhile, and answers that one", async () => {
-  const gateway = await Gateway.open();
-  await gateway.ask("/sale\n1");
-  await gateway.ask("/check\n2");
-  assert.equal(gateway.calls.length, 1, "one at a time");
-  assert.equal(gateway.calls[0]?.call.caller.gone, true);
-  assert.deepEqual(await gateway.answer('{"n":1}'), []);
-  assert.equal(gateway.calls.length, 2);
-  assert.equal(gateway.calls[1]?.call.caller.gone, false);
-  assert.deepEqual(await gateway.answer('{"n":2}'), ['{"n":2}']);
-  assert.deepEqual(gateway.endings, ["1 answered kept back", "2 answered given"]);
-  await gateway.listener.stop();
-});
+type Step = (gateway: Gateway) => unknown;
 
-test("LineListener of the newest never carries out a request that waits when another comes", async () => {
-  const gateway = await Gateway.open();
-  for (const text of ["/sale\n1", "/sale\n2", "/sale\n3", "/check\n4"]) await gateway.ask(text);
-  assert.deepEqual(await gateway.answer('{"n":1}'), []);
-  assert.deepEqual(await gateway.answer('{"n":4}'), ['{"n":4}']);
-  assert.equal(gateway.calls.length, 2);
-  assert.deepEqual(gateway.endings, [
-    "2 not-sent kept back",
-    "3 not-sent kept back",
-    "1 answered kept back",
-    "4 answered given",
-  ]);
-  await gateway.listener.stop();
-});
-
-test("LineListener of the newest answers the same request asked again once, and carries it out once", async () => {
-  const gateway = await Gateway.open();
-  await gateway.ask("/sale\n1");
-  await gateway.ask("/sale\n1");
-  assert.equal(gateway.calls[0]?.call.caller.gone, false);
-  assert.deepEqual(await gateway.answer('{"n":1}'), ['{"n":1}']);
-  assert.equal(gateway.calls.length, 1);
-  // Asked again after another, it is the newest again.
-  await gateway.ask("/sale\n2");
-  await gateway.ask("/check\n3");
-  await gateway.ask("/sale\n2");
-  assert.deepEqual(await gateway.answer('{"n":2}'), ['{"n":2}']);
-  assert.equal(gateway.calls.length, 2);
-  // Once it was answered, it is a new request.
-  await gateway.ask("/sale\n2");
-  assert.equal(gateway.calls.length, 3);
-  await gateway.listener.stop();
-});
-
-test("LineListener of the newest keeps an answer back when what the till asked meanwhile lies unread, and carries out no copy", async () => {
-  for (const [again, answers, calls] of [
-    ["/check\n2", [], 2],
-    ["/sale\n1", ['{"n":1}'], 1],
-  ] as const) {
-    const gateway = await Gateway.open();
-    await gateway.ask("/sale\n1");
-    // Where the process stood still, the answer may be read first.
-    setImmediate(() => gateway.device.reply("length", again));
-    assert.deepEqual(await gateway.answer('{"n":1}'), answers);
-    assert.equal(gateway.calls.length, calls);
-    await gateway.listener.stop();
-  }
-});
-
-test("LineListener of the newest keeps an answer back when what the till asked lies unread behind noise", async () => {
-  const gateway = await Gateway.open();
-  await gateway.ask("/sale\n1");
-  gateway.device.send(Buffer.alloc(4, 0xff));
-  assert.deepEqual(await gateway.answer('{"n":1}'), []);
-  // Where the process stood still, the silence behind the noise is over before what came in it is read.
-  gateway.onDiscard = () => setImmediate(() => gateway.device.reply("length", "/check\n2"));
-  await time.advance(corruptQuietMs + 1);
-  assert.deepEqual([await gateway.written(), gateway.calls.length], [[], 2]);
-  assert.deepEqual(await gateway.answer('{"n":2}'), ['{"n":2}']);
-  await gateway.listener.stop();
-});
-
-test("LineListener keeps an answer back that comes later than any till awaits it", async () => {
-  const gateway = await Gateway.open();
-  await gateway.ask("/sale\n1");
-  await time.advance(awaitedMs);
-  assert.deepEqual(await gateway.answer('{"n":1}'), ['{"n":1}']);
-  await gateway.ask("/sale\n2");
-  await time.advance(awaitedMs + 1);
-  assert.deepEqual(await gateway.answer('{"n":2}'), []);
-  assert.deepEqual(gateway.endings, ["1 answered given", "2 answered kept back"]);
-  await gateway.ask("/check\n3");
-  assert.deepEqual(await gateway.answer('{"n":3}'), ['{"n":3}']);
-  await gateway.listener.stop();
-});
+const ask =
+  (text: string, framing?: "stx"): Step =>
+  (gateway) =>
+    gateway.ask(text, framing);
+/** Answers the latest call: what goes out then. */
+const answer =
+  (text: string, ...wanted: readonly string[]): Step =>
+  async (gateway) =>
+    assert.deepEqual(await gateway.answer(text), wanted, `answered ${text}`);
+const given = (text: string) => answer(text, text);
+const kept = (text: string) => answer(text);
+const writes =
+  (...wanted: readonly string[]): Step =>
+  async (gateway) =>
+    assert.deepEqual(await gateway.written(), wanted);
+const calls =
+  (count: number): Step =>
+  (gateway) =>
+    assert.equal(gateway.calls.length, count, "calls");
+const ends =
+  (...wanted: readonly string[]): Step =>
+  (gateway) =>
+    assert.deepEqual(gateway.endings, wanted);
+const hasLeft =
+  (gone: boolean): Step =>
+  (gateway) =>
+    assert.equal(gateway.calls.at(-1)?.call.caller.gone, gone, "gone");
+const send =
+  (...bytes: readonly Uint8Array[]): Step =>
+  (gateway) => {
+    gateway.device.send(Buffer.concat(bytes));
+    return gateway.settle();
+  };
+/** Where the process stood still, an answer may be read before what was asked. */
+const unread =
+  (text: string): Step =>
+  (gateway) =>
+    setImmediate(() => gateway.device.reply("length", text));
+const wait =
+  (ms: number): Step =>
+  async (gateway) => {
+    await time.advance(ms);
+    await gateway.settle();
+  };
+const replug: Step = async ({ device }) => {
+  device.unplug();
+  device.plug();
+  await time.advance(3_000);
+};
 
 /** An answer that takes 8.4 s at 2400 baud. */
 const longAnswer = `{"print_data":"${"x".repeat(2_000)}"}`;
 
-test("LineListener of the newest carries out once what is asked again while its answer is on the wire", async () => {
-  const gateway = await Gateway.open({ baudRate: 2_400 });
-  await gateway.ask("/sale\n1");
-  assert.equal((await gateway.answer(longAnswer)).length, 1);
-  assert.deepEqual(gateway.endings, ["1 answered given"], "it is reported at once");
-  await time.advance(1_000);
-  await gateway.ask("/sale\n1");
-  // A repetition that is damaged doesn't end it either.
-  const damaged = frame("length", "/sale\n1");
-  damaged.writeUInt8(damaged.readUInt8(6) ^ 1, 6);
-  gateway.device.send(damaged);
-  await time.advance(1_000);
-  await gateway.ask("/sale\n1");
-  await time.advance(6_300);
-  // Begun before the answer's end, it was sent by a till that hadn't got it.
-  const again = frame("length", "/sale\n1");
-  gateway.device.send(again.subarray(0, 8));
-  await time.advance(200);
-  await gateway.settle();
-  gateway.device.send(again.subarray(8));
-  await gateway.settle();
-  assert.equal(gateway.calls.length, 1);
-  assert.deepEqual(await gateway.written(), []);
-  await gateway.ask("/sale\n1");
-  assert.equal(gateway.calls.length, 2, "whoever has the answer asks anew");
-  await gateway.listener.stop();
-});
+/** A frame of which a byte of the payload is another one. */
+function damaged(framing: "length" | "stx", text: string): Buffer {
+  const bytes = frame(framing, text);
+  bytes.writeUInt8(bytes.readUInt8(8) ^ 1, 8);
+  return bytes;
+}
 
-test("LineListener of the newest carries out once what lies unread as its answer is out", async () => {
-  const gateway = await Gateway.open({ baudRate: 2_400 });
-  await gateway.ask("/sale\n1");
-  assert.equal((await gateway.answer(longAnswer)).length, 1);
-  // Where the process stood still, that the answer is out is seen before what was asked again meanwhile is read.
-  const readNext = () => setImmediate(() => gateway.device.reply("length", "/sale\n1"));
-  time.after(8_000, () => setImmediate(readNext));
-  await time.advance(9_000);
-  await gateway.settle();
-  assert.equal(gateway.calls.length, 1);
-  await gateway.listener.stop();
-});
+const formText = "command=/sale&data=e30=&sign=x";
+const form = frame("stx", formText);
+const [confirm, check] = [frame("length", '/confirm\n{"pay_id":"A"}'), frame("length", "/check\n2")];
+/** The same request once more, broken, and once more, begun. */
+const again = [send(confirm), send(damaged("length", '/confirm\n{"pay_id":"A"}')), wait(2 * corruptQuietMs)];
+const noForm = "Cannot read the request: it is not a form of command, data and sign";
+const slow = { baudRate: 2_400 };
 
-test("LineListener of the newest hands on another request, and one that only reads, while an answer is on the wire", async () => {
-  const gateway = await Gateway.open({ baudRate: 2_400 });
-  for (const [text, count] of [
-    ["/sale\n1", 1],
-    ["/check\n2", 2],
-    ["/check\n2", 3],
-  ] as const) {
-    await gateway.ask(text);
-    assert.equal(gateway.calls.length, count);
-    assert.equal((await gateway.answer(longAnswer)).length, 1);
-  }
-  await gateway.listener.stop();
-});
+for (const [what, config, ...steps] of [
+  [
+    "keeps an answer back when another request came meanwhile, and answers that one",
+    {},
+    ...[ask("/sale\n1"), ask("/check\n2"), calls(1), hasLeft(true), kept("1"), calls(2), hasLeft(false), given("2")],
+    ends("1 answered kept back", "2 answered given"),
+  ],
+  [
+    "never carries out a request that waits when another comes",
+    {},
+    ...[ask("/sale\n1"), ask("/sale\n2"), ask("/sale\n3"), ask("/check\n4"), kept("1"), given("4"), calls(2)],
+    ends("2 not-sent kept back", "3 not-sent kept back", "1 answered kept back", "4 answered given"),
+  ],
+  [
+    "answers the same request asked again once, carries it out once, and takes it for a new one once it was answered",
+    {},
+    ...[ask("/sale\n1"), ask("/sale\n1"), hasLeft(false), given("1"), calls(1)],
+    // Asked again after another, it is the newest again.
+    ...[ask("/sale\n2"), ask("/check\n3"), ask("/sale\n2"), given("2"), calls(2), ask("/sale\n2"), calls(3)],
+  ],
+  ["keeps an answer back when another request lies unread", {}, ...[ask("/sale\n1"), unread("/check\n2"), kept("1"), calls(2)]],
+  ["carries out once what is asked again, and lies unread", {}, ...[ask("/sale\n1"), unread("/sale\n1"), given("1"), calls(1)]],
+  [
+    "keeps an answer back when what the till asked lies unread behind noise",
+    {},
+    ...[ask("/sale\n1"), send(Buffer.alloc(4, 0xff)), kept("1")],
+    // Where the process stood still, the silence behind the noise is over before what came in it is read.
+    (gateway) => {
+      gateway.onDiscard = () => setImmediate(() => gateway.device.reply("length", "/check\n2"));
+    },
+    ...[wait(corruptQuietMs + 1), writes(), calls(2), given("2")],
+  ],
+  [
+    "keeps an answer back that comes later than any till awaits it",
+    {},
+    ...[ask("/sale\n1"), wait(awaitedMs), given("1"), ask("/sale\n2"), wait(awaitedMs + 1), kept("2")],
+    ...[ends("1 answered given", "2 answered kept back"), ask("/check\n3"), given("3")],
+  ],
+  [
+    "carries out once what is asked again, whole or damaged, or is begun while its answer is on the wire",
+    slow,
+    ...[ask("/sale\n1"), given(longAnswer), ends("1 answered given"), wait(1_000), ask("/sale\n1")],
+    ...[send(damaged("length", "/sale\n1")), wait(1_000), ask("/sale\n1"), wait(6_300)],
+    ...[send(frame("length", "/sale\n1").subarray(0, 8)), wait(200), send(frame("length", "/sale\n1").subarray(8))],
+    ...[calls(1), writes(), ask("/sale\n1"), calls(2)],
+  ],
+  [
+    "hands on another request, and one that only reads, while an answer is on the wire",
+    slow,
+    ...[ask("/sale\n1"), given(longAnswer), ask("/check\n2"), calls(2), given(longAnswer), ask("/check\n2"), calls(3)],
+    given(longAnswer),
+  ],
+  [
+    "takes what is asked again for a new request at once where its answer is soon out",
+    { baudRate: 115_200 },
+    ...[ask("/sale\n1"), given(longAnswer), ask("/sale\n1"), calls(2), given(longAnswer)],
+  ],
+  [
+    "takes what is asked again for a new request once its answer is out on a slow line",
+    slow,
+    ...[ask("/sale\n1"), given(longAnswer), wait(8_500), ask("/sale\n1"), calls(2)],
+  ],
+  [
+    "carries out a request at once that comes behind a frame that asks nobody, which is answered by nothing",
+    {},
+    ...[ask("who is there", "stx"), wait(corruptQuietMs / 2), ask("/sale\n1"), calls(1), given("one")],
+  ],
+  [
+    "takes a request of other bytes or another framing for another one",
+    {},
+    ...[ask("/sale\n1"), ask("/sale\n1 "), kept("{}"), ask("/sale\n1 ", "stx"), kept("{}"), wait(corruptQuietMs)],
+    writes(`{"status":"error","code":2,"message":"${noForm}"}`),
+    ({ unaddressed }: Gateway) => assert.equal(unaddressed, 1),
+  ],
+  ...(["stx", "length"] as const).map(
+    (framing) =>
+      [
+        `says nothing of what came broken during a request in a frame of ${framing}, and keeps its answer back`,
+        {},
+        ...[ask("/sale\n1"), send(damaged(framing, "command=/check_status")), wait(1_000), kept("1")],
+        ...[ends("1 answered kept back"), ask("/check\n2"), given("2")],
+      ] as const,
+  ),
+  [
+    "gives the answer in spite of noise, but not before what is coming has ended",
+    {},
+    ...[ask("/sale\n1"), send(Buffer.from("AT\r\n")), wait(10_000), given("1")],
+    // It may hide the beginning of a request, for as long as no silence tells.
+    ...[ask("/sale\n2"), send(Buffer.from("AT\r\n")), kept("2"), wait(1_000), writes("2")],
+    ...[ask("/sale\n2"), send(check.subarray(0, 7)), kept("2"), send(check.subarray(7)), given("3")],
+  ],
+  [
+    "keeps the answer back after as much noise as can hide a request",
+    {},
+    ...[ask("/sale\n1"), send(Buffer.from("AT\r\n"), check), wait(1_000), kept("1"), ask("/check\n2"), given("2")],
+  ],
+  [
+    "answers on a new opening only what was asked again on it",
+    {},
+    ...[ask("/sale\n1"), replug, ({ device }: Gateway) => assert.equal(device.openings, 2), ask("/sale\n1"), given("1")],
+    ...[ask("/sale\n2"), replug, kept("2"), calls(2)],
+  ],
+  [
+    "answers no broken frame that a good one follows in the same read",
+    {},
+    send(damaged("stx", formText), form),
+    calls(1),
+    writes(),
+  ],
+  ...(
+    [
+      [[damaged("stx", formText), form.subarray(0, 9)], form.subarray(9)],
+      [[damaged("stx", formText)], form],
+    ] as const
+  ).map(
+    ([first, second], n) =>
+      [
+        `answers no broken frame behind which another ${n === 0 ? "has begun" : "comes"}`,
+        {},
+        ...[send(...first), wait(corruptQuietMs / 2), send(second), wait(corruptQuietMs), writes(), calls(1), given("1")],
+      ] as const,
+  ),
+  [
+    "gives an answer to the same request that was still coming, though a copy before it came broken",
+    {},
+    ...[...again, send(confirm.subarray(0, 10)), kept("1"), send(confirm.subarray(10)), writes("1"), calls(1)],
+    // Another one that was coming is carried out, and gets its own answer.
+    ...[...again, send(check.subarray(0, 6)), kept("1"), send(check.subarray(6)), writes(), calls(3), given("2")],
+  ],
+  [
+    "carries nothing out before what comes behind it has ended",
+    {},
+    ...[send(confirm, check.subarray(0, 6)), calls(0), send(check.subarray(6)), calls(1)],
+    ({ calls: [first] }: Gateway) => assert.equal(first?.call.route, "/check"),
+  ],
+] satisfies readonly (readonly [what: string, config: Partial<LineConfig>, ...steps: Step[]])[]) {
+  test(`LineListener of the newest ${what}`, async () => {
+    const gateway = await Gateway.open(config);
+    for (const step of steps) await step(gateway);
+    await gateway.listener.stop();
+  });
+}
 
-test("LineListener of the newest takes what is asked again for a new request at once where its answer is soon out", async () => {
-  const gateway = await Gateway.open({ baudRate: 115_200 });
-  for (const count of [1, 2]) {
-    await gateway.ask("/sale\n1");
-    assert.equal(gateway.calls.length, count);
-    assert.equal((await gateway.answer(longAnswer)).length, 1);
-  }
-  await gateway.listener.stop();
-});
-
-test("LineListener of the newest takes what is asked again for a new request once its answer is out on a slow line", async () => {
-  const gateway = await Gateway.open({ baudRate: 2_400 });
-  await gateway.ask("/sale\n1");
-  assert.equal((await gateway.answer(longAnswer)).length, 1);
-  await time.advance(8_500);
-  await gateway.settle();
-  await gateway.ask("/sale\n1");
-  assert.equal(gateway.calls.length, 2);
-  await gateway.listener.stop();
-});
-
-test("LineListener of the newest carries out a request at once that comes behind a frame that asks nobody", async () => {
+test("LineListener of the newest answers a frame that is broken in two once it is quiet", async () => {
   const gateway = await Gateway.open();
-  await gateway.ask("who is there", "stx");
-  await time.advance(corruptQuietMs / 2);
-  await gateway.ask("/sale\n1");
-  assert.equal(gateway.calls.length, 1);
-  assert.deepEqual(await gateway.answer("one"), ["one"], "the first one is answered by nothing");
+  const cut = Buffer.from(form);
+  cut.writeUInt8(3, 12);
+  gateway.device.send(cut);
+  await time.advance(1_000);
+  const [error, ...more] = await gateway.written();
+  assert.deepEqual([JSON.parse(error ?? "").code, more, gateway.calls.length], [2, [], 0]);
   await gateway.listener.stop();
 });
 
@@ -288,88 +334,6 @@ test("LineListener.finish() doesn't wait for the wire, and a lost line begins an
   assert.equal(gateway.device.isOpen, false);
 });
 
-test("LineListener of the newest takes a request of other bytes or another framing for another one", async () => {
-  const gateway = await Gateway.open();
-  await gateway.ask("/sale\n1");
-  await gateway.ask("/sale\n1 ");
-  assert.deepEqual(await gateway.answer("{}"), []);
-  await gateway.ask("/sale\n1 ", "stx");
-  assert.deepEqual(await gateway.answer("{}"), []);
-  await time.advance(corruptQuietMs);
-  assert.deepEqual(await gateway.written(), [
-    '{"status":"error","code":2,"message":"Cannot read the request: it is not a form of command, data and sign"}',
-  ]);
-  assert.equal(gateway.unaddressed, 1);
-  await gateway.listener.stop();
-});
-
-test("LineListener of the newest says nothing of what came broken during a request, and keeps its answer back", async () => {
-  const gateway = await Gateway.open();
-  for (const framing of ["stx", "length"] as const) {
-    await gateway.ask("/sale\n1");
-    const bytes = frame(framing, "command=/check_status");
-    bytes.writeUInt8(bytes.readUInt8(6) ^ 1, 6);
-    gateway.device.send(bytes);
-    await time.advance(1_000);
-    assert.deepEqual(await gateway.answer('{"n":1}'), [], framing);
-    assert.deepEqual(gateway.endings.splice(-1), ["1 answered kept back"]);
-  }
-  await gateway.ask("/check\n2");
-  assert.deepEqual(await gateway.answer('{"n":2}'), ['{"n":2}']);
-  await gateway.listener.stop();
-});
-
-test("LineListener of the newest gives the answer in spite of noise, but not before what is coming has ended", async () => {
-  const gateway = await Gateway.open();
-  await gateway.ask("/sale\n1");
-  gateway.device.send(Buffer.from("AT\r\n"));
-  await time.advance(10_000);
-  assert.deepEqual(await gateway.answer('{"n":1}'), ['{"n":1}']);
-  await gateway.ask("/sale\n2");
-  // It may hide the beginning of a request, for as long as no silence tells.
-  gateway.device.send(Buffer.from("AT\r\n"));
-  assert.deepEqual(await gateway.answer('{"n":2}'), []);
-  await time.advance(1_000);
-  assert.deepEqual(await gateway.written(), ['{"n":2}']);
-  await gateway.ask("/sale\n2");
-  const next = frame("length", "/check\n3");
-  gateway.device.send(next.subarray(0, 7));
-  assert.deepEqual(await gateway.answer('{"n":2}'), []);
-  gateway.device.send(next.subarray(7));
-  await gateway.settle();
-  assert.deepEqual(await gateway.answer('{"n":3}'), ['{"n":3}']);
-  await gateway.listener.stop();
-});
-
-test("LineListener of the newest keeps the answer back after as much noise as can hide a request", async () => {
-  const gateway = await Gateway.open();
-  await gateway.ask("/sale\n1");
-  gateway.device.send(Buffer.concat([Buffer.from("AT\r\n"), frame("length", "/check\n2")]));
-  await time.advance(1_000);
-  assert.deepEqual(await gateway.answer('{"n":1}'), []);
-  await gateway.ask("/check\n2");
-  assert.deepEqual(await gateway.answer('{"n":2}'), ['{"n":2}']);
-  await gateway.listener.stop();
-});
-
-test("LineListener of the newest answers on a new opening only what was asked again on it", async () => {
-  const gateway = await Gateway.open();
-  await gateway.ask("/sale\n1");
-  gateway.device.unplug();
-  gateway.device.plug();
-  await time.advance(3_000);
-  assert.equal(gateway.device.openings, 2);
-  await gateway.ask("/sale\n1");
-  assert.deepEqual(await gateway.answer('{"n":1}'), ['{"n":1}']);
-  await gateway.ask("/sale\n2");
-  gateway.device.unplug();
-  gateway.device.plug();
-  await time.advance(3_000);
-  assert.deepEqual(await gateway.answer('{"n":2}'), []);
-  assert.equal(gateway.calls.length, 2);
-  await gateway.listener.stop();
-});
-
 test("LineListener tells the handler how long a call has waited", async () => {
   const gateway = await Gateway.open();
   await gateway.ask("/sale\n1");
@@ -377,17 +341,15 @@ test("LineListener tells the handler how long a call has waited", async () => {
   await gateway.ask("/check\n2");
   await time.advance(7_000);
   await gateway.answer("{}");
-  assert.deepEqual(
-    gateway.calls.map(({ waitedMs }) => Math.round(waitedMs)),
-    [0, 7_000],
-  );
+  assertMapped(gateway.calls, [0, 7_000], ({ waitedMs }) => Math.round(waitedMs));
   await gateway.answer("{}");
-  assert.deepEqual(
-    gateway.exchanges.map(({ waitedMs, tookMs }) => [Math.round(waitedMs), Math.round(tookMs)]),
+  assertMapped(
+    gateway.exchanges,
     [
       [0, 12_000],
       [7_000, 0],
     ],
+    ({ waitedMs, tookMs }) => [Math.round(waitedMs), Math.round(tookMs)],
   );
   await gateway.listener.stop();
 });
@@ -425,12 +387,6 @@ test("LineListener.finish() lets the request in work be answered, refuses what w
   );
   assert.equal(busy.calls.length, 1);
   await ended;
-});
-
-test("LineListener.finish() ends at once when nothing is asked", async () => {
-  const gateway = await Gateway.open();
-  await gateway.listener.finish();
-  assert.equal(gateway.device.isOpen, false);
 });
 
 test("LineListener of the newest says of a request that it gave up that nothing was sent, and how long it had waited", async () => {
@@ -513,115 +469,4 @@ test("Inbox of the newest request carries out the last of those that come at one
   inbox.take(jobOf("/sale\n3"));
   inbox.supersede();
   assert.equal(inbox.next(), undefined);
-});
-
-test("LineListener of the newest carries out the last request of one read, once, and answers nothing else", async () => {
-  for (const [texts, carriedOut] of [
-    [['/confirm\n{"pay_id":"A"}', '/confirm\n{"pay_id":"A"}'], '{"pay_id":"A"}'],
-    [['/sale\n{"pay_id":"OLD"}', '/sale\n{"pay_id":"NEW"}'], '{"pay_id":"NEW"}'],
-  ] as const) {
-    const gateway = await Gateway.open();
-    gateway.device.send(Buffer.concat(texts.map((text) => frame("length", text))));
-    await time.settle();
-    assert.deepEqual(
-      gateway.calls.map(({ call }) => Buffer.concat(call.body).toString()),
-      [carriedOut],
-    );
-    assert.deepEqual(await gateway.answer('{"n":1}'), ['{"n":1}']);
-    await gateway.listener.stop();
-  }
-});
-
-test("LineListener of the newest answers no broken frame that a good one follows in the same read", async () => {
-  const gateway = await Gateway.open();
-  const good = frame("stx", "command=/sale&data=e30=&sign=x");
-  const bad = Buffer.from(good);
-  bad.writeUInt8(bad.readUInt8(6) ^ 1, 6);
-  gateway.device.send(Buffer.concat([bad, good]));
-  await time.settle();
-  assert.deepEqual([gateway.calls.length, await gateway.written()], [1, []]);
-  await gateway.listener.stop();
-});
-
-test("LineListener of the newest answers no broken frame behind which another comes, and one broken in two once it is quiet", async () => {
-  const good = frame("stx", "command=/sale&data=e30=&sign=x");
-  const bad = Buffer.from(good);
-  bad.writeUInt8(bad.readUInt8(6) ^ 1, 6);
-  for (const [first, second] of [
-    [Buffer.concat([bad, good.subarray(0, 9)]), good.subarray(9)],
-    [bad, good],
-  ] as const) {
-    const gateway = await Gateway.open();
-    gateway.device.send(first);
-    await time.advance(corruptQuietMs / 2);
-    gateway.device.send(second);
-    await time.advance(corruptQuietMs);
-    assert.deepEqual(await gateway.written(), []);
-    assert.equal(gateway.calls.length, 1);
-    assert.deepEqual(await gateway.answer('{"n":1}'), ['{"n":1}']);
-    await gateway.listener.stop();
-  }
-  const gateway = await Gateway.open();
-  const cut = Buffer.from(good);
-  cut.writeUInt8(3, 12);
-  gateway.device.send(cut);
-  await time.advance(1_000);
-  const [answer, ...more] = await gateway.written();
-  assert.deepEqual([JSON.parse(answer ?? "").code, more, gateway.calls.length], [2, [], 0]);
-  await gateway.listener.stop();
-});
-
-test("LineListener of the newest gives an answer to the same request that was still coming when the answer came", async () => {
-  const gateway = await Gateway.open();
-  const bytes = frame("length", '/confirm\n{"pay_id":"A"}');
-  gateway.device.send(bytes);
-  await time.advance(5_000);
-  gateway.device.send(bytes.subarray(0, 10));
-  await time.settle();
-  assert.deepEqual(await gateway.answer('{"n":1}'), []);
-  gateway.device.send(bytes.subarray(10));
-  assert.deepEqual([await gateway.written(), gateway.calls.length], [['{"n":1}'], 1]);
-  await gateway.listener.stop();
-});
-
-test("LineListener of the newest gives an answer to the same request that was still coming, though a copy before it came broken", async () => {
-  const gateway = await Gateway.open();
-  const bytes = frame("length", '/confirm\n{"pay_id":"A"}');
-  const damaged = Buffer.from(bytes);
-  damaged.writeUInt8(damaged.readUInt8(8) ^ 1, 8);
-  gateway.device.send(bytes);
-  await time.settle();
-  gateway.device.send(damaged);
-  await time.advance(2 * corruptQuietMs);
-  gateway.device.send(bytes.subarray(0, 10));
-  assert.deepEqual(await gateway.answer('{"n":1}'), []);
-  gateway.device.send(bytes.subarray(10));
-  assert.deepEqual([await gateway.written(), gateway.calls.length], [['{"n":1}'], 1]);
-  // Another one that was coming is carried out, and gets its own answer.
-  gateway.device.send(bytes);
-  await time.settle();
-  gateway.device.send(damaged);
-  await time.advance(2 * corruptQuietMs);
-  const next = frame("length", "/check\n2");
-  gateway.device.send(next.subarray(0, 6));
-  assert.deepEqual(await gateway.answer('{"n":1}'), []);
-  gateway.device.send(next.subarray(6));
-  assert.deepEqual([await gateway.written(), gateway.calls.length], [[], 3]);
-  assert.deepEqual(await gateway.answer('{"n":2}'), ['{"n":2}']);
-  await gateway.listener.stop();
-});
-
-test("LineListener of the newest carries nothing out before what comes behind it has ended", async () => {
-  const gateway = await Gateway.open();
-  const next = frame("length", '/sale\n{"pay_id":"NEW"}');
-  gateway.device.send(Buffer.concat([frame("length", '/sale\n{"pay_id":"OLD"}'), next.subarray(0, 9)]));
-  await time.settle();
-  assert.equal(gateway.calls.length, 0);
-  gateway.device.send(next.subarray(9));
-  await gateway.settle();
-  assert.deepEqual(
-    gateway.calls.map(({ call }) => Buffer.concat(call.body).toString()),
-    ['{"pay_id":"NEW"}'],
-  );
-  await gateway.listener.stop();
 });

@@ -265,29 +265,6 @@ test("Line lets a reply that has begun in time come to its end after replyTimeou
   assert.equal(end.text, good("A"));
 });
 
-test("Line fails a call within payloadMsMin of the last byte when a header lied about megabytes", async () => {
-  const set = await clean(setOf(() => {}));
-  const end = ending(set.line, requestFor("A", { replyTimeoutMs: 3_001 }));
-  const lie = Buffer.from("007f0000", "hex");
-  set.device.send(Buffer.concat([lie, Buffer.from(good("A"))]));
-  await time.advance(payloadMsMin + 200);
-  assert.equal(end.fault?.kind, "broken");
-});
-
-test("Line fails a call at replyTimeoutMs where frames of another service come without a pause", async () => {
-  const set = await clean(setOf(() => {}, { services: ["bank", "fiscal"], merchantId }));
-  const end = ending(set.line, requestFor("A", { replyTimeoutMs: 3_001 }));
-  const other = frame("stx", good("X"));
-  set.device.send(other.subarray(0, 10));
-  // Each read ends within a frame.
-  const next = Buffer.concat([other.subarray(10), other.subarray(0, 10)]);
-  for (let ms = 0; ms < 3_300 && !hasEnded(end); ms += 50) {
-    set.device.send(next);
-    await time.advance(50);
-  }
-  assert.equal(end.fault?.kind, "timeout");
-});
-
 test("Line fails a call whose reply is due where each frame of another service begins before a timer can run", async () => {
   const set = await clean(setOf(() => {}, { services: ["bank", "fiscal"], merchantId }));
   const end = ending(set.line, requestFor("A", { replyTimeoutMs: 3_001 }));

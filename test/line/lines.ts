@@ -118,10 +118,7 @@ export function idOf(text: string): string {
 }
 
 /** How a call ended, as a test reads it: the reply's text, or the fault. */
-export interface Ending {
-  text?: string;
-  fault?: Fault;
-}
+export type Ending = { text?: string; fault?: Fault };
 
 /** Runs a call and notes how it ended; the object is empty until then. */
 export function ending(line: Line, request: LineRequest): Ending {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, mock, test } from "node:test";
 import { Deadline, nowMs } from "../../src/core/clock.ts";
 import { Fault } from "../../src/core/fault.ts";
-import { Presence } from "../../src/core/presence.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -70,10 +70,7 @@ test("Line sends nothing before beforeSend has settled, and nobody else meanwhil
   record.done();
   await time.advance(1_000);
   assert.deepEqual(seen, ["A", "ABORT", "B"]);
-  assert.deepEqual(
-    ends.map(({ text }) => text),
-    ["A", "B", "ABORT"].map(good),
-  );
+  assertMapped(ends, ["A", "B", "ABORT"].map(good), ({ text }) => text);
 });
 
 test("Line runs beforeSend once the call's turn has come, not while it waits", async () => {
@@ -108,21 +105,6 @@ test("Line refuses a call with the fault of its beforeSend, as not sent, and goe
   assert.match(second.fault?.message ?? "", /the call could not be recorded \(TypeError: a bug\)\. Nothing was sent/);
   assert.equal(third.text, good("C"));
   assert.deepEqual(seen, ["C"]);
-});
-
-test("Line never sends a call whose caller left while it was recorded, and lets the next one go at once", async () => {
-  const { line, seen } = await idleLine();
-  const record = recording();
-  const caller = new Presence();
-  const first = ending(line, requestFor("A", { beforeSend: record.beforeSend, caller }));
-  const second = ending(line, requestFor("B"));
-  caller.leave();
-  await time.advance(50);
-  assert.equal(first.fault?.outcome, "not-sent");
-  assert.equal(second.text, good("B"));
-  record.done();
-  await time.advance(50);
-  assert.deepEqual(seen, ["B"]);
 });
 
 test("Line doesn't take the record of a call that was refused for that of the next", async () => {
@@ -277,9 +259,6 @@ test("Line.stalledMs counts from the very millisecond at which something was due
   const { line } = await idleLine();
   const longMs = 1_000_000;
   const dueMs = nowMs() + longMs - line.stalledMs(nowMs() + longMs);
-  assert.deepEqual(
-    [0, 1, 2].map((ms) => line.stalledMs(dueMs + ms)),
-    [0, 1, 2],
-  );
+  assertMapped([0, 1, 2], [0, 1, 2], (ms) => line.stalledMs(dueMs + ms));
   await line.stop(0);
 });

@@ -243,18 +243,6 @@ test("Line gives no call another's answer, over a terminal that hung while one s
   }
 });
 
-test("Line gives no call another's answer, over a terminal that hung and works off what it was asked at a pace that goes up and down", () => {
-  const inTurns = [5_000, 8_000];
-  for (const hangMinutes of [15, 30]) {
-    const terminal = proven("bank");
-    let n = 0;
-    terminal.answerMs = () => inTurns[n++ % inTurns.length] ?? 0;
-    terminal.hang(hangMinutes * minuteMs);
-    terminal.time.advance(hangMinutes * minuteMs - 5_000);
-    sellsOn(terminal, 60);
-  }
-});
-
 for (const [fromMs, toMs] of [
   [2_000, 8_000],
   [3_000, 10_000],

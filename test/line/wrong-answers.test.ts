@@ -273,23 +273,6 @@ test("Line waits for the late answer of a call that failed while it was written 
   assert.equal(terminal.sell("SECOND", 100_000), "recovering");
 });
 
-test("Line of a terminal that hung for ten minutes, and works off all that it was asked, gives no call the answer of another", () => {
-  const hangs = [310, 450, 600, 900].flatMap((hangS) => [1, 10, 29].map((beforeS) => [hangS, beforeS] as const));
-  for (const [hangS, beforeS] of hangs) {
-    const terminal = new OddTerminal(["bank"]);
-    terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
-    terminal.cleanAfterS();
-    terminal.time.advance(10_000);
-    terminal.answerMs = () => 700;
-    terminal.hang(hangS * 1_000);
-    terminal.time.advance((hangS - beforeS) * 1_000);
-    for (const id of ["A", "B", "C", "D", "E", "F"]) {
-      const answer = terminal.sell(id, 31_000);
-      assert.ok(answer === undefined || !answer.includes("id") || answer.includes(`"${id}"`), `${id} was answered ${answer}`);
-    }
-  }
-});
-
 test("Line is held up half a minute an hour by a service that answers no more, says so, and finds it again by itself", () => {
   const terminal = new OddTerminal(["fiscal", "bank"]);
   terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;

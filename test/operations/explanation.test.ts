@@ -4,6 +4,7 @@ import { contractNames } from "../../src/core/call.ts";
 import { type JournalRecord, joinOperations, type SentRecord } from "../../src/journal/record.ts";
 import { readEvent } from "../../src/logs/event.ts";
 import { type Explanation, explain } from "../../src/operations/explanation.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 
 /** Tests src/operations/explanation.ts. Records and log lines go in, sentences come out; that none is false is tried in worlds.test.ts. */
 
@@ -207,10 +208,7 @@ const cases: readonly (readonly [
 for (const [what, records, log, texts, result, todo] of cases) {
   test(`explain() of ${what}`, () => {
     const [first] = explained(records, log);
-    assert.deepEqual(
-      first?.moments.map(({ text }) => text),
-      texts,
-    );
+    assertMapped(first?.moments ?? [], texts, ({ text }) => text);
     assert.equal(first?.result, result);
     assert.match(first?.todo ?? "", todo);
   });
@@ -231,20 +229,18 @@ test("explain() says of what is unknown that its terminal may have forgotten it,
 
 test("explain() takes no record for an operation's that was of another one in its place", () => {
   const [first] = explained([sent(), { kind: "begun", timeMs, sent: 1, digest: "other" }]);
-  assert.deepEqual(
-    first?.moments.map(({ text }) => text),
-    [isRecorded],
-  );
+  assertMapped(first?.moments ?? [], [isRecorded], ({ text }) => text);
 });
 
 test("explain() gives each operation of a key its own explanation: by route, or by body", () => {
   const records = [sent(), going, sent({ route: "/refund", digest: "e" }), sent({ digest: "f" })];
-  assert.deepEqual(
-    explained(records).map(({ route, amount }) => [route, amount]),
+  assertMapped(
+    explained(records),
     [
       ["/sale", "1500"],
       ["/refund", "1500"],
       ["/sale", "1500"],
     ],
+    ({ route, amount }) => [route, amount],
   );
 });

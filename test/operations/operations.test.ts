@@ -10,6 +10,7 @@ import { type JournalOptions, type Operations, openOperations } from "../../src/
 import { dayMs, isRecorded, knownOfOne, recorded as recordedOf, type Sending } from "../../src/operations/sending.ts";
 import { bytes, callOf, folder, lastSent, routeTo, Told } from "../journal/records.ts";
 import { type Fate, SimDisk, systemError } from "../journal/sim-disk.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 
 /**
@@ -377,13 +378,14 @@ test("Operations records how an operation ended, and that the terminal has it, w
   const { journal: third } = await opened(disk2.afterCut([], true));
   assert.deepEqual(keysOf(third), ["BEGUN", "OPEN"]);
   const known = ["ENDED", "BEGUN", "OPEN"].map((key) => knownOf(third, key));
-  assert.deepEqual(
-    known.map((each) => [each?.end, each?.isAccepted]),
+  assertMapped(
+    known,
     [
       ["approved", false],
       [undefined, true],
       [undefined, false],
     ],
+    (each) => [each?.end, each?.isAccepted],
   );
 });
 
@@ -565,10 +567,7 @@ test("Operations.settle() leaves the same request to another service as it is, a
   const [first] = journal.listed;
   assert.ok(first);
   await journal.settle(first, { result: "approved", by: "answer" });
-  assert.deepEqual(
-    journal.unknown().map(({ service }) => service),
-    ["second"],
-  );
+  assertMapped(journal.unknown(), ["second"], ({ service }) => service);
   for (const requestId of ["r-1", "r-2"]) {
     const entry = journal.begin({ ...callOf("A", { body: '{"amount":100}' }), key: undefined, requestId }, routeTo());
     await entry.sent();
@@ -577,10 +576,7 @@ test("Operations.settle() leaves the same request to another service as it is, a
   const unnamed = journal.listed.find(({ sent }) => sent.requestId === "r-1");
   assert.ok(unnamed);
   await journal.settle(unnamed, { result: "failed", by: "operator", note: "looked" });
-  assert.deepEqual(
-    journal.unknown().map(({ requestId }) => requestId),
-    ["r-A", "r-2"],
-  );
+  assertMapped(journal.unknown(), ["r-A", "r-2"], ({ requestId }) => requestId);
 });
 
 test("Operations.recorded() waits until what was learned is on the disk, and isRecorded says whether it is", async () => {
@@ -797,8 +793,5 @@ test("Operations that forgets at the start what doesn't fit says only that it is
   for (let sale = 0; sale < 100; sale++) await send(journal, `S-${sale}`);
   const { journal: next, told } = await opened(disk.afterCut([{ keeps: "all", bytes: 0 }], true), size);
   assert.equal(next.isWhole, false);
-  assert.deepEqual(
-    told.notices.map((notice) => /more operations were sent within a day/.test(notice)),
-    [true],
-  );
+  assertMapped(told.notices, [true], (notice) => /more operations were sent within a day/.test(notice));
 });

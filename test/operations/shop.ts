@@ -14,10 +14,7 @@ import type { VirtualTime } from "../support/virtual-time.ts";
 import { replyOf } from "./whole-box.ts";
 
 /** Whose terminal a service has, by the mark of its line's device. */
-interface Place {
-  readonly contract: ContractName;
-  readonly device: string;
-}
+type Place = { readonly contract: ContractName; readonly device: string };
 
 /** What the terminal answers; undefined for nothing. */
 export type Answer = (route: string, body: JsonObject, count: number) => object | undefined;

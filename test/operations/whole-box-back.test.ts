@@ -25,18 +25,15 @@ for (const how of ["with the header", "after kill -9", "without the header"] as 
       // It is carried out at the terminal, and its answer is lost.
       return undefined;
     }).start();
-    const first = box.call("/sale", sale, 30);
-    await time.advance(40_000);
+    const first = await box.callFor(40_000, "/sale", sale, 30);
     assert.equal(first.word, "approved");
-    box.call("/cancel", sale, how === "without the header" ? undefined : 30);
-    await time.advance(240_000);
+    await box.callFor(240_000, "/cancel", sale, how === "without the header" ? undefined : 30);
     if (how === "after kill -9") await box.kill();
     // As behind a closed batch.
     isForgotten = true;
     const words: (string | undefined)[] = [];
     for (let times = 0; times < 3; times++) {
-      const again = box.call("/cancel", sale, 120);
-      await time.advance(200_000);
+      const again = await box.callFor(200_000, "/cancel", sale, 120);
       words.push(again.word);
     }
     assert.deepEqual([words, box.count("/cancel")], [["unknown", "unknown", "unknown"], 1]);
@@ -50,8 +47,7 @@ test("a refund under a key that the terminal had of somebody else isn't sent aga
     return isForgotten ? success : undefined;
   }).start();
   for (let times = 0; times < 3; times++) {
-    const refund = box.call("/refund", sale, 60);
-    await time.advance(240_000);
+    const refund = await box.callFor(240_000, "/refund", sale, 60);
     assert.equal(refund.word, "unknown");
     isForgotten = true;
   }
@@ -65,13 +61,10 @@ test("a cancel that never arrived isn't approved by its sale, which the terminal
     if (route === "/check") return denials-- > 0 ? absent : final("APPROVED", "T-1");
     return undefined;
   }).start();
-  box.call("/sale", sale, 30);
-  await time.advance(40_000);
-  box.call("/cancel", sale, 30);
-  await time.advance(240_000);
+  await box.callFor(40_000, "/sale", sale, 30);
+  await box.callFor(240_000, "/cancel", sale, 30);
   denials = 1;
-  const again = box.call("/cancel", sale, 120);
-  await time.advance(130_000);
+  const again = await box.callFor(130_000, "/cancel", sale, 120);
   assert.equal(again.word, "unknown");
 });
 
@@ -83,23 +76,19 @@ test("a refund isn't joined to the same one without the header, which would be s
     return route === "/check" && !isSold ? absent : final("APPROVED", "T-1");
   }).start();
   box.answerMs = 3_000;
-  const refund = box.call("/refund", sale, 600);
-  await time.advance(1_000);
+  const refund = await box.callFor(1_000, "/refund", sale, 600);
   box.answerMs = 10;
   // Another till sells under the key, and between that and the refund without the header something else is asked.
-  box.call("/sale", sale, 30);
-  await time.advance(100);
+  await box.callFor(100, "/sale", sale, 30);
   box.call("/check", { pay_id: "P-9" });
-  box.call("/refund", sale);
-  await time.advance(620_000);
+  await box.callFor(620_000, "/refund", sale);
   assert.deepEqual([refund.word, refund.outcome, box.count("/refund")], ["unknown", "not-sent", 1]);
 });
 
 test("a confirm is refused unsent while the questions about others take longer than its caller waits", async () => {
   let hangs = false;
   const box = await new WholeBox(time, () => (hangs ? undefined : success), false).start();
-  for (let each = 0; each < 30; each++) box.call("/sale", { ...sale, pay_id: `S-${each}` }, 1);
-  await time.advance(4_000);
+  for (let each = 0; each < 30; each++) await box.callFor(4_000, "/sale", { ...sale, pay_id: `S-${each}` }, 1);
   hangs = true;
   await time.advance(1_000);
   const fromMs = time.nowMs;
@@ -116,10 +105,8 @@ test("a sale that was accepted under a key of over 64 characters, by which nothi
   const box = await new WholeBox(time, ({ route }) =>
     route === "/check" ? absent : { ...success, pay_id: long.pay_id },
   ).start();
-  box.call("/sale", long);
-  await time.advance(5_000);
-  const again = box.call("/sale", long, 120);
-  await time.advance(130_000);
+  await box.callFor(5_000, "/sale", long);
+  const again = await box.callFor(130_000, "/sale", long, 120);
   assert.deepEqual([again.word, box.count("/sale")], ["unknown", 1]);
 });
 
@@ -132,10 +119,8 @@ test("a second click of a refund gets the first one's answer, though the same wi
   await time.advance(100);
   // While the third "there is none" is on its way: the same without the header, clicked twice.
   box.answerMs = 8_000;
-  const first = box.call("/refund", refund);
-  await time.advance(300);
-  const second = box.call("/refund", refund);
-  await time.advance(30_000);
+  const first = await box.callFor(300, "/refund", refund);
+  const second = await box.callFor(30_000, "/refund", refund);
   assert.deepEqual([first.outcome, second.outcome], ["answered", "answered"], second.text);
   assert.equal(box.count("/refund"), 1);
 });
@@ -158,8 +143,7 @@ test("a cancel isn't sent, nor approved by its sale, where that sale turns up wh
   // The third "there is none" is on its way; another till sells, and somebody asks about the sale.
   await time.advance(100);
   box.call("/sale", { pay_id: "Q-1", amount: 100 });
-  box.call("/check", { pay_id: "P-1" });
-  await time.advance(600);
+  await box.callFor(600, "/check", { pay_id: "P-1" });
   box.answerMs = 10;
   // Carried out behind its gateway only now.
   hasSale = true;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import { systemError } from "../journal/sim-disk.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { type Asked, absent, final, success, WholeBox } from "./whole-box.ts";
 
@@ -23,12 +24,10 @@ test("a box whose clock is set right after a sale still knows it: the same call 
   const box = await new WholeBox(time, ({ route }) =>
     route === "/sale" || !isOver ? success : final("APPROVED", "T-1"),
   ).start();
-  const first = box.call("/sale", sale, 60);
-  await time.advance(200_000);
+  const first = await box.callFor(200_000, "/sale", sale, 60);
   t.mock.timers.setTime(Date.UTC(2026, 10, 23, 8));
   isOver = true;
-  const again = box.call("/sale", sale, 60);
-  await time.advance(70_000);
+  const again = await box.callFor(70_000, "/sale", sale, 60);
   assert.deepEqual([first.word, again.word, box.count("/sale")], ["pending", "approved", 1]);
 });
 
@@ -43,12 +42,9 @@ test("that nothing was carried out, proven of the first sending, isn't said whil
     beginsMs = atMs + 29_000;
     return { status: "error", code: -3 };
   }).start();
-  const first = box.call("/sale", sale, 120);
-  await time.advance(55_000);
-  box.call("/sale", sale);
-  await time.advance(45_000);
-  const again = box.call("/sale", sale, 30);
-  await time.advance(40_000);
+  const first = await box.callFor(55_000, "/sale", sale, 120);
+  await box.callFor(45_000, "/sale", sale);
+  const again = await box.callFor(40_000, "/sale", sale, 30);
   assert.deepEqual([first.word, again.word, box.count("/sale"), begun], ["approved", "approved", 2, 1]);
 });
 
@@ -77,8 +73,7 @@ test("a repetition that goes out behind the deciding question is listed as unkno
   await time.advance(5_000);
   await box.kill();
   assert.ok(box.unknown.includes("/sale P-1"));
-  const again = box.call("/sale", sale, 30);
-  await time.advance(60_000);
+  const again = await box.callFor(60_000, "/sale", sale, 30);
   assert.deepEqual([again.word, box.count("/sale"), begun], ["approved", 2, 1]);
 });
 
@@ -103,8 +98,7 @@ test("a sale that was approved stays so when its /cancel, under its pay_id, was 
     ["/sale", "approved"],
     ["/sale", "approved"],
   ] as const) {
-    const told = box.call(route, sale, 30);
-    await time.advance(40_000);
+    const told = await box.callFor(40_000, route, sale, 30);
     assert.equal(told.word, word);
   }
   assert.deepEqual([box.count("/sale"), box.endOf("/sale")], [1, "approved"]);
@@ -115,14 +109,11 @@ test("a sale of unknown outcome stays unknown, and isn't sent again, once its /c
     let isLost = true;
     const answer = latest({ "/sale": "APPROVED", "/cancel": end }, () => isLost);
     const box = await new WholeBox(time, answer, false).start();
-    box.call("/sale", sale, 30);
-    await time.advance(5_000);
+    await box.callFor(5_000, "/sale", sale, 30);
     await box.kill();
     isLost = false;
-    box.call("/cancel", sale);
-    await time.advance(40_000);
-    const again = box.call("/sale", sale, 30);
-    await time.advance(40_000);
+    await box.callFor(40_000, "/cancel", sale);
+    const again = await box.callFor(40_000, "/sale", sale, 30);
     assert.deepEqual([again.outcome, again.word, box.count("/sale")], ["unknown", "unknown", 1]);
     assert.match(
       again.text ?? "",
@@ -136,14 +127,14 @@ test("another body under a key that waits to be sent without the header is refus
   const box = await new WholeBox(time, ({ route }) => (route === "/check" ? final("APPROVED", "T-1") : success)).start();
   box.call("/sale", { ...sale, pay_id: "P-0" });
   box.call("/sale", sale);
-  const other = box.call("/sale", { ...sale, amount: 9900 }, 60);
-  await time.advance(80_000);
-  assert.deepEqual(
-    box.got.filter(({ route }) => route === "/sale").map(({ body }) => [body.pay_id, body.amount]),
+  const other = await box.callFor(80_000, "/sale", { ...sale, amount: 9900 }, 60);
+  assertMapped(
+    box.got.filter(({ route }) => route === "/sale"),
     [
       ["P-0", 1500],
       ["P-1", 1500],
     ],
+    ({ body }) => [body.pay_id, body.amount],
   );
   assert.deepEqual([other.outcome, other.word], ["not-sent", "unknown"]);
   assert.match(other.text ?? "", /another operation was sent under its key meanwhile: send the same call again/);
@@ -161,10 +152,8 @@ test("a refund that asks about its key first doesn't go out behind the same refu
     if (begunMs === undefined) return absent;
     return atMs < begunMs + 5_000 ? success : final("APPROVED", "T-1");
   }).start();
-  const followed = box.call("/refund", refund, 120);
-  await time.advance(25_000);
-  const plain = box.call("/refund", refund);
-  await time.advance(150_000);
+  const followed = await box.callFor(25_000, "/refund", refund, 120);
+  const plain = await box.callFor(150_000, "/refund", refund);
   assert.deepEqual([plain.outcome, box.count("/refund")], ["answered", 1]);
   assert.ok(followed.word === "unknown" || followed.word === "approved", followed.word);
 });
@@ -174,13 +163,11 @@ test("a journal on a disk that became read-only is read at the start, and still 
   const box = await new WholeBox(time, ({ route }) =>
     route === "/sale" || !isOver ? success : final("APPROVED", "T-1"),
   ).start();
-  const first = box.call("/sale", sale, 5);
-  await time.advance(6_000);
+  const first = await box.callFor(6_000, "/sale", sale, 5);
   await box.kill(true);
   assert.match(box.operations.state, /read-only/);
   isOver = true;
-  const again = box.call("/sale", sale, 60);
-  await time.advance(90_000);
+  const again = await box.callFor(90_000, "/sale", sale, 60);
   assert.deepEqual([first.word, again.word, box.count("/sale")], ["pending", "approved", 1]);
 });
 
@@ -196,16 +183,11 @@ test("a cancel with the header waits for the end of the sale that it is about, w
       ledger.push(asked);
       return success;
     }).start();
-    const first = box.call("/sale", sale, 30);
-    await time.advance(gapMs);
-    const cancel = box.call("/cancel", sale, 120);
-    await time.advance(300_000);
+    const first = await box.callFor(gapMs, "/sale", sale, 30);
+    const cancel = await box.callFor(300_000, "/cancel", sale, 120);
     assert.deepEqual([first.word, cancel.word], ["pending", "approved"]);
     assert.equal(box.endOf("/sale"), "approved");
-    assert.deepEqual(
-      ledger.map(({ route }) => route),
-      ["/sale", "/cancel"],
-    );
+    assertMapped(ledger, ["/sale", "/cancel"], ({ route }) => route);
     time.forgetTimers();
   }
 });
@@ -216,34 +198,27 @@ test("a cancel without the header that the terminal refuses leaves its sale what
     if (route === "/cancel") return { status: "error", code: -80 };
     return route === "/sale" || !isOver ? success : final("APPROVED", "T-1");
   }).start();
-  box.call("/sale", sale, 5);
-  await time.advance(20_000);
-  box.call("/cancel", sale);
-  await time.advance(10_000);
+  await box.callFor(20_000, "/sale", sale, 5);
+  await box.callFor(10_000, "/cancel", sale);
   isOver = true;
-  const again = box.call("/sale", sale, 30);
-  await time.advance(40_000);
+  const again = await box.callFor(40_000, "/sale", sale, 30);
   assert.deepEqual([again.word, box.count("/sale")], ["approved", 1]);
 });
 
 test("a route that can't be followed is sent no more often with the header than without", async () => {
   const box = await new WholeBox(time, () => undefined, false).start();
-  box.call("/close-shift", { pay_id: "Z-1" }, 30);
-  await time.advance(1_000);
+  await box.callFor(1_000, "/close-shift", { pay_id: "Z-1" }, 30);
   await box.kill();
-  const again = box.call("/close-shift", { pay_id: "Z-1" }, 30);
-  await time.advance(60_000);
+  const again = await box.callFor(60_000, "/close-shift", { pay_id: "Z-1" }, 30);
   assert.deepEqual([again.outcome, box.count("/close-shift")], ["unknown", 1]);
 });
 
 test("a cancel whose line is down is refused within its caller's wait, though its sale is to be asked about first", async () => {
   const box = await new WholeBox(time, () => success).start();
-  box.call("/sale", sale, 5);
-  await time.advance(200_000);
+  await box.callFor(200_000, "/sale", sale, 5);
   box.unplug();
   await time.advance(10_000);
-  const cancel = box.call("/cancel", sale, 10);
-  await time.advance(15_000);
+  const cancel = await box.callFor(15_000, "/cancel", sale, 10);
   assert.deepEqual([cancel.outcome, cancel.word], ["not-sent", "failed"]);
 });
 
@@ -251,10 +226,8 @@ test("a cancel waits for its sale's answer, which proves more than a question: a
   const box = await new WholeBox(time, ({ route }) => (route === "/check" ? absent : success)).start();
   box.call("/sale", sale);
   await time.until(() => box.count("/sale") === 1, 1_000);
-  const cancel = box.call("/cancel", sale, 60);
-  await time.advance(70_000);
-  const again = box.call("/sale", sale, 60);
-  await time.advance(200_000);
+  const cancel = await box.callFor(70_000, "/cancel", sale, 60);
+  const again = await box.callFor(200_000, "/sale", sale, 60);
   assert.deepEqual([cancel.word, again.word, box.count("/sale"), box.count("/cancel")], ["failed", "unknown", 1, 0]);
 });
 
@@ -265,8 +238,7 @@ test("what a till's own question proves counts beside posline's: after 'it runs'
     ({ route }) => (route === "/sale" ? undefined : isTill ? success : absent),
     false,
   ).start();
-  const first = box.call("/sale", sale, 120);
-  await time.advance(36_000);
+  const first = await box.callFor(36_000, "/sale", sale, 120);
   isTill = true;
   const check = box.call("/check", { pay_id: "P-1" });
   await time.until(() => check.outcome !== undefined, 1_000);
@@ -292,12 +264,9 @@ test("a sale's late end is never taken for its cancel's", async () => {
       },
       false,
     ).start();
-    box.call("/sale", sale, saleWaitS);
-    await time.advance((saleWaitS ?? 0) * 1_000 + 1_000);
-    box.call("/cancel", sale, cancels[0]);
-    await time.advance(12_000);
-    const again = box.call("/cancel", sale, cancels[1]);
-    await time.advance(70_000);
+    await box.callFor((saleWaitS ?? 0) * 1_000 + 1_000, "/sale", sale, saleWaitS);
+    await box.callFor(12_000, "/cancel", sale, cancels[0]);
+    const again = await box.callFor(70_000, "/cancel", sale, cancels[1]);
     assert.equal(again.word, "unknown");
     assert.equal(box.endOf("/cancel"), undefined);
   }
@@ -308,26 +277,20 @@ test("that a sale failed, the terminal's own word takes back: it isn't sent once
   const absences = await new WholeBox(time, ({ route }) =>
     route === "/check" ? (isThere ? final("APPROVED", "T-1") : absent) : undefined,
   ).start();
-  const first = absences.call("/sale", sale, 90);
-  await time.advance(100_000);
+  const first = await absences.callFor(100_000, "/sale", sale, 90);
   isThere = true;
-  absences.call("/check", { pay_id: "P-1" });
-  await time.advance(1_000);
-  const again = absences.call("/sale", sale, 5);
-  await time.advance(60_000);
+  await absences.callFor(1_000, "/check", { pay_id: "P-1" });
+  const again = await absences.callFor(60_000, "/sale", sale, 5);
   assert.deepEqual([first.word, again.word, absences.count("/sale")], ["failed", "approved", 1]);
 
   // A person may be wrong as well.
   const operator = await new WholeBox(time, ({ route }) => (route === "/sale" ? undefined : success), false).start();
-  operator.call("/sale", sale);
-  await time.advance(35_000);
+  await operator.callFor(35_000, "/sale", sale);
   const [open] = operator.operations.listed;
   assert.ok(open);
   await operator.operations.settle(open, { result: "failed", by: "operator", note: "no slip" });
-  operator.call("/check", { pay_id: "P-1" });
-  await time.advance(2_000);
-  const repeated = operator.call("/sale", sale, 5);
-  await time.advance(10_000);
+  await operator.callFor(2_000, "/check", { pay_id: "P-1" });
+  const repeated = await operator.callFor(10_000, "/sale", sale, 5);
   assert.deepEqual([repeated.word, operator.unknown, operator.count("/sale")], ["pending", ["/sale P-1"], 1]);
 });
 
@@ -338,16 +301,13 @@ test("what a person says of a lost sending isn't said of a later one that the te
       ({ route }, it) => (route === "/sale" && it.count("/sale") === 1 ? undefined : success),
       false,
     ).start();
-    box.call("/sale", sale);
-    await time.advance(35_000);
-    box.call("/sale", sale);
-    await time.advance(3_000);
+    await box.callFor(35_000, "/sale", sale);
+    await box.callFor(3_000, "/sale", sale);
     const [open] = box.operations.listed;
     assert.ok(open);
     await box.operations.settle(open, { result: "failed", by: "operator", note: "looked" });
     if (kills) await box.kill();
-    const again = box.call("/sale", sale, 20);
-    await time.advance(30_000);
+    const again = await box.callFor(30_000, "/sale", sale, 20);
     assert.deepEqual([again.word, box.count("/sale")], ["pending", 2]);
   }
 });
@@ -365,16 +325,13 @@ test("a cancel that was sent while the box's clock was behind is still known: it
     },
     false,
   ).start();
-  box.call("/sale", sale);
-  await time.advance(2_000);
+  await box.callFor(2_000, "/sale", sale);
   t.mock.timers.setTime(Date.UTC(1970, 0, 1));
   await box.kill();
-  box.call("/cancel", sale);
-  await time.advance(2_000);
+  await box.callFor(2_000, "/cancel", sale);
   t.mock.timers.setTime(now + 600_000);
   await box.kill();
-  const again = box.call("/sale", sale, 30);
-  await time.advance(40_000);
+  const again = await box.callFor(40_000, "/sale", sale, 30);
   assert.equal(again.word, "unknown");
 });
 
@@ -382,8 +339,7 @@ test("that a call wasn't sent isn't said as 'failed' where another body was sent
   const box = await new WholeBox(time, () => success, false).start();
   box.call("/sale", { ...sale, pay_id: "P-0" });
   box.call("/sale", sale);
-  const other = box.call("/sale", { ...sale, amount: 1700 }, 60);
-  await time.advance(70_000);
+  const other = await box.callFor(70_000, "/sale", { ...sale, amount: 1700 }, 60);
   assert.deepEqual([other.outcome, other.word, box.count("/sale")], ["not-sent", "unknown", 2]);
 });
 
@@ -392,11 +348,9 @@ test("an answer about another operation, to anybody's question, isn't taken for 
     if (route === "/sale") return undefined;
     return it.count("/check") === 1 ? { ...final("APPROVED", "T-0"), pay_id: "P-0" } : absent;
   }).start();
-  box.call("/sale", sale);
-  await time.advance(40_000);
+  await box.callFor(40_000, "/sale", sale);
   assert.ok(box.count("/check") > 0, "posline asked by itself");
-  const again = box.call("/sale", sale, 60);
-  await time.advance(70_000);
+  const again = await box.callFor(70_000, "/sale", sale, 60);
   assert.equal(again.word, "failed");
 });
 
@@ -411,12 +365,9 @@ test("a good end stays, whatever becomes of the same request sent once more", as
       if (route === "/sale") return times === 1 ? success : second;
       return final(times === 1 ? "APPROVED" : "ERROR", `T-${times}`);
     }).start();
-    const first = box.call("/sale", sale, 60);
-    await time.advance(70_000);
-    box.call("/sale", sale);
-    await time.advance(600_000);
-    const again = box.call("/sale", sale, 60);
-    await time.advance(100_000);
+    const first = await box.callFor(70_000, "/sale", sale, 60);
+    await box.callFor(600_000, "/sale", sale);
+    const again = await box.callFor(100_000, "/sale", sale, 60);
     assert.deepEqual([first.word, again.word], ["approved", word]);
   }
 });
@@ -428,15 +379,11 @@ test("a cancel of a sale that was repeated without the header is sent, and how i
     if (!ran.includes(route)) ran.push(route);
     return success;
   }).start();
-  box.call("/sale", sale);
-  await time.advance(2_000);
-  box.call("/sale", sale);
-  await time.advance(5_000);
-  const cancel = box.call("/cancel", sale, 90);
-  await time.advance(300_000);
+  await box.callFor(2_000, "/sale", sale);
+  await box.callFor(5_000, "/sale", sale);
+  const cancel = await box.callFor(300_000, "/cancel", sale, 90);
   await box.kill();
-  const again = box.call("/cancel", sale, 60);
-  await time.advance(100_000);
+  const again = await box.callFor(100_000, "/cancel", sale, 60);
   assert.deepEqual([cancel.word, again.word, box.count("/cancel")], ["unknown", "unknown", 1]);
 });
 
@@ -444,12 +391,10 @@ test("a cancel with a short wait is sent once it is proven that its sale never b
   const box = await new WholeBox(time, ({ route }) => {
     return route === "/check" ? absent : { status: "error", code: route === "/cancel" ? -16 : -3 };
   }).start();
-  box.call("/sale", sale);
-  await time.advance(2_000);
+  await box.callFor(2_000, "/sale", sale);
   const words: (string | undefined)[] = [];
   for (let n = 0; n < 3; n++) {
-    const cancel = box.call("/cancel", sale, 20);
-    await time.advance(60_000);
+    const cancel = await box.callFor(60_000, "/cancel", sale, 20);
     words.push(cancel.word);
   }
   assert.deepEqual([words[0], box.count("/cancel") > 0], ["failed", true]);
@@ -464,18 +409,15 @@ test("a sale that a day didn't settle isn't sent by the same call, until a perso
     { isLost: false, kills: false },
   ]) {
     const box = await new WholeBox(time, ({ route }) => (route === "/sale" && isLost ? undefined : success)).start();
-    box.call("/sale", sale, 30);
-    await time.advance(dayMs + 600_000);
+    await box.callFor(dayMs + 600_000, "/sale", sale, 30);
     if (kills) await box.kill();
     const again = box.call("/sale", sale, 30);
-    const other = box.call("/sale", { ...sale, amount: 7 }, 30);
-    await time.advance(90_000);
+    const other = await box.callFor(90_000, "/sale", { ...sale, amount: 7 }, 30);
     assert.deepEqual([again.word, other.word, box.count("/sale"), box.unknown], ["unknown", undefined, 1, ["/sale P-1"]]);
     const [open] = box.operations.listed;
     assert.ok(open);
     await box.operations.settle(open, { result: "failed", by: "operator", note: "not in the report" });
-    box.call("/sale", sale, 30);
-    await time.advance(90_000);
+    await box.callFor(90_000, "/sale", sale, 30);
     assert.equal(box.count("/sale"), 2, "it may be sent again");
   }
 });
@@ -485,15 +427,12 @@ test("a record from a clock that was ahead makes none behind it younger", async 
   const now = Date.UTC(2026, 10, 21, 18);
   t.mock.timers.enable({ apis: ["Date"], now: now + 10 * day });
   const box = await new WholeBox(time, ({ route }) => (route === "/check" ? final("APPROVED", "T-1") : success), false).start();
-  box.call("/sale", { ...sale, pay_id: "AHEAD" });
-  await time.advance(2_000);
+  await box.callFor(2_000, "/sale", { ...sale, pay_id: "AHEAD" });
   t.mock.timers.setTime(now);
-  const first = box.call("/sale", sale, 60);
-  await time.advance(60_000);
+  const first = await box.callFor(60_000, "/sale", sale, 60);
   t.mock.timers.setTime(now + 3 * day);
   await box.kill();
-  box.call("/sale", sale, 60);
-  await time.advance(60_000);
+  await box.callFor(60_000, "/sale", sale, 60);
   assert.deepEqual(
     [first.word, box.got.filter(({ route, body }) => route === "/sale" && body.pay_id === "P-1").length],
     ["approved", 2],
@@ -509,14 +448,10 @@ test("a cancel of a sale that ended well, and was sent once more without an answ
     else ran.push(route);
     return isRepeated ? { status: "error", code: -3 } : success;
   }).start();
-  const first = box.call("/sale", sale, 30);
-  await time.advance(30_000);
-  box.call("/sale", sale);
-  await time.advance(1_000);
-  const early = box.call("/cancel", sale, 10);
-  await time.advance(20_000);
-  const cancel = box.call("/cancel", sale, 90);
-  await time.advance(120_000);
+  const first = await box.callFor(30_000, "/sale", sale, 30);
+  await box.callFor(1_000, "/sale", sale);
+  const early = await box.callFor(20_000, "/cancel", sale, 10);
+  const cancel = await box.callFor(120_000, "/cancel", sale, 90);
   assert.deepEqual(
     [first.word, early.word, cancel.word, ran],
     ["approved", "unknown", "unknown", ["/sale", "/cancel", "/sale"]],
@@ -535,15 +470,12 @@ test("a sale is known however much is sent under its key: partial refunds, cance
       return asked === "/cancel" ? busy : success;
     };
     const box = await new WholeBox(time, answer).start();
-    const first = box.call("/sale", sale, 60);
-    await time.advance(10_000);
+    const first = await box.callFor(10_000, "/sale", sale, 60);
     for (let n = 0; n < 20; n++) {
-      box.call(route, { pay_id: "P-1", amount: 100 + n });
-      await time.advance(3_000);
+      await box.callFor(3_000, route, { pay_id: "P-1", amount: 100 + n });
     }
     if (isKilled) await box.kill();
-    const again = box.call("/sale", sale, 60);
-    await time.advance(70_000);
+    const again = await box.callFor(70_000, "/sale", sale, 60);
     assert.deepEqual([first.word, again.word, box.count("/sale")], ["approved", "approved", 1], route);
   }
 });
@@ -555,19 +487,15 @@ test("a good end isn't forgotten however often the sale is repeated after it, an
     ends++;
     return success;
   }).start();
-  const first = box.call("/sale", sale, 60);
-  await time.advance(10_000);
+  const first = await box.callFor(10_000, "/sale", sale, 60);
   for (let n = 0; n < 20; n++) {
-    box.call("/sale", sale);
-    await time.advance(3_000);
+    await box.callFor(3_000, "/sale", sale);
   }
-  const again = box.call("/sale", sale, 60);
-  await time.advance(70_000);
+  const again = await box.callFor(70_000, "/sale", sale, 60);
   assert.deepEqual([first.word, again.word], ["approved", "approved"]);
   const lost = await new WholeBox(time, ({ route }) => (route === "/sale" ? undefined : absent)).start();
   for (let n = 0; n < 12; n++) {
-    const told = lost.call("/sale", sale, 120);
-    await time.advance(125_000);
+    const told = await lost.callFor(125_000, "/sale", sale, 120);
     assert.equal(told.word, "failed", `after ${n}`);
   }
 });
@@ -578,10 +506,8 @@ test("a sale under the key of a preauthorisation is refused, whenever it comes",
       if (route === "/sale") return undefined;
       return route === "/preauth" ? success : final("APPROVED", "T-1");
     }).start();
-    const preauth = box.call("/preauth", { pay_id: "P-1", amount: 100 }, 30);
-    await time.advance(gapMs);
-    const told = box.call("/sale", sale, 170);
-    await time.advance(240_000);
+    const preauth = await box.callFor(gapMs, "/preauth", { pay_id: "P-1", amount: 100 }, 30);
+    const told = await box.callFor(240_000, "/sale", sale, 170);
     assert.deepEqual([preauth.word, told.outcome, told.word, box.count("/sale")], ["approved", "not-sent", undefined, 0]);
   }
 });
@@ -593,27 +519,21 @@ test("what was answered about one key of over 64 characters says nothing of anot
     return body.pay_id === `${long}A` ? final("APPROVED", "T-1") : absent;
   }).start();
   const other = { ...sale, pay_id: `${long}B` };
-  box.call("/sale", other);
-  await time.advance(40_000);
-  box.call("/check", { pay_id: `${long}A` });
-  await time.advance(5_000);
-  const told = box.call("/sale", other, 60);
-  await time.advance(100_000);
+  await box.callFor(40_000, "/sale", other);
+  await box.callFor(5_000, "/check", { pay_id: `${long}A` });
+  const told = await box.callFor(100_000, "/sale", other, 60);
   assert.notEqual(told.word, "approved");
 });
 
 test("a sale whose record isn't on the disk isn't called guarded, until it is", async () => {
   const box = await new WholeBox(time, () => success).start();
-  box.call("/sale", { ...sale, pay_id: "P-0" }, 1);
-  await time.advance(5_000);
+  await box.callFor(5_000, "/sale", { ...sale, pay_id: "P-0" }, 1);
   box.disk.trouble = { error: systemError("EROFS") };
-  const first = box.call("/sale", sale, 5);
-  await time.advance(20_000);
+  const first = await box.callFor(20_000, "/sale", sale, 5);
   assert.deepEqual([first.word, first.isGuarded], ["pending", false]);
   box.disk.trouble = undefined;
   await time.advance(60_000);
-  const again = box.call("/sale", sale, 5);
-  await time.advance(20_000);
+  const again = await box.callFor(20_000, "/sale", sale, 5);
   assert.deepEqual([again.word, again.isGuarded, box.count("/sale")], ["pending", true, 2]);
 });
 
@@ -623,12 +543,10 @@ test("beside a good end no answer is shown that denies it", async () => {
     if (route === "/sale") return success;
     return isGone ? absent : final("APPROVED", "T-1");
   }).start();
-  const first = box.call("/sale", sale, 30);
-  await time.advance(20_000);
+  const first = await box.callFor(20_000, "/sale", sale, 30);
   assert.deepEqual([first.outcome, first.word, first.text], ["answered", "approved", JSON.stringify(final("APPROVED", "T-1"))]);
   isGone = true;
-  const again = box.call("/sale", sale, 30);
-  await time.advance(20_000);
+  const again = await box.callFor(20_000, "/sale", sale, 30);
   assert.deepEqual([again.outcome, again.word], ["unknown", "approved"]);
   assert.match(again.text ?? "", /it ended as approved, and no answer about it says so any more/);
 });
@@ -641,8 +559,7 @@ test("beside a failure that 'there is none' proves, the terminal's own error is 
     [lost, absent],
   ]) {
     const box = await new WholeBox(time, ({ route }) => (route === "/sale" ? own : absent)).start();
-    const told = box.call("/sale", sale, 60);
-    await time.advance(61_000);
+    const told = await box.callFor(61_000, "/sale", sale, 60);
     assert.deepEqual([told.outcome, told.word, told.text], ["answered", "failed", JSON.stringify(shown)]);
   }
 });
@@ -656,15 +573,12 @@ test("a bad end isn't told any more once the same sale, sent without the header,
     }
     return ends === 1 ? final("ERROR", "T-1") : final("APPROVED", "T-2");
   }).start();
-  const first = box.call("/sale", sale, 30);
-  await time.advance(10_000);
+  const first = await box.callFor(10_000, "/sale", sale, 30);
   // It waits its turn when the same comes with the header.
   box.call("/check", { pay_id: "P-0" });
   box.call("/sale", sale);
-  const meanwhile = box.call("/sale", sale, 60);
-  await time.advance(10_000);
-  const again = box.call("/sale", sale, 60);
-  await time.advance(70_000);
+  const meanwhile = await box.callFor(10_000, "/sale", sale, 60);
+  const again = await box.callFor(70_000, "/sale", sale, 60);
   assert.deepEqual([first.word, meanwhile.word, again.word, box.count("/sale")], ["declined", "unknown", "approved", 2]);
 });
 
@@ -681,11 +595,9 @@ test("what a till's own question finds meanwhile is the word of whoever waits, w
         isFound = false;
         return answer;
       }).start();
-      const told = box.call("/sale", sale, 120);
-      await time.advance(40_000);
+      const told = await box.callFor(40_000, "/sale", sale, 120);
       isFound = true;
-      box.call("/check", { pay_id: "P-1" });
-      await time.advance(110_000);
+      await box.callFor(110_000, "/check", { pay_id: "P-1" });
       assert.equal(told.word, word);
     }
   }
@@ -707,12 +619,9 @@ test("a sale of which more was sent meanwhile ends well by whichever of them doe
     },
     false,
   ).start();
-  const first = box.call("/sale", sale, 170);
-  await time.advance(70_000);
-  box.call("/sale", sale);
-  await time.advance(100_000);
-  const again = box.call("/sale", sale, 30);
-  await time.advance(60_000);
+  const first = await box.callFor(70_000, "/sale", sale, 170);
+  await box.callFor(100_000, "/sale", sale);
+  const again = await box.callFor(60_000, "/sale", sale, 30);
   assert.deepEqual([first.word, again.word, box.count("/sale")], ["approved", "approved", 2]);
 });
 
@@ -729,10 +638,8 @@ test("a preauthorisation that never arrived isn't given the end of another body 
     },
     false,
   ).start();
-  const lost = box.call("/preauth", sale, 170);
-  await time.advance(95_000);
-  box.call("/preauth", { ...sale, amount: 2000 });
-  await time.advance(80_000);
+  const lost = await box.callFor(95_000, "/preauth", sale, 170);
+  await box.callFor(80_000, "/preauth", { ...sale, amount: 2000 });
   assert.equal(lost.word, "unknown");
 });
 
@@ -746,8 +653,7 @@ test("what a till's own question found to have ended well is shown beside no ans
   ] as const) {
     let answer: object = before;
     const box = await new WholeBox(time, ({ route }) => (route === "/sale" ? start : answer), false).start();
-    const waiting = box.call("/sale", sale, 120);
-    await time.advance(start === undefined ? 40_000 : 20_000);
+    const waiting = await box.callFor(start === undefined ? 40_000 : 20_000, "/sale", sale, 120);
     answer = final("APPROVED", "T-1");
     const check = box.call("/check", { pay_id: "P-1" });
     await time.until(() => check.text !== undefined, 5_000);
@@ -778,11 +684,9 @@ for (const [how, answer] of [
     // The last of the three by which nothing is known under its key.
     await time.until(() => box.count("/check") === 3, 10_000);
     await time.advance(5);
-    box.call("/sale", sale);
-    await time.advance(5_000);
+    await box.callFor(5_000, "/sale", sale);
     assert.deepEqual([refund.word, refund.outcome, box.count("/refund")], ["failed", "not-sent", 0]);
-    const again = box.call("/refund", sale, 60);
-    await time.advance(65_000);
+    const again = await box.callFor(65_000, "/refund", sale, 60);
     assert.deepEqual([again.word, box.count("/refund")], ["unknown", 1], "what is found is the sale");
   });
 }
@@ -792,8 +696,7 @@ test("a followed sale that is joined to the same one in the queue, without the h
   // It holds the line.
   box.call("/check", { pay_id: "P-0" });
   box.call("/sale", sale);
-  const followed = box.call("/sale", sale, 30);
-  await time.advance(10_000);
+  const followed = await box.callFor(10_000, "/sale", sale, 30);
   assert.deepEqual([followed.word, box.count("/sale"), box.endOf("/sale")], ["approved", 1, "approved"]);
 });
 
@@ -809,10 +712,8 @@ test("a followed sale that is joined to the same one in the queue isn't taken fo
   box.call("/sale", { ...sale, pay_id: "P-0" });
   box.call("/sale", sale);
   box.call("/sale", other);
-  const joined = box.call("/sale", sale, 60);
-  await time.advance(20_000);
-  const again = box.call("/sale", other, 30);
-  await time.advance(60_000);
+  const joined = await box.callFor(20_000, "/sale", sale, 60);
+  const again = await box.callFor(60_000, "/sale", other, 30);
   assert.deepEqual([joined.word, again.word, box.count("/sale")], ["unknown", "approved", 3]);
 });
 
@@ -828,18 +729,15 @@ for (const [name, denials] of [
       if (route !== "/check") return undefined;
       return left-- > 0 ? absent : final("APPROVED", "T-1");
     }).start();
-    const sold = box.call("/sale", sale, 30);
-    await time.advance(100_000);
+    const sold = await box.callFor(100_000, "/sale", sale, 30);
     left = denials;
     const words: unknown[] = [];
     for (let times = 0; times < 2; times++) {
-      const cancel = box.call("/cancel", sale, 120);
-      await time.advance(300_000);
+      const cancel = await box.callFor(300_000, "/cancel", sale, 120);
       words.push(cancel.word);
     }
     await box.kill();
-    const afterwards = box.call("/cancel", sale, 120);
-    await time.advance(300_000);
+    const afterwards = await box.callFor(300_000, "/cancel", sale, 120);
     assert.deepEqual([sold.word, ...words, afterwards.word], ["approved", "unknown", "unknown", "unknown"]);
     assert.equal(box.count("/cancel"), 1);
   });
@@ -857,15 +755,11 @@ test("a cancel isn't given the end of its sale's repetition that is on its way, 
     time.after(8_000, () => ran++);
     return { status: "error", code: -3 };
   }).start();
-  box.call("/sale", sale);
-  await time.advance(31_000);
-  box.call("/sale", sale);
-  await time.advance(100);
-  const check = box.call("/check", { pay_id: "P-1" });
-  await time.advance(100);
+  await box.callFor(31_000, "/sale", sale);
+  await box.callFor(100, "/sale", sale);
+  const check = await box.callFor(100, "/check", { pay_id: "P-1" });
   assert.match(check.text ?? "", /T-1/);
-  const cancel = box.call("/cancel", sale, 120);
-  await time.advance(150_000);
+  const cancel = await box.callFor(150_000, "/cancel", sale, 120);
   assert.notEqual(cancel.word, "approved", "T-2 is the sale's second");
 });
 
@@ -883,14 +777,11 @@ test("that a terminal knows nothing of a sale proves nothing once a batch was cl
       }
       return success;
     }).start();
-    const first = box.call("/sale", sale, 20);
-    await time.advance(29_000);
+    const first = await box.callFor(29_000, "/sale", sale, 20);
     // It waits for the line, and so goes out before any question about the sale.
-    const close = box.call("/close-shift", { pay_id: "Z-1" });
-    await time.advance(120_000);
+    const close = await box.callFor(120_000, "/close-shift", { pay_id: "Z-1" });
     if (kills) await box.kill();
-    const again = box.call("/sale", sale, 60);
-    await time.advance(100_000);
+    const again = await box.callFor(100_000, "/sale", sale, 60);
     assert.deepEqual([first.word, close.outcome, again.word, charges], ["unknown", "answered", "unknown", 1]);
     assert.deepEqual(box.unknown, ["/sale P-1"]);
     // What is lost after it is proven as ever.
@@ -908,10 +799,8 @@ test("that nothing was carried out is still proven where the close of a batch wa
     if (route === "/close-shift") return { status: "error", code: -29 };
     return isLost ? undefined : success;
   }).start();
-  const first = box.call("/sale", sale, 90);
-  await time.advance(29_000);
-  box.call("/close-shift", { pay_id: "Z-1" });
-  await time.advance(120_000);
+  const first = await box.callFor(29_000, "/sale", sale, 90);
+  await box.callFor(120_000, "/close-shift", { pay_id: "Z-1" });
   isLost = false;
   assert.equal(first.word, "failed");
 });
@@ -921,8 +810,7 @@ test("a followed sale that goes on is listed as one that its till asks about aga
   const box = await new WholeBox(time, ({ route }) =>
     route === "/check" && isOver ? final("APPROVED", "T-1") : success,
   ).start();
-  const told = box.call("/sale", sale, 5);
-  await time.advance(10_000);
+  const told = await box.callFor(10_000, "/sale", sale, 5);
   const unended = () => box.operations.unended().map(({ route, key }) => `${route} ${key}`);
   assert.deepEqual([told.word, unended()], ["pending", ["/sale P-1"]]);
   isOver = true;
@@ -933,12 +821,9 @@ test("a followed sale that goes on is listed as one that its till asks about aga
 test("a sale that is sent once more while its answer is awaited is answered within its wait, as the first is, and gets that answer later", async () => {
   const box = await new WholeBox(time, () => success).start();
   box.answerMs = 20_000;
-  const first = box.call("/sale", sale, 5);
-  await time.advance(1_000);
-  const again = box.call("/sale", sale, 5);
-  await time.advance(6_000);
+  const first = await box.callFor(1_000, "/sale", sale, 5);
+  const again = await box.callFor(6_000, "/sale", sale, 5);
   assert.deepEqual([again.word, first.word, box.count("/sale")], ["unknown", "unknown", 1]);
-  const later = box.call("/sale", sale, 15);
-  await time.advance(17_000);
+  const later = await box.callFor(17_000, "/sale", sale, 15);
   assert.deepEqual([later.word, box.count("/sale")], ["pending", 1]);
 });

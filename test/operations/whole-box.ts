@@ -111,6 +111,13 @@ export class WholeBox {
     await this.start();
   }
 
+  /** A till's call, and then so many milliseconds. */
+  async callFor(ms: number, route: string, body: Asked["body"], waitS?: number): Promise<Told> {
+    const told = this.call(route, body, waitS);
+    await this.time.advance(ms);
+    return told;
+  }
+
   /** A till's call; without `Prefer: wait` where no seconds are given. */
   call(route: string, body: Asked["body"], waitS?: number): Told {
     const { calls } = this.#running;

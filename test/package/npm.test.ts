@@ -59,26 +59,16 @@ before(() => {
 
 test("npm pack builds first: the package has the command and the client, and not what its dependency brings", () => {
   const needed = [
-    "dist/posline.cjs",
-    "dist/lab.cjs",
-    "dist/main.cjs",
-    "dist/more.cjs",
-    "dist/examples.json",
-    "dist/client/client.cjs",
-    "dist/client/client.mjs",
-    "dist/client/line.mjs",
-    "dist/client/browser.mjs",
+    ...["dist/posline.cjs", "dist/lab.cjs", "dist/main.cjs", "dist/more.cjs", "dist/examples.json"],
+    ...["dist/client/client.cjs", "dist/client/client.mjs", "dist/client/line.mjs", "dist/client/browser.mjs"],
     "README.md",
   ];
   for (const name of needed) assert.ok(packed.includes(`package/${name}`), name);
   assert.ok(!packed.some((name) => name.startsWith("package/dist/prebuilds/")));
   assert.deepEqual(packed.filter((name) => /^package\/(?:src|test|scripts|node_modules|out)\//.test(name)).sort(), [
-    "package/scripts/prometheus/grafana-dashboard.json",
-    "package/scripts/prometheus/posline.rules.yml",
-    "package/scripts/prometheus/prometheus.yml",
-    "package/scripts/wireshark/posline.lua",
-    "package/test/vectors/contracts/bank.md",
-    "package/test/vectors/contracts/fiscal.md",
+    ...["package/scripts/prometheus/grafana-dashboard.json", "package/scripts/prometheus/posline.rules.yml"],
+    ...["package/scripts/prometheus/prometheus.yml", "package/scripts/wireshark/posline.lua"],
+    ...["package/test/vectors/contracts/bank.md", "package/test/vectors/contracts/fiscal.md"],
     "package/test/vectors/contracts/qr.md",
   ]);
 });
@@ -139,18 +129,17 @@ test("the installed command says its version, and plays a terminal by npx poslin
     detached: true,
   });
   const closed = once(child, "close");
-  try {
-    const asked = () =>
-      ask(bank, "POST", "/terminals", "").then(
-        ({ status }) => status === 200,
-        () => false,
-      );
-    await until(asked, "the emulator's answer", 30_000);
-  } finally {
-    // npx, its shell and the command are one group.
+  // npx, its shell and the command are one group.
+  t.after(async () => {
     if (child.pid !== undefined) process.kill(-child.pid, "SIGTERM");
-    await closed;
-  }
+  });
+  t.after(() => closed);
+  const asked = () =>
+    ask(bank, "POST", "/terminals", "").then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+  await until(asked, "the emulator's answer", 30_000);
 });
 
 /** A terminal on a pty, and posline's own files as processes beside it. */

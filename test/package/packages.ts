@@ -74,11 +74,7 @@ export function textIn(tree: string, path: string): string {
 }
 
 /** One row of a package's list: who owns it, with which mode, and where it goes. */
-export interface Packed {
-  readonly mode: string;
-  readonly owner: string;
-  readonly path: string;
-}
+export type Packed = { readonly mode: string; readonly owner: string; readonly path: string };
 
 export function listOf(file: string): readonly Packed[] {
   const rows = execFileSync("dpkg-deb", ["--contents", file], { encoding: "utf8" }).trim().split("\n");

@@ -8,6 +8,7 @@ import { loadConfig } from "../../src/config/load.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { exitCodes } from "../../src/core/exit.ts";
 import { debuggingOf } from "../../src/core/node-debugging.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { folder, missing, root } from "./packages.ts";
 
 const noSystemd = missing("systemd-analyze", "sudo apt-get install systemd");
@@ -134,15 +135,9 @@ test("the default configuration can be used, and names no device until somebody 
   // Nothing is sold without a record: the setting for real money (docs/configuration.md).
   assert.ok(config.journal !== false);
   assert.equal(config.journal.onFailure, "refuse");
-  assert.deepEqual(
-    Object.values(config.lines).map(({ path }) => path),
-    ["/dev/serial/by-id/NAME-THE-DEVICE-by-posline-setup"],
-  );
+  assertMapped(Object.values(config.lines), ["/dev/serial/by-id/NAME-THE-DEVICE-by-posline-setup"], ({ path }) => path);
   // The one thing that a technician still has to bring, beside the device.
-  assert.deepEqual(
-    warnings.map((warning) => warning.split(":")[0]),
-    ["services.fiscal.merchantId"],
-  );
+  assertMapped(warnings, ["services.fiscal.merchantId"], (warning) => warning.split(":")[0]);
 });
 
 test("the gateway's example can be used", async () => {

@@ -28,11 +28,7 @@ export async function closeBrowser(): Promise<void> {
 }
 
 /** A page, and everything that its console or its policy complained of. */
-export interface Opened {
-  readonly page: Page;
-  readonly complaints: string[];
-  close(): Promise<void>;
-}
+export type Opened = { readonly page: Page; readonly complaints: string[]; close(): Promise<void> };
 
 /** Opens an address in a context of its own: no cookie, no storage, no cache of another test. */
 export async function open(url: string, options: BrowserContextOptions = {}): Promise<Opened> {

@@ -74,12 +74,7 @@ async function reportPictures(): Promise<void> {
   writeFileSync(join(folder.path, "till.py"), till.replace("        word = end()\n", '        word = "approved"\n'));
   const report = join(folder.path, "rehearsal.html");
   const names = [
-    "approved",
-    "declined",
-    "no-answer-carried-out",
-    "cable-pulled",
-    "posline-killed",
-    "till-killed",
+    ...["approved", "declined", "no-answer-carried-out", "cable-pulled", "posline-killed", "till-killed"],
     "abort-too-late",
   ];
   const scenarios = names.flatMap((name) => ["--scenario", name]);

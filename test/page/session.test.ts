@@ -62,9 +62,7 @@ test(
 
 test(
   "page with the code sells once its tab has exchanged it, keeps none in its address, and in another tab it is over",
-  {
-    skip: noChromium,
-  },
+  { skip: noChromium },
   () =>
     before(async (admin, sold) => {
       const address = `http://localhost:${admin}/#code=${(await keyOf(admin))?.code()}`;

@@ -98,76 +98,70 @@ const picture = async (page: Page, name: string) => {
 
 test("page sets up a terminal that is plugged in while it waits, with the merchant's id, and ends with each terminal's test", {
   skip: noChromium,
-}, async () => {
+}, async (t) => {
   const box = new SetUpBox(["fiscal", "bank", "qr"]);
-  try {
-    await box.start();
-    const { page, close } = await open(await box.address());
-    await untilText(page, "#setup-words", /asks before it writes/);
-    await picture(page, "begin");
-    await page.click("#setup-begin");
-    await untilText(page, "#setup-words", /^Plug the terminal in and switch it on/);
-    await picture(page, "plug");
-    assert.deepEqual(await findingsOf(page), []);
-    box.box.plug();
-    await untilText(page, "#setup-words", /merchant id of fiscal/, 60_000);
-    assert.match(await textOf(page, "#setup-said"), /fiscal answered/);
-    await picture(page, "merchant-id");
-    await page.fill("#setup-id", merchantId);
-    await page.click("#setup-yes");
-    await untilText(page, "#setup-words", /^This would change/, 30_000);
-    assert.match(await textOf(page, "#setup-diff"), /"path": .*usb-0403_6001_A50285BI-if00-port0/);
-    await picture(page, "write");
-    assert.deepEqual(await findingsOf(page), []);
-    await page.click("#setup-yes");
-    // For the secret; the new posline knows of no setup.
-    await untilText(page, "#setup-words", /^posline was restarted/, 30_000);
-    for (const nth of [0, 1, 2]) {
-      await untilText(page, `.terminal:nth-child(${nth + 1}) .words`, /^Answered in/, 60_000);
-    }
-    await untilText(page, "#verdict-words", /^All terminals are ready/, 30_000);
-    await picture(page, "tested");
-    await close();
-  } finally {
-    await box.remove();
+  t.after(() => box.remove());
+  await box.start();
+  const { page, close } = await open(await box.address());
+  await untilText(page, "#setup-words", /asks before it writes/);
+  await picture(page, "begin");
+  await page.click("#setup-begin");
+  await untilText(page, "#setup-words", /^Plug the terminal in and switch it on/);
+  await picture(page, "plug");
+  assert.deepEqual(await findingsOf(page), []);
+  box.box.plug();
+  await untilText(page, "#setup-words", /merchant id of fiscal/, 60_000);
+  assert.match(await textOf(page, "#setup-said"), /fiscal answered/);
+  await picture(page, "merchant-id");
+  await page.fill("#setup-id", merchantId);
+  await page.click("#setup-yes");
+  await untilText(page, "#setup-words", /^This would change/, 30_000);
+  assert.match(await textOf(page, "#setup-diff"), /"path": .*usb-0403_6001_A50285BI-if00-port0/);
+  await picture(page, "write");
+  assert.deepEqual(await findingsOf(page), []);
+  await page.click("#setup-yes");
+  // For the secret; the new posline knows of no setup.
+  await untilText(page, "#setup-words", /^posline was restarted/, 30_000);
+  for (const nth of [0, 1, 2]) {
+    await untilText(page, `.terminal:nth-child(${nth + 1}) .words`, /^Answered in/, 60_000);
   }
+  await untilText(page, "#verdict-words", /^All terminals are ready/, 30_000);
+  await picture(page, "tested");
+  await close();
 });
 
 test("page on a phone, in German: the same file for a terminal with a bank alone, taken without a restart; and Don't write leaves it", {
   skip: noChromium,
-}, async () => {
+}, async (t) => {
   const box = new SetUpBox(["bank"]);
-  try {
-    await box.start();
-    const before = box.box.text;
-    const { page, close } = await open(await box.address(), {
-      viewport: { width: 360, height: 740 },
-      locale: "de-DE",
-      colorScheme: "dark",
-    });
-    await page.click("#setup-begin");
-    await untilText(page, "#setup-words", /^Bitte das Terminal anstecken/);
-    box.box.plug();
-    await untilText(page, "#setup-words", /^Das würde sich ändern/, 60_000);
-    assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
-    assert.deepEqual(await findingsOf(page), []);
-    await picture(page, "phone");
-    await page.click("#setup-no");
-    await untilText(page, "#setup-said", /Nothing was written$/);
-    assert.deepEqual([box.box.text, box.box.dropIn], [before, undefined]);
-    // It is plugged in now, so it is named.
-    await page.click("#setup-begin");
-    await page.click("#setup-yes");
-    await untilText(page, "#setup-words", /^Das würde sich ändern/, 60_000);
-    // Another tab sees the same question.
-    const other = await open(`http://localhost:${box.admin}/`);
-    await untilText(other.page, "#setup-words", /^This would change/);
-    await other.close();
-    await page.click("#setup-yes");
-    await untilText(page, "#setup-words", /^Geschrieben/, 30_000);
-    await untilText(page, ".terminal .words", /^Antwort/, 60_000);
-    await close();
-  } finally {
-    await box.remove();
-  }
+  t.after(() => box.remove());
+  await box.start();
+  const before = box.box.text;
+  const { page, close } = await open(await box.address(), {
+    viewport: { width: 360, height: 740 },
+    locale: "de-DE",
+    colorScheme: "dark",
+  });
+  await page.click("#setup-begin");
+  await untilText(page, "#setup-words", /^Bitte das Terminal anstecken/);
+  box.box.plug();
+  await untilText(page, "#setup-words", /^Das würde sich ändern/, 60_000);
+  assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
+  assert.deepEqual(await findingsOf(page), []);
+  await picture(page, "phone");
+  await page.click("#setup-no");
+  await untilText(page, "#setup-said", /Nothing was written$/);
+  assert.deepEqual([box.box.text, box.box.dropIn], [before, undefined]);
+  // It is plugged in now, so it is named.
+  await page.click("#setup-begin");
+  await page.click("#setup-yes");
+  await untilText(page, "#setup-words", /^Das würde sich ändern/, 60_000);
+  // Another tab sees the same question.
+  const other = await open(`http://localhost:${box.admin}/`);
+  await untilText(other.page, "#setup-words", /^This would change/);
+  await other.close();
+  await page.click("#setup-yes");
+  await untilText(page, "#setup-words", /^Geschrieben/, 30_000);
+  await untilText(page, ".terminal .words", /^Antwort/, 60_000);
+  await close();
 });

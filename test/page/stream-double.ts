@@ -104,15 +104,7 @@ export class StreamDouble {
   ): void {
     const name = { requestId: callId, callId, service: "bank", line: "till", route: "/sale", ...named };
     for (const phase of ["sent", "written", "replying"]) this.send("exchange", { ...name, phase });
-    this.send("exchange", {
-      ...name,
-      phase: "ended",
-      key: `pay-${callId}`,
-      requestMs: 1.2,
-      terminalMs: 5,
-      replyMs: 2,
-      ...end,
-    });
+    this.send("exchange", { ...name, phase: "ended", key: `pay-${callId}`, requestMs: 1.2, terminalMs: 5, replyMs: 2, ...end });
   }
 
   async stop(): Promise<void> {

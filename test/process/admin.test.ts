@@ -59,26 +59,23 @@ test("openAdmin() lets nothing be changed but by who reads its key's file, which
   await admin.close();
 });
 
-test("openAdmin() keeps its key in systemd's folder, and takes no old one there for its own", async () => {
+test("openAdmin() keeps its key in systemd's folder, and takes no old one there for its own", async (t) => {
   const folder = scratchFolder();
   process.env["RUNTIME_DIRECTORY"] = folder.path;
-  try {
-    writeFileSync(join(folder.path, "key"), "old");
-    const admin = await openAdmin(anyPort, changing, silent);
-    assert.ok(admin);
-    assert.equal((await factsOf(admin.port)).keyFile, join(folder.path, "key"));
-    assert.match(readFileSync(join(folder.path, "key"), "utf8"), /^[0-9a-f]{48}$/);
-    await admin.close();
-    process.env["RUNTIME_DIRECTORY"] = join(folder.path, "gone");
-    const keyless = await openAdmin(anyPort, changing, silent);
-    assert.ok(keyless);
-    assert.equal((await factsOf(keyless.port)).keyFile, null);
-    assert.equal((await ask(keyless.port, "POST", "/thing")).status, 401, "only the token proves anything");
-    await keyless.close();
-  } finally {
-    delete process.env["RUNTIME_DIRECTORY"];
-    folder.remove();
-  }
+  t.after(() => delete process.env["RUNTIME_DIRECTORY"]);
+  t.after(() => folder.remove());
+  writeFileSync(join(folder.path, "key"), "old");
+  const admin = await openAdmin(anyPort, changing, silent);
+  assert.ok(admin);
+  assert.equal((await factsOf(admin.port)).keyFile, join(folder.path, "key"));
+  assert.match(readFileSync(join(folder.path, "key"), "utf8"), /^[0-9a-f]{48}$/);
+  await admin.close();
+  process.env["RUNTIME_DIRECTORY"] = join(folder.path, "gone");
+  const keyless = await openAdmin(anyPort, changing, silent);
+  assert.ok(keyless);
+  assert.equal((await factsOf(keyless.port)).keyFile, null);
+  assert.equal((await ask(keyless.port, "POST", "/thing")).status, 401, "only the token proves anything");
+  await keyless.close();
 });
 
 test("openAdmin() has no key where nothing can be changed, or every terminal is emulated", async () => {

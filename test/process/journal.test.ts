@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync, rmSync } from "node:fs";
 import { test } from "node:test";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { ask, BridgeProcess } from "../support/bridge-process.ts";
 import { good, sale, withBench } from "../support/journal-bench.ts";
 import type { Behaviour } from "../support/terminal.ts";
@@ -17,12 +18,13 @@ test("journal has each sale with its outcome, and no question about one", async 
     for (const id of ["A-1", "A-2"]) assert.equal((await bridge.post("bank", "/sale", sale(id))).status, 200);
     assert.equal((await bridge.post("bank", "/check", '{"pay_id":"A-1"}')).status, 200);
     const { rows, code } = await journal();
-    assert.deepEqual(
-      rows.map(({ route, key, amount, outcome }) => [route, key, amount, outcome]),
+    assertMapped(
+      rows,
       [
         ["/sale", "A-1", "1500", "answered"],
         ["/sale", "A-2", "1500", "answered"],
       ],
+      ({ route, key, amount, outcome }) => [route, key, amount, outcome],
     );
     assert.equal(code, 0);
     assert.equal((await journal("--unknown")).code, 0);
@@ -49,10 +51,7 @@ test("journal lists a sale that was on the line at kill -9 as unknown, at the ne
       assert.deepEqual(await Promise.all([lost, waiting]), ["lost", "lost"]);
 
       const { rows, code } = await journal("--unknown");
-      assert.deepEqual(
-        rows.map(({ key }) => key),
-        ["B-2"],
-      );
+      assertMapped(rows, ["B-2"], ({ key }) => key);
       assert.equal(code, 75);
       const before = terminal.calls.length;
       const second = await start();
@@ -97,12 +96,13 @@ test("journal whose folder is removed and made anew under a running bridge recor
       await until(() => terminal.calls.some(({ text }) => text.includes('"HELD"')), "the sale to be on the line");
       await bridge.stop("SIGKILL");
       assert.equal(await held, "lost");
-      assert.deepEqual(
-        (await journal()).rows.map(({ key, outcome }) => [key, outcome]),
+      assertMapped(
+        (await journal()).rows,
         [
           ["B", "answered"],
           ["HELD", "unknown"],
         ],
+        ({ key, outcome }) => [key, outcome],
       );
     },
     { onFailure: "refuse" },

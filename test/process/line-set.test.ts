@@ -5,6 +5,7 @@ import type { Connection, ConnectionHandler } from "../../src/device/transport.t
 import { LineSet, type OnLine, type Place } from "../../src/process/line-set.ts";
 import type { SharedLine } from "../../src/process/served.ts";
 import type { Owed } from "../../src/recovery/owed-calls.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 
 /** A line that runs nothing: it notes what it is told, and ends when the test says so. */
 class Noted implements OnLine {
@@ -166,10 +167,7 @@ test("LineSet hands on who owes a call to the next line on its device, whatever 
   take(set, shared("a", 19_200), shared("c"), { ...shared("b"), config: shared("a").config });
   second?.end();
   await ended();
-  assert.deepEqual(
-    set.all.map(({ place }) => place.owing),
-    [["bank"], [], ["bank"]],
-  );
+  assertMapped(set.all, [["bank"], [], ["bank"]], ({ place }) => place.owing);
 });
 
 test("LineSet hands on who owes a call by the real node, too, where the path is another one", async () => {
@@ -193,8 +191,5 @@ test("LineSet hands on who owes a call at a line's device as far as that outlast
     owing: ({ path }) => (path === "/dev/a" ? ["fiscal"] : []),
   });
   take(set, shared("a"), shared("b"));
-  assert.deepEqual(
-    set.all.map(({ place }) => place.owing),
-    [["fiscal"], []],
-  );
+  assertMapped(set.all, [["fiscal"], []], ({ place }) => place.owing);
 });

@@ -19,9 +19,7 @@ process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-export interface LogLine {
-  readonly [field: string]: unknown;
-}
+export type LogLine = { readonly [field: string]: unknown };
 
 export interface PoslineOptions {
   /** Beside any free port for each of its ports; undefined takes a variable away. */

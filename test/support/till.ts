@@ -41,20 +41,6 @@ export class Till {
     return this.#pty.write(bytes);
   }
 
-  /** Reads nothing until `resume`: what comes lies in the kernel. */
-  pause(): void {
-    this.#pty.pause();
-  }
-
-  resume(): void {
-    this.#pty.resume();
-  }
-
-  /** Gives up a frame of which only a part came, as a till does after a silence. */
-  giveUpPending(): void {
-    this.#decoder.reset();
-  }
-
   /** Asks, and resolves with the next answer. */
   async ask(framing: Framing, text: string): Promise<string> {
     const count = this.answers.length;

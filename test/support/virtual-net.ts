@@ -9,11 +9,7 @@ import { Duplex } from "node:stream";
 
 const real = { listen: Server.prototype.listen, close: Server.prototype.close, address: Server.prototype.address };
 
-interface Listening {
-  readonly server: Server;
-  readonly address: AddressInfo;
-  readonly connections: Set<ConnectionEnd>;
-}
+type Listening = { readonly server: Server; readonly address: AddressInfo; readonly connections: Set<ConnectionEnd> };
 
 export class VirtualNet {
   readonly #byPort = new Map<number, Listening>();

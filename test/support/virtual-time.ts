@@ -5,17 +5,10 @@ import { setImmediate as hop } from "node:timers";
  * knows. A minute of a line's life then takes a millisecond, and the machine's load changes nothing.
  */
 
-interface Timer {
-  readonly dueMs: number;
-  readonly number: number;
-  readonly run: () => void;
-}
+type Timer = { readonly dueMs: number; readonly number: number; readonly run: () => void };
 
 /** What the source is given for a timer. */
-interface Handle {
-  readonly number: number;
-  unref(): void;
-}
+type Handle = { readonly number: number; unref(): void };
 
 const real = {
   now: performance.now,

@@ -2,11 +2,7 @@ import { get, type IncomingMessage } from "node:http";
 import { until } from "./until.ts";
 
 /** One event, as it came. */
-export interface Seen {
-  readonly id: string;
-  readonly event: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
+export type Seen = { readonly id: string; readonly event: string; readonly data: Readonly<Record<string, unknown>> };
 
 /** Watches a posline's `GET /events` until the test leaves. */
 export class Watcher {

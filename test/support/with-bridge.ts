@@ -6,10 +6,7 @@ import { type RelayProgram, startRelay } from "./relay.ts";
 import { type Behaviour, Terminal } from "./terminal.ts";
 
 /** A bridge with one line, `till`, and a scripted terminal at the other end of it. */
-export interface Pair {
-  readonly bridge: BridgeProcess;
-  readonly terminal: Terminal;
-}
+export type Pair = { readonly bridge: BridgeProcess; readonly terminal: Terminal };
 
 export interface PairConfig {
   /** The line's settings, beside its path. */

@@ -8,10 +8,7 @@ import { SaleTest } from "../../src/trial/sale-test.ts";
 
 type Ending = Pick<Settled, "result"> & Partial<Settled>;
 
-interface Sent {
-  readonly operation: string;
-  readonly body: Readonly<Record<string, unknown>>;
-}
+type Sent = { readonly operation: string; readonly body: Readonly<Record<string, unknown>> };
 
 /** Runs a test sale at a terminal that offers these operations. */
 async function tested(offered: readonly string[], endings: Readonly<Record<string, Ending | Error>>) {

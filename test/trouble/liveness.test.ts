@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { idleProbeMsMin, lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
@@ -12,6 +12,7 @@ import { Liveness } from "../../src/trouble/liveness.ts";
 import type { Discard, Framing } from "../../src/wire/decoded.ts";
 import { encodeLength } from "../../src/wire/length.ts";
 import { ending, hasEnded, type LineSetup, lineOver, merchantId, requestFor, type Told } from "../line/lines.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -20,6 +21,8 @@ import { VirtualTime } from "../support/virtual-time.ts";
 
 const time = new VirtualTime();
 after(() => time.restore());
+const lines: Line[] = [];
+afterEach(() => Promise.all(lines.splice(0).map((line) => line.stop(0))));
 
 interface Set {
   readonly device: FakeDevice;
@@ -53,6 +56,7 @@ async function opened(terminal: Terminal, setup: LineSetup = {}): Promise<Set> {
     set.terminal(device, framing, text);
   });
   const set: Set = { device, asked, terminal, ...lineOver(device.open, setup) };
+  lines.push(set.line);
   set.line.start();
   await time.settle();
   return set;
@@ -67,15 +71,6 @@ async function call(set: Set, id: string, settings: Parameters<typeof requestFor
   await time.until(() => hasEnded(end));
   return end;
 }
-
-test("Line.liveness() is unheard until a service's probe is answered, and heard then", async () => {
-  const set = await opened(healthy, { services: ["bank", "qr"] });
-  assert.deepEqual(states(set), { bank: "unheard", qr: "unheard" });
-  assert.ok(await idle(set));
-  assert.deepEqual(states(set), { bank: "heard", qr: "heard" });
-  assert.deepEqual(set.told.liveness, []);
-  await set.line.stop(0);
-});
 
 test("Line.liveness() of a silent terminal stays unheard on a clean line, and it is reported once, with its cause and its fix", async () => {
   const set = await opened(dead);
@@ -97,7 +92,6 @@ test("Line.liveness() of a silent terminal stays unheard on a clean line, and it
   assert.deepEqual(states(set), { bank: "unheard" });
   assert.equal(set.told.liveness.length, 1);
   assert.match(set.line.reason, /not one byte comes back/);
-  await set.line.stop(0);
 });
 
 test("Line.run() refuses a call at once where its service has long been silent, as not sent, with the cause and what to do", async () => {
@@ -111,7 +105,6 @@ test("Line.run() refuses a call at once where its service has long been silent, 
     /^Cannot send to line till: the terminal does not answer, and not one byte comes back: 1\. switch the terminal on.*\. Nothing was sent/,
   );
   assert.equal(set.asked.includes("/sale"), false);
-  await set.line.stop(0);
 });
 
 test("Line.run() says in a timeout's message that the terminal has long been silent and who says why, where nothing may be asked", async () => {
@@ -128,7 +121,6 @@ test("Line.run() says in a timeout's message that the terminal has long been sil
       ),
     );
   }
-  await set.line.stop(0);
 });
 
 test("Line.run() says nothing of a silence in the timeout of a terminal that answered until then", async () => {
@@ -138,7 +130,6 @@ test("Line.run() says nothing of a silence in the timeout of a terminal that ans
   const end = await call(set, "A", { replyTimeoutMs: 30_000 });
   assert.equal(end.fault?.reason, "no-reply");
   assert.doesNotMatch(end.fault?.message ?? "", /doctor/);
-  await set.line.stop(0);
 });
 
 test("Line.liveness() is unheard again after a time-out, until the next reply", async () => {
@@ -154,7 +145,6 @@ test("Line.liveness() is unheard again after a time-out, until the next reply", 
   assert.deepEqual(states(set), { bank: "heard" });
   // It answered again before anybody had to be told.
   assert.deepEqual(set.told.liveness, []);
-  await set.line.stop(0);
 });
 
 test("Line.liveness() says nothing of the device that was there before a replug", async () => {
@@ -167,7 +157,6 @@ test("Line.liveness() says nothing of the device that was there before a replug"
   const [bank] = set.line.liveness();
   assert.equal(bank?.state, "unheard");
   assert.equal(bank?.heardMs, undefined);
-  await set.line.stop(0);
 });
 
 test("Line.liveness() of a healthy terminal is heard again right after a replug, with idleProbeMs 0 too", async () => {
@@ -183,7 +172,6 @@ test("Line.liveness() of a healthy terminal is heard again right after a replug,
     await time.advance(1_000);
     assert.equal(set.asked.length, asked + 2 * (rowMin + 2), "each has made a row");
     assert.deepEqual(set.told.liveness, []);
-    await set.line.stop(0);
   }
 });
 
@@ -204,7 +192,6 @@ for (const [name, terminal, cause] of [
     const words = set.line.reason;
     assert.match(words, cause.source.startsWith("^the") ? /^the terminal uses the CRC-16\/UMTS checksum/ : cause);
     assert.ok(end.fault.message.includes(words), `${end.fault.message} has ${words}`);
-    await set.line.stop(0);
   });
 }
 
@@ -231,7 +218,6 @@ for (const [name, terminal, fix] of [
     await time.advance(silentWarnMs + 500);
     const [bank] = set.line.liveness();
     assert.match(bank?.cause?.cure ?? "", fix);
-    await set.line.stop(0);
   });
 }
 
@@ -245,7 +231,7 @@ test("Line.liveness() names no cause of a service that answers, beside one that 
   await time.advance(silentWarnMs + 3_000);
   assert.deepEqual(states(set), { bank: "heard", qr: "unheard" });
   assert.deepEqual(causes(set), ["", "qr does not answer, though another service on this line does"]);
-  await set.line.stop(0);
+  assert.deepEqual(set.told.liveness, ["qr unheard: qr does not answer, though another service on this line does"]);
 });
 
 test("Line.liveness() says of bytes that never pause what they may be, not that none comes", async () => {
@@ -256,7 +242,6 @@ test("Line.liveness() says of bytes that never pause what they may be, not that 
       await time.advance(50);
     }
     assert.match(set.line.reason, /wrong speed/);
-    await set.line.stop(0);
   }
 });
 
@@ -264,7 +249,6 @@ test("Line.liveness() takes no empty frame for an echo: a held line reads as one
   const set = await opened((device) => device.send(Buffer.alloc(6)));
   await time.advance(silentWarnMs + 500);
   assert.match(set.line.reason, /wrong speed/);
-  await set.line.stop(0);
 });
 
 test("Line.liveness() calls a mixture of noise and wrong checksums a wrong speed, in whatever order they come", async () => {
@@ -278,7 +262,6 @@ test("Line.liveness() calls a mixture of noise and wrong checksums a wrong speed
     await time.advance(1_000);
   }
   assert.ok(set.told.discards.includes("checksum"), String(set.told.discards));
-  await set.line.stop(0);
 });
 
 test("Line.liveness() forgets noise that came once: a terminal that is silent since is called silent", async () => {
@@ -288,19 +271,6 @@ test("Line.liveness() forgets noise that came once: a terminal that is silent si
   // Until the first question behind that.
   await time.advance(silentWarnMs + 4_000);
   assert.match(set.line.reason, /not one byte comes back/);
-  await set.line.stop(0);
-});
-
-test("Line.liveness() of a service that the terminal lacks says so, beside one that answers", async () => {
-  const set = await opened(
-    (device, framing, text) => {
-      if (!text.startsWith(":8887")) healthy(device, framing, text);
-    },
-    { services: ["bank", "qr"] },
-  );
-  await time.advance(silentWarnMs + 3_000);
-  assert.deepEqual(set.told.liveness, ["qr unheard: qr does not answer, though another service on this line does"]);
-  await set.line.stop(0);
 });
 
 test("Line.liveness() of a terminal that was switched off while idle calls no service of it answered", async () => {
@@ -313,7 +283,6 @@ test("Line.liveness() of a terminal that was switched off while idle calls no se
   const told = causes(set).filter((each) => each !== "");
   assert.ok(told.length > 0);
   for (const each of told) assert.match(each, /not one byte comes back/);
-  await set.line.stop(0);
 });
 
 test("Line.liveness() counts an error in place of the probe's answer as heard: a terminal sent it", async () => {
@@ -324,7 +293,6 @@ test("Line.liveness() counts an error in place of the probe's answer as heard: a
   await time.advance(silentWarnMs + 1_000);
   assert.deepEqual(states(set), { fiscal: "heard" });
   assert.deepEqual(set.told.liveness, []);
-  await set.line.stop(0);
 });
 
 test("Line.liveness() is unproven where posline asks nothing, and unheard there only after a time-out", async () => {
@@ -340,7 +308,6 @@ test("Line.liveness() is unproven where posline asks nothing, and unheard there 
   assert.ok(await idle(quiet));
   assert.equal((await call(quiet, "B")).text, good);
   assert.deepEqual(states(quiet), { bank: "heard" });
-  await Promise.all([quiet.line.stop(0), unsigned.line.stop(0)]);
 });
 
 // --- idle probes
@@ -357,7 +324,6 @@ test("Line probes each service after idleProbeMs of idleness, tells no change of
   assert.equal(set.asked.length, asked + 22);
   assert.equal(set.told.states.length, told);
   assert.deepEqual(states(set), { bank: "heard", qr: "heard" });
-  await set.line.stop(0);
 });
 
 test("Line probes nothing while calls come, or with idleProbeMs 0", async () => {
@@ -369,11 +335,7 @@ test("Line probes nothing while calls come, or with idleProbeMs 0", async () => 
     await time.advance(lineDefaults.idleProbeMs / 2);
     assert.equal((await call(busy, `B${times}`)).text, good);
   }
-  assert.deepEqual(
-    [busy, off].map((set) => set.asked.length),
-    [(asked[0] ?? 0) + 20, asked[1]],
-  );
-  await Promise.all([busy, off].map((set) => set.line.stop(0)));
+  assertMapped([busy, off], [(asked[0] ?? 0) + 20, asked[1]], (set) => set.asked.length);
 });
 
 test("Line finds a terminal that is switched off while idle, and refuses the first sale as not sent", async () => {
@@ -392,7 +354,6 @@ test("Line finds a terminal that is switched off while idle, and refuses the fir
   set.terminal = healthy;
   assert.ok(await time.until(() => set.told.liveness.at(-1) === "bank heard again", 40_000));
   assert.equal((await call(set, "B")).text, good);
-  await set.line.stop(0);
 });
 
 test("Line lets a call wait for one probe at most, and sends it then", async () => {
@@ -408,7 +369,6 @@ test("Line lets a call wait for one probe at most, and sends it then", async () 
   await time.until(() => end !== undefined && hasEnded(end));
   assert.equal(end?.text, good);
   assert.deepEqual(set.asked.slice(asked, asked + 2), ["/supported_operations", "/sale"]);
-  await set.line.stop(0);
 });
 
 test("Line whose idle probe is answered late gives no call that answer, and the terminal is heard again then", async () => {
@@ -423,7 +383,6 @@ test("Line whose idle probe is answered late gives no call that answer, and the 
   await time.until(() => hasEnded(sale));
   assert.equal(sale.text, good);
   assert.deepEqual(states(set), { bank: "heard" });
-  await set.line.stop(0);
 });
 
 test("Line.stop() waits for no probe", async () => {
@@ -447,7 +406,6 @@ test("Line does not probe while a call is being recorded, and looks at no clock 
   await time.advance(5 * lineDefaults.idleProbeMs);
   assert.equal(set.asked.length, asked);
   assert.ok(time.timersRun - run < 10, `${time.timersRun - run} timers`);
-  await set.line.stop(0);
 });
 
 // --- by itself
@@ -489,9 +447,10 @@ test("Liveness.trouble() is that of the services that are asked about", () => {
   const { liveness } = watched();
   liveness.unanswered("bank", 0);
   liveness.reportDue(silentWarnMs);
-  assert.deepEqual(
-    [liveness.trouble(), liveness.trouble(["bank"]), liveness.trouble(["qr"])].map((trouble) => trouble !== undefined),
+  assertMapped(
+    [liveness.trouble(), liveness.trouble(["bank"]), liveness.trouble(["qr"])],
     [true, true, false],
+    (trouble) => trouble !== undefined,
   );
 });
 
@@ -505,10 +464,7 @@ test("Liveness reports each silent service once, silentWarnMs after the first qu
   liveness.reportDue(1_000 + silentWarnMs - 1);
   assert.equal(told.length, 0);
   liveness.reportDue(1_000 + silentWarnMs);
-  assert.deepEqual(
-    told.map((each) => each.split(":")[0]),
-    ["bank unheard"],
-  );
+  assertMapped(told, ["bank unheard"], (each) => each.split(":")[0]);
   assert.equal(liveness.reportDueMs, 2_000 + silentWarnMs);
   liveness.heard("qr", 3_000);
   assert.equal(liveness.reportDueMs, Number.POSITIVE_INFINITY);
@@ -516,10 +472,7 @@ test("Liveness reports each silent service once, silentWarnMs after the first qu
   liveness.heard("bank", 60_000);
   liveness.unanswered("bank", 70_000);
   liveness.reportDue(70_000 + silentWarnMs);
-  assert.deepEqual(
-    told.map((each) => each.split(":")[0]),
-    ["bank unheard", "bank heard again", "bank unheard"],
-  );
+  assertMapped(told, ["bank unheard", "bank heard again", "bank unheard"], (each) => each.split(":")[0]);
 });
 
 test("Liveness.silence() says for how long a service has been silent, once that was reported", () => {
@@ -656,7 +609,6 @@ test("Line says of a service that answers its question with an error what that i
   set.device.plug();
   await time.advance(60_000);
   assert.equal(set.line.liveness()[0]?.refusal, undefined);
-  await set.line.stop(0);
 });
 
 for (const odd of [good, "BUSY"]) {
@@ -686,7 +638,6 @@ for (const odd of [good, "BUSY"]) {
     set.device.plug();
     await time.advance(60_000);
     assert.equal(set.line.liveness()[1]?.refusal, undefined);
-    await set.line.stop(0);
   });
 }
 
@@ -694,7 +645,6 @@ test("Line says of a service that it can't ask that its silence is waited for, n
   const set = await opened(dead, { services: ["fiscal"] });
   const waiting = await call(set, "early");
   assert.match(String(waiting.fault?.message), /fiscal can't be asked, so its silence is waited for/);
-  await set.line.stop(0);
 });
 
 test("Liveness.state says that a service was reported before only where it was, and knows nothing of services that it lacks", () => {

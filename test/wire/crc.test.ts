@@ -8,12 +8,7 @@ import { crc32 } from "../../src/wire/crc32.ts";
 
 /** Tests src/wire/crc16.ts, src/wire/crc32.ts. */
 
-interface Check {
-  readonly input: string;
-  readonly arc: string;
-  readonly umts: string;
-  readonly crc32: string;
-}
+type Check = { readonly input: string; readonly arc: string; readonly umts: string; readonly crc32: string };
 // The file is ours and its shape is what this test checks
 const { checks } = JSON.parse(readFileSync(new URL("../vectors/frames.json", import.meta.url), "utf8")) as {
   checks: readonly Check[];

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { encodeLength } from "../../src/wire/length.ts";
 import { encodeStx } from "../../src/wire/stx.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { decoderOf, Feed, type ModeName, modeNames } from "./feed.ts";
 
 /**
@@ -33,10 +34,7 @@ const step = fc.record({ bytes: item, reset: fc.boolean() });
 const sizes = fc.array(fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 10, max: 900 })), { maxLength: 8 });
 const mode = fc.constantFrom(...modeNames);
 
-interface Step {
-  readonly bytes: Buffer;
-  readonly reset: boolean;
-}
+type Step = { readonly bytes: Buffer; readonly reset: boolean };
 
 /** A good frame that fills most of a chunk, so that what follows lies over its end. */
 function fill(bytes: number, name: ModeName): Buffer {
@@ -111,9 +109,10 @@ test("decoder takes the next good frame, and nothing else, after any bytes and a
       const heard = feed.events.length;
       for (const frame of next) feed.feed(frame, cut);
       const events = feed.events.slice(heard);
-      assert.deepEqual(
-        events.map((event) => [event.kind, event.wireBytes]),
+      assertMapped(
+        events,
         next.map((frame) => ["frame", frame.length]),
+        (event) => [event.kind, event.wireBytes],
       );
       assert.equal(feed.decoder.phase, "none");
       feed.plain();
@@ -150,13 +149,10 @@ test("decoder takes a whole answer among any bytes that begin no other, once the
         fc.pre(name !== "dual" || !all.includes(emptyStx));
         const feed = new Feed(decoderOf(name, { answers: true })).feed(all, cut).find();
         const frames = feed.events.filter((event) => event.kind === "frame" && event.payloadBytes > 0);
-        assert.deepEqual(
-          frames.map((frame) => [
-            frame.kind === "frame" && frame.framing,
-            frame.kind === "frame" && Buffer.concat(frame.payload).toString("hex"),
-          ]),
-          [[framing, payload.toString("hex")]],
-        );
+        assertMapped(frames, [[framing, payload.toString("hex")]], (frame) => [
+          frame.kind === "frame" && frame.framing,
+          frame.kind === "frame" && Buffer.concat(frame.payload).toString("hex"),
+        ]);
         feed.reset().plain();
       },
     ),

@@ -6,6 +6,7 @@ import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { crc16 } from "../../src/wire/crc16.ts";
 import { Memory } from "../../src/wire/memory.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 
 /** The window over chunks beside the plainest model of it: one buffer. */
 
@@ -113,17 +114,6 @@ test("Memory shows the bytes that came and weren't taken out, and never writes a
     }),
     { seed: 15, numRuns: 25 },
   );
-});
-
-test("Memory finds a byte in the chunks before the last one, and behind their end", () => {
-  const beside = new Beside();
-  beside.come(chunkBytes + 5_000, 40_000, 1_000_000);
-  assert.equal(beside.memory.indexOf(stx, 0, chunkBytes + 5_000), 39_999);
-  assert.equal(beside.memory.indexOf(stx, 40_000, chunkBytes + 5_000), -1);
-  beside.drop(40_000);
-  beside.come(100_000, 60_000, 1_000_000);
-  assert.equal(beside.memory.indexOf(stx, 0, beside.window.length), beside.window.indexOf(stx));
-  beside.lookAll(0, beside.window.length);
 });
 
 test("Memory shows a byte at each place around the seams of its chunks, and none beside the range asked for", () => {
@@ -272,26 +262,9 @@ test("Memory lets go of the chunks before the last one with the bytes in them", 
   // A reference holds what it refers to until its task is over
   await setImmediate();
   collect();
-  assert.deepEqual(
-    chunks.map((chunk) => chunk.deref() === undefined),
-    [true, false],
-  );
+  assertMapped(chunks, [true, false], (chunk) => chunk.deref() === undefined);
   // Which is still in use
   assert.equal(memory.size, chunkBytes + 9);
-});
-
-test("Memory.has() says whether the few bytes of a read hold a byte, the first of all included", () => {
-  const beside = new Beside();
-  beside.come(40, 1, 1_000);
-  assert.equal(beside.memory.has(stx, 0, 1), true);
-  beside.drop(40);
-  beside.come(40, 50, 1_000);
-  for (const bytes of [0, 1, 5, 40]) assert.equal(beside.memory.has(stx, 0, bytes), false, `${bytes} bytes without`);
-  beside.come(1, 1, 1_000);
-  assert.deepEqual(
-    [39, 40, 41].map((to) => beside.memory.has(stx, 30, to)),
-    [false, false, true],
-  );
 });
 
 test("Memory.rewind() brings back the last of what was passed over, across chunks, and nothing once bytes were dropped", () => {

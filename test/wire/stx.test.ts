@@ -77,22 +77,6 @@ test("STX decoder does what the rules say byte by byte, whatever comes in whatev
   );
 });
 
-test("STX decoder lets an STX supersede an earlier one once 5 bytes of it came without ETX", () => {
-  const feed = new Feed(decoderOf("stx")).feed(hex("02 41 42")).feed(frame("{}"), [1]);
-  assert.deepEqual(brief(feed), [
-    ["noise", 3],
-    ["frame", 8],
-  ]);
-  // The second STX stands 4 bytes before ETX: it is a CRC byte, and the first is the start
-  const inCrc = new Feed(decoderOf("stx")).feed(hex("02 41 02 00 00 00 03"));
-  assert.deepEqual(brief(inCrc), [["checksum", 7]]);
-  const start = new Feed(decoderOf("stx")).feed(hex("02 41 02 00 00 00 00 03"));
-  assert.deepEqual(brief(start), [
-    ["noise", 2],
-    ["frame", 6],
-  ]);
-});
-
 test("STX decoder reports noise with the frame it precedes, or at reset", () => {
   const feed = new Feed(decoderOf("stx")).feed(Buffer.from("AT+GCAP\r\u0003AT"));
   assert.deepEqual([feed.events.length, feed.decoder.phase, feed.decoder.pendingBytes], [0, "lost", 11]);
@@ -122,17 +106,6 @@ test("STX decoder reports a wrong checksum with its ETX and both values, and goe
   assert.deepEqual(discard.checksum, { got: "cbf43926", crc32: Buffer.from(crc).toString("hex") });
 });
 
-test("STX decoder takes a payload of just the cap and discards a larger one as oversize, then hunts", () => {
-  const feed = new Feed(decoderOf("stx", { payloadBytesMax: 20 })).feed(frame("x".repeat(20)), [1]);
-  feed.feed(Buffer.concat([frame("x".repeat(21)), frame("{}")]), [1]);
-  assert.deepEqual(brief(feed), [
-    ["frame", 26],
-    ["oversize", 22],
-    ["noise", 5],
-    ["frame", 8],
-  ]);
-});
-
 test("STX decoder says body from the STX on and knows no missing bytes", () => {
   const wire = frame("{}");
   const { decoder } = new Feed(decoderOf("stx"));
@@ -158,27 +131,5 @@ test("STX decoder is ready for the next frame after a wrong checksum, and lost i
       ["noise", 1],
       ["frame", 8],
     ]);
-  }
-});
-
-test("STX decoder discards a frame over the cap with the byte at which no end can be right any more", () => {
-  for (const payloadBytesMax of [20, 1_000])
-    for (const sizes of [[], [1], [7]]) {
-      const feed = new Feed(decoderOf("stx", { payloadBytesMax }));
-      feed.feed(Buffer.concat([Buffer.of(2), Buffer.alloc(payloadBytesMax + 4, "x")]), sizes);
-      assert.deepEqual([brief(feed), feed.decoder.phase], [[], "body"]);
-      feed.feed(Buffer.from("x"));
-      const head = `02${"78".repeat(15)}`;
-      assert.deepEqual(feed.plain(), [{ kind: "discard", reason: "oversize", wireBytes: payloadBytesMax + 2, head }]);
-      // The last bytes may have been its checksum: they are noise now
-      assert.deepEqual([feed.decoder.phase, feed.decoder.pendingBytes], ["lost", 4]);
-    }
-});
-
-test("STX decoder reports a frame with its last byte, wherever the last read begins", () => {
-  const wire = frame("x".repeat(50));
-  for (let cut = 1; cut < wire.length; cut++) {
-    const feed = new Feed(decoderOf("stx")).feed(wire.subarray(0, cut)).feed(wire.subarray(cut));
-    assert.deepEqual(brief(feed), [["frame", wire.length]], `cut at ${cut}`);
   }
 });

@@ -44,11 +44,7 @@ interface Question {
   readonly bound?: Bound;
 }
 
-interface Setup {
-  readonly lines?: number;
-  readonly replyBytes?: number;
-  readonly journal?: string;
-}
+type Setup = { readonly lines?: number; readonly replyBytes?: number; readonly journal?: string };
 
 /** Starts posline with so many lines, a bank on each. */
 async function startProduct(workshop: Workshop, setup: Setup = {}): Promise<Asked> {

@@ -87,12 +87,7 @@ export async function lateSection({ report, short }: Bench): Promise<void> {
     }
   }
   const columns = [
-    "",
-    "what the caller does",
-    "sales",
-    "got another call's answer",
-    "sales that ran twice",
-    "no end",
+    ...["", "what the caller does", "sales", "got another call's answer", "sales that ran twice", "no end"],
     "carried out",
   ];
   notes.push(

@@ -56,14 +56,9 @@ function findPythonWithSerial(): string | undefined {
 function ser2netAsShipped({ workshop, link, port }: PeerPlace): readonly string[] {
   const config = workshop.path(`ser2net-shipped-${port}.yaml`);
   const lines = [
-    "define: &banner \\r\\nser2net port \\p device \\d [\\B] (Debian GNU/Linux)\\r\\n\\r\\n",
-    "connection: &bench",
-    `  accepter: tcp,127.0.0.1,${port}`,
-    "  enable: on",
-    "  options:",
-    "    banner: *banner",
-    "    kickolduser: true",
-    "    telnet-brk-on-sync: true",
+    ...["define: &banner \\r\\nser2net port \\p device \\d [\\B] (Debian GNU/Linux)\\r\\n\\r\\n", "connection: &bench"],
+    ...[`  accepter: tcp,127.0.0.1,${port}`, "  enable: on", "  options:", "    banner: *banner"],
+    ...["    kickolduser: true", "    telnet-brk-on-sync: true"],
     `  connector: serialdev(nouucplock=true),${link},115200n81,local`,
   ];
   writeFileSync(config, `${lines.join("\n")}\n`);
@@ -83,14 +78,7 @@ function poslineArgv({ workshop, link, port, baudRate, replyTimeoutMs }: PeerPla
 
 /** All of them, ours at the head. */
 export const peers: readonly Peer[] = [
-  {
-    name: "posline",
-    title: "posline",
-    kind: "http",
-    lateWays: ["ask", "wait"],
-    missing: productMissing,
-    argv: poslineArgv,
-  },
+  { name: "posline", title: "posline", kind: "http", lateWays: ["ask", "wait"], missing: productMissing, argv: poslineArgv },
   {
     // Its users write frames and timeouts themselves; one client at a time, since each connection opens the line anew.
     name: "socat",

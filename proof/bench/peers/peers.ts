@@ -99,10 +99,7 @@ async function roundTrips(measured: readonly Peer[], short: boolean): Promise<{ 
   });
 }
 
-interface Burst {
-  readonly fullPercent: number;
-  readonly processorUs: number;
-}
+type Burst = { readonly fullPercent: number; readonly processorUs: number };
 
 async function burst(workshop: Workshop, one: Started, count: number): Promise<Burst> {
   const { processorUs } = await askBy(workshop, one, { callers: 4, count, warmup: 0 });

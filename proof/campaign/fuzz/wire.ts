@@ -57,10 +57,7 @@ function segment(random: Random, mode: ModeName, spoiled: number): Buffer {
 }
 
 /** What came of it, so that two of them compare; the payload's checksum is taken again at the end. */
-interface Fed {
-  readonly items: readonly Decoded[];
-  readonly sums: readonly number[];
-}
+type Fed = { readonly items: readonly Decoded[]; readonly sums: readonly number[] };
 
 function sumOf(item: Decoded): number {
   return item.kind === "discard" ? 0 : item.payload.reduce((sum, piece) => crc32(piece, 0, piece.length, sum), 0);

@@ -97,11 +97,7 @@ async function coverage(): Promise<ReadonlyMap<string, FileCoverage>> {
 }
 
 /** The tests of one file that reach a mutant. */
-interface Part {
-  readonly file: string;
-  readonly tests: readonly TestKey[];
-  readonly msMax: number;
-}
+type Part = { readonly file: string; readonly tests: readonly TestKey[]; readonly msMax: number };
 
 /** The tests that reach a mutant, the quickest first, by files: some put a clock of their own in place of the process's. */
 function planFor({ id, file }: NumberedMutant, covered: ReadonlyMap<string, FileCoverage>): readonly Part[] {

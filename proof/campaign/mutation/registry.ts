@@ -17,12 +17,7 @@ type Hook = () => unknown;
 type Body = (context: unknown) => unknown;
 
 /** Hooks of one file. The root of `node:test` would run them for each file's tests. */
-interface Hooks {
-  readonly before: Hook[];
-  readonly beforeEach: Hook[];
-  readonly afterEach: Hook[];
-  begun: boolean;
-}
+type Hooks = { readonly before: Hook[]; readonly beforeEach: Hook[]; readonly afterEach: Hook[]; begun: boolean };
 
 export const registered: Registered[] = [];
 const hooksByFile = new Map<string, Hooks>();

@@ -14,11 +14,7 @@ const outcomes: readonly unknown[] = ["answered", "not-sent", "unknown"];
 /** Amounts that let the emulator's answer go wrong on the wire: never, late, after the next request, broken, in pieces, with noise, twice. */
 const faultyAmounts = [131, 132, 133, 134, 135, 136, 137, 138, 141];
 
-interface Answered {
-  readonly status: number;
-  readonly outcome: unknown;
-  readonly text: string;
-}
+type Answered = { readonly status: number; readonly outcome: unknown; readonly text: string };
 
 export class Tills {
   answered = 0;

@@ -6,6 +6,7 @@ import { contracts } from "../../../src/contract/contracts.ts";
 import type { Reply } from "../../../src/core/call.ts";
 import { memoryTransport } from "../../../src/device/memory-transport.ts";
 import { certify, checks } from "../../../src/lab/certify/certification.ts";
+import { assertMapped } from "../../support/assert-mapped.ts";
 import { askedServices, certified, emulatedTerminal, quickPace } from "./emulated-terminal.ts";
 
 const contractText = (service: string) =>
@@ -61,34 +62,28 @@ test("certify() asks fiscal nothing without the merchant's id, and says which fl
 
 const named = (...names: readonly string[]) => checks.filter(({ name }) => names.includes(name));
 
-test("certify() calls what follows not tested, and nothing failed, once the terminal answers nothing any more", async () => {
+test("certify() calls what follows not tested, and nothing failed, once the terminal answers nothing any more", async (t) => {
   let asked = 0;
   const silent: Promise<Reply> = new Promise(() => {});
   const terminal = emulatedTerminal({ answers: (call, answer) => (++asked > 5 ? silent : answer(call)) });
-  try {
-    const some = named("bank-answers", "bank-supported-operations", "bank-terminals", "bank-unknown-key", "bank-json");
-    const judged = await certified(terminal.open, {
-      services: ["bank"],
-      checks: some,
-      pace: { ...quickPace, answerMsMax: 200 },
-    });
-    assert.deepEqual(
-      judged.map(({ name, verdict }) => `${name} ${verdict}`),
-      [
-        "bank-answers passed",
-        "bank-supported-operations passed",
-        "bank-terminals not tested",
-        "bank-unknown-key not tested",
-        "bank-json not tested",
-      ],
-    );
-    assert.match(
-      judged.at(-1)?.why ?? "",
-      /^Asked \/terminals, the terminal said nothing within 0\.2 s, and answers nothing any more$/,
-    );
-  } finally {
-    await terminal.stop();
-  }
+  t.after(() => terminal.stop());
+  const some = named("bank-answers", "bank-supported-operations", "bank-terminals", "bank-unknown-key", "bank-json");
+  const judged = await certified(terminal.open, { services: ["bank"], checks: some, pace: { ...quickPace, answerMsMax: 200 } });
+  assertMapped(
+    judged,
+    [
+      "bank-answers passed",
+      "bank-supported-operations passed",
+      "bank-terminals not tested",
+      "bank-unknown-key not tested",
+      "bank-json not tested",
+    ],
+    ({ name, verdict }) => `${name} ${verdict}`,
+  );
+  assert.match(
+    judged.at(-1)?.why ?? "",
+    /^Asked \/terminals, the terminal said nothing within 0\.2 s, and answers nothing any more$/,
+  );
 });
 
 test("certify() calls what follows not tested once the line is lost", async () => {
@@ -102,17 +97,16 @@ test("certify() calls what follows not tested once the line is lost", async () =
     begins: () => setTimeout(() => unplug(10_000), 20),
     judged: () => {},
   });
-  assert.deepEqual(
-    judged.map(({ verdict, why }) => `${verdict}: ${why}`),
+  assertMapped(
+    judged,
     Array(2).fill("not tested: The line was lost: the line in memory was unplugged"),
+    ({ verdict, why }) => `${verdict}: ${why}`,
   );
 });
 
 test("certify() takes the error of another service for no answer of the one it asks", async () => {
   const refusal = Buffer.from('{"status":"error","code":-80,"message":"no such route"}');
-  const terminal = emulatedTerminal({
-    answers: async (call, answer) => ({ ...(await answer(call)), payload: [refusal] }),
-  });
+  const terminal = emulatedTerminal({ answers: async (call, answer) => ({ ...(await answer(call)), payload: [refusal] }) });
   try {
     const judged = await certified(terminal.open, { services: ["qr"] });
     assert.deepEqual([...new Set(judged.map(({ verdict }) => verdict))], ["not tested"]);
@@ -122,7 +116,7 @@ test("certify() takes the error of another service for no answer of the one it a
   }
 });
 
-test("certify() shows neither the merchant's id nor a sign in a time line, and masks card numbers", async () => {
+test("certify() shows neither the merchant's id nor a sign in a time line, and masks card numbers", async (t) => {
   const card = "4111111111111111";
   const terminal = emulatedTerminal({
     answers: async (call, answer) => {
@@ -131,36 +125,28 @@ test("certify() shows neither the merchant's id nor a sign in a time line, and m
       return { ...reply, payload: [Buffer.from(text)] };
     },
   });
-  try {
-    const judged = await certified(terminal.open, {
-      services: ["fiscal"],
-      checks: named("fiscal-answers", "fiscal-wrong-sign"),
-    });
-    const texts = judged.flatMap(({ moments }) => moments.map(({ text }) => text)).join("\n");
-    assert.match(texts, /411111\*{6}1111/);
-    for (const secret of [card, "MERCHANT-1", "sign="]) assert.ok(!texts.includes(secret), secret);
-  } finally {
-    await terminal.stop();
-  }
+  t.after(() => terminal.stop());
+  const judged = await certified(terminal.open, { services: ["fiscal"], checks: named("fiscal-answers", "fiscal-wrong-sign") });
+  const texts = judged.flatMap(({ moments }) => moments.map(({ text }) => text)).join("\n");
+  assert.match(texts, /411111\*{6}1111/);
+  for (const secret of [card, "MERCHANT-1", "sign="]) assert.ok(!texts.includes(secret), secret);
 });
 
-test("certify() says of one check alone that a sale had no answer, and calls others that judge that sale not tested", async () => {
+test("certify() says of one check alone that a sale had no answer, and calls others that judge that sale not tested", async (t) => {
   const terminal = emulatedTerminal({ hears: (bytes) => (bytes.includes("/sale") ? Buffer.alloc(0) : bytes) });
-  try {
-    const judged = await certified(terminal.open, {
-      services: ["bank"],
-      checks: named("bank-sale", "bank-same-key", "bank-language"),
-      sale: { amount: 100, currency: "EUR" },
-      pace: { ...quickPace, answerMsMax: 300 },
-    });
-    assert.deepEqual(
-      judged.map(({ name, verdict }) => `${name} ${verdict}`),
-      ["bank-sale failed", "bank-same-key not tested", "bank-language not tested"],
-    );
-    assert.match(judged[1]?.why ?? "", /^There is nothing to judge: Asked \/sale /);
-  } finally {
-    await terminal.stop();
-  }
+  t.after(() => terminal.stop());
+  const judged = await certified(terminal.open, {
+    services: ["bank"],
+    checks: named("bank-sale", "bank-same-key", "bank-language"),
+    sale: { amount: 100, currency: "EUR" },
+    pace: { ...quickPace, answerMsMax: 300 },
+  });
+  assertMapped(
+    judged,
+    ["bank-sale failed", "bank-same-key not tested", "bank-language not tested"],
+    ({ name, verdict }) => `${name} ${verdict}`,
+  );
+  assert.match(judged[1]?.why ?? "", /^There is nothing to judge: Asked \/sale /);
 });
 
 const selling = { sale: { amount: 100, currency: "EUR" } } as const;
@@ -210,9 +196,6 @@ test("certify() has no copy printed of a receipt that lacks its print", async ()
   const checks = named("fiscal-check-status");
   const judged = await certified(terminal.open, { services: ["fiscal"], checks, ...selling });
   await terminal.stop();
-  assert.deepEqual(
-    judged.map(({ verdict, why }) => `${verdict}: ${why}`),
-    ["passed: Document 1 has docStatus 1"],
-  );
+  assertMapped(judged, ["passed: Document 1 has docStatus 1"], ({ verdict, why }) => `${verdict}: ${why}`);
   assert.deepEqual(asked, ["/supported_operations", "/sale", "/check_status"]);
 });

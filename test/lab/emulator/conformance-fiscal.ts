@@ -16,14 +16,7 @@ const money = { documentExtID: "D-1", amount: 5000 };
 const sold: Ask = { route: "/sale", body: sale };
 const closed: Ask = { route: "/close_shift", body: {} };
 const documentFields = [
-  "documentID",
-  "fiscalID",
-  "fiscalNum",
-  "fiscalUrl",
-  "docTime",
-  "printTime",
-  "docStatus",
-  "totalPayments",
+  ...["documentID", "fiscalID", "fiscalNum", "fiscalUrl", "docTime", "printTime", "docStatus", "totalPayments"],
 ];
 const shiftFields = ["shiftID", "shiftOpenAt", "cash", "saleCount", "saleSum", "saleVatAmounts", "moneyBackVatAmounts"];
 
@@ -40,12 +33,7 @@ const receipt = (route: "/sale" | "/refund", body: Json): readonly Fiscal[] => {
     { route, body: { ...body, items: [{ ...item, itemAmount: 999 }] }, ...before, case: 4, why: "price times quantity" },
     { route, body, ...before, outcome: { name: "internal-error" }, case: 5 },
     { route, body, before: [...(before.before ?? []), closed], case: 6 },
-    {
-      route,
-      body: { ...body, payments: {}, extraPayments: [{ code: "SHELLS", amount: 1000 }] },
-      ...before,
-      case: 7,
-    },
+    { route, body: { ...body, payments: {}, extraPayments: [{ code: "SHELLS", amount: 1000 }] }, ...before, case: 7 },
     { route, body: paidBy({ cashAmount: 999 }), ...before, case: 8, why: "paid too little" },
     {
       route,

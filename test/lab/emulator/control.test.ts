@@ -35,15 +35,7 @@ function refused({ status, text }: ControlResponse): string {
 }
 
 function callOf(contract: ContractName, route: string, body: string, service: string = contract): Call {
-  return {
-    service,
-    contract,
-    route,
-    body: [Buffer.from(body)],
-    requestId: "r1",
-    key: undefined,
-    caller: new Presence(),
-  };
+  return { service, contract, route, body: [Buffer.from(body)], requestId: "r1", key: undefined, caller: new Presence() };
 }
 
 /** Sells by card, and gives the result that /check then has, with what befell the sale's answer. */

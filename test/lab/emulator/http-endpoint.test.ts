@@ -8,6 +8,7 @@ import type { EmulatedReply } from "../../../src/lab/emulator/emulator.ts";
 import type { WireFault } from "../../../src/lab/emulator/faults/wire-fault.ts";
 import { httpEndpoint } from "../../../src/lab/emulator/http-endpoint.ts";
 import { ask, Client, closeAll, serve } from "../../http/served.ts";
+import { assertMapped } from "../../support/assert-mapped.ts";
 import { VirtualTime } from "../../support/virtual-time.ts";
 
 const time = new VirtualTime();
@@ -67,12 +68,13 @@ for (const kind of ["corrupt", "truncated", "wrong-length", "unplug"] as const) 
     const { port, records } = await serve("bank", { handler: over(fault).handler });
     assert.equal(await new Client(port).ask("POST", "/sale", '{"pay_id":"A"}').answer(), undefined);
     assert.equal((await ask(port, "POST", "/sale", '{"pay_id":"B"}')).text, '{"status":"success","code":0,"n":2}');
-    assert.deepEqual(
-      records.map(({ key, outcome, left }) => ({ key, outcome, left })),
+    assertMapped(
+      records,
       [
         { key: "A", outcome: "answered", left: true },
         { key: "B", outcome: "answered", left: false },
       ],
+      ({ key, outcome, left }) => ({ key, outcome, left }),
     );
   });
 }
@@ -103,10 +105,7 @@ test("httpEndpoint() holds an answer that never comes until its caller leaves", 
   const client = new Client(port).ask("POST", "/sale", '{"pay_id":"A"}');
   // The next one is answered, so the first has come.
   assert.equal((await ask(port, "POST", "/sale", '{"pay_id":"B"}')).text, '{"status":"success","code":0,"n":2}');
-  assert.deepEqual(
-    records.map(({ key }) => key),
-    ["B"],
-  );
+  assertMapped(records, ["B"], ({ key }) => key);
   client.socket.destroy();
   while (records.length < 2) await time.settle();
   assert.deepEqual([records[1]?.key, records[1]?.left], ["A", true]);
@@ -176,23 +175,25 @@ test("HttpEndpoint.stop() ends all that is held back, answered or cut, and holds
   stop();
   await time.settle();
   await time.settle();
-  assert.deepEqual(
-    all.map(({ tookMs, caller }) => [tookMs, caller.cuts]),
+  assertMapped(
+    all,
     [
       [10, 0],
       [10, 1],
       [10, 0],
     ],
+    ({ tookMs, caller }) => [tookMs, caller.cuts],
   );
   const after = [asking(handler), asking(handler)];
   await time.settle();
   await time.settle();
-  assert.deepEqual(
-    after.map(({ tookMs, caller }) => [tookMs, caller.cuts]),
+  assertMapped(
+    after,
     [
       [0, 1],
       [0, 0],
     ],
+    ({ tookMs, caller }) => [tookMs, caller.cuts],
   );
   const run = time.timersRun;
   await time.advance(600_000);

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { readStateFile, StateFileError, writeStateFile } from "../../../src/lab/emulator/state-file.ts";
 import { type WorldShape, worldOf } from "../../../src/lab/emulator/world.ts";
 import { folder } from "../../config/loading.ts";
+import { assertMapped } from "../../support/assert-mapped.ts";
 import { rows } from "./conforming.ts";
 import { WorldTill } from "./world-till.ts";
 
@@ -265,10 +266,7 @@ test("services of one contract share the world, each with a memory of its own", 
   till.emulator.play("fiscal-2", { contract: "fiscal" });
   till.ask("fiscal", "/withdraw", { documentExtID: "W", amount: 200 });
   const { fiscal, "fiscal-2": other } = till.emulator.services;
-  assert.deepEqual(
-    [fiscal, other].map((service) => service?.answer("/check_shift", {})["cash"]),
-    [500n, 700n],
-  );
+  assertMapped([fiscal, other], [500n, 700n], (service) => service?.answer("/check_shift", {})["cash"]);
 });
 
 test("readStateFile() takes back a state in the world in which it was made, and in no other", () => {
@@ -292,9 +290,10 @@ test("readStateFile() takes back a state in the world in which it was made, and 
 });
 
 test("worldOf() marks no world that is the built-in one, and each other by what differs", () => {
-  assert.deepEqual(
-    [{}, { fiscal: { drawer: 0 } }, { bank: { codes: { declined: -20 } } }].map((shape) => worldOf(shape).mark),
+  assertMapped(
+    [{}, { fiscal: { drawer: 0 } }, { bank: { codes: { declined: -20 } } }],
     [undefined, undefined, undefined],
+    (shape) => worldOf(shape).mark,
   );
   const marks = [{ fiscal: { drawer: 1 } }, { fiscal: { drawer: 2 } }, { qr: { systems: [] } }].map(
     (shape) => worldOf(shape).mark,

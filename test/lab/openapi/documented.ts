@@ -40,10 +40,7 @@ const pointer = (...names: readonly string[]) =>
   names.map((name) => `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 
 /** A child of a part of the document, wherever it refers to. */
-interface Part {
-  readonly at: string;
-  readonly value: JsonObject;
-}
+type Part = { readonly at: string; readonly value: JsonObject };
 
 export class Documented {
   readonly document: JsonObject;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type FaultKind, type FaultReason, faultClasses, faultReasons } from "../../../src/core/fault.ts";
 import { reasonsOf } from "../../../src/lab/openapi/fault-answers.ts";
-import { reasonRows, reasonTable } from "./reason-table.ts";
+import { reasonRows } from "./reason-table.ts";
 
 /** Tests src/lab/openapi/fault-answers.ts. */
 
@@ -19,11 +19,4 @@ test("reasonRows has each reason that HTTP answers may have once for each outcom
   for (const reason of Object.keys(faultReasons) as FaultReason[]) {
     assert.ok(onLine.includes(reason) || told.some((each) => each.endsWith(` ${reason}`)), reason);
   }
-});
-
-test("reasonTable() has each reason's status, by service where they differ, and the seconds after which to send again", () => {
-  const table = reasonTable();
-  assert.match(table, /^\| `malformed-request` 200 \(fiscal, bank\) or 400 \(qr\), .* \| `not-sent` \| none \|/m);
-  assert.match(table, /^\| `line-down` 503 \(2 s\), `recovering` 503 \(10 s\), .* \| `not-sent` \| `failed` \|/m);
-  assert.match(table, /^\| `no-reply` 502 or 504 \| `unknown` \| `unknown` \|/m);
 });

@@ -28,200 +28,136 @@ function result({ ask = sale, words = ["approved"], ...more }: Shown): AskResult
   return { ask, amount: 1531n, said, began: [begun()], untested: undefined, called: [], questionsPerSecond: 1, ...more };
 }
 
-const cases: readonly (readonly [name: string, verdict: string, why: RegExp, results: readonly Shown[]])[] = [
-  ["a true word", "passed", /^Of the sale the till said approved; the terminal has \/sale of 15\.31, approved/, [{}]],
-  [
-    "a false word",
-    "failed",
-    /^The till said declined at 12\.4 s; the terminal has \/sale of 15\.31, approved, begun at 9\.8 s$/,
-    [{ words: ["declined"] }],
-  ],
-  ["paid, and nothing at the terminal", "failed", /asked was 15\.31, and the terminal has nothing of it/, [{ began: [] }]],
-  ["paid, and declined at the terminal", "failed", /has \/sale of 15\.31, declined/, [{ began: [begun({ end: "declined" })] }]],
-  [
-    "another amount",
-    "failed",
-    /asked was 15\.31, and the terminal has \/sale of 15\.30/,
-    [{ began: [begun({ amount: 1530n })] }],
-  ],
-  ["twice", "failed", /the till began 2: /, [{ began: [begun(), begun({ id: "2" })] }]],
-  [
-    "twice, though both were declined",
-    "failed",
-    /the till began 2: /,
-    [{ ask: anyEnd, words: ["declined"], began: [begun({ end: "declined" }), begun({ id: "2", end: "declined" })] }],
-  ],
-  [
-    "what nobody asked for",
-    "failed",
-    /began what nobody asked for: .*\/cancel/,
-    [{ words: ["approved"], began: [begun(), begun({ id: "2", route: "/cancel" })] }],
-  ],
-  [
-    "no word, and the end could be known",
-    "failed",
-    /said nothing \(exit code 2\) .* whose end could be known/,
-    [{ words: [undefined] }],
-  ],
-  ["unknown, and the end could be known", "failed", /said unknown/, [{ words: ["unknown"] }]],
-  ["unknown, and nothing is asked of the end", "passed", /said unknown/, [{ ask: anyEnd, words: ["unknown"], began: [] }]],
-  [
-    "no end",
-    "failed",
-    /had not ended the sale after 12\.4 s/,
-    [{ said: [{ atMs: 12_400, word: undefined, text: "nothing", how: "stopped" }] }],
-  ],
-  [
-    "two runs that contradict each other",
-    "failed",
-    /said approved and declined of the same deed|said declined/,
-    [{ ask: { ...sale, twice: true }, words: ["approved", "declined"] }],
-  ],
-  [
-    "closed without paper",
-    "failed",
-    /printed no paper/,
-    [{ ask: receipt, words: ["closed"], began: [document({ end: "unprinted" })] }],
-  ],
-  ["unprinted, and a copy printed since", "passed", /./, [{ ask: receipt, words: ["unprinted"], began: [document()] }]],
-  ["unsupported", "not tested", /can't do sale/, [{ words: ["unsupported"], began: [] }]],
-  ["unsupported, and done", "failed", /began 2/, [{ words: ["unsupported"], began: [begun(), begun({ id: "2" })] }]],
-  ["trouble that never came", "not tested", /No \/sale came/, [{ untested: "No /sale came to the terminal" }]],
-  [
-    "trouble that never came, and a false word",
-    "failed",
-    /said declined/,
-    [{ words: ["declined"], untested: "No /sale came" }],
-  ],
-  ["the second deed is what breaks", "failed", /said approved/, [{}, { ask: { ...sale, key: "b" }, began: [] }]],
-  [
-    "the article, to the thousandth",
-    "passed",
-    /./,
-    [
-      {
-        ask: { ...receipt, article: { name: "茶", quantity: 1n } },
-        words: ["closed"],
-        began: [document({ articles: [{ name: "茶", quantity: 1n }] })],
-      },
-    ],
-  ],
-  [
-    "the article, in another quantity",
-    "failed",
-    /Asked for 1 thousandths of the article, the till sold 1000/,
-    [
-      {
-        ask: { ...receipt, article: { name: "茶", quantity: 1n } },
-        words: ["closed"],
-        began: [document({ articles: [{ name: "茶", quantity: 1_000n }] })],
-      },
-    ],
-  ],
-  [
+type Judged = readonly [name: string, verdict: string, why: RegExp, results: readonly Shown[]];
+const row =
+  (verdict: string) =>
+  (name: string, why: RegExp, ...results: readonly Shown[]): Judged => [name, verdict, why, results];
+const [passed, failed, notTested] = [row("passed"), row("failed"), row("not tested")];
+
+const cases: readonly Judged[] = [
+  passed("a true word", /^Of the sale the till said approved; the terminal has \/sale of 15\.31, approved/, {}),
+  failed("a false word", /^The till said declined at 12\.4 s; the terminal has \/sale of 15\.31, approved, begun at 9\.8 s$/, {
+    words: ["declined"],
+  }),
+  failed("paid, and nothing at the terminal", /asked was 15\.31, and the terminal has nothing of it/, { began: [] }),
+  failed("paid, and declined at the terminal", /has \/sale of 15\.31, declined/, { began: [begun({ end: "declined" })] }),
+  failed("another amount", /asked was 15\.31, and the terminal has \/sale of 15\.30/, { began: [begun({ amount: 1530n })] }),
+  failed("twice", /the till began 2: /, { began: [begun(), begun({ id: "2" })] }),
+  failed("twice, though both were declined", /the till began 2: /, {
+    ask: anyEnd,
+    words: ["declined"],
+    began: [begun({ end: "declined" }), begun({ id: "2", end: "declined" })],
+  }),
+  failed("what nobody asked for", /began what nobody asked for: .*\/cancel/, {
+    words: ["approved"],
+    began: [begun(), begun({ id: "2", route: "/cancel" })],
+  }),
+  failed("no word, and the end could be known", /said nothing \(exit code 2\) .* whose end could be known/, {
+    words: [undefined],
+  }),
+  failed("unknown, and the end could be known", /said unknown/, { words: ["unknown"] }),
+  passed("unknown, and nothing is asked of the end", /said unknown/, { ask: anyEnd, words: ["unknown"], began: [] }),
+  failed("no end", /had not ended the sale after 12\.4 s/, {
+    said: [{ atMs: 12_400, word: undefined, text: "nothing", how: "stopped" }],
+  }),
+  failed("two runs that contradict each other", /said approved and declined of the same deed|said declined/, {
+    ask: { ...sale, twice: true },
+    words: ["approved", "declined"],
+  }),
+  failed("closed without paper", /printed no paper/, {
+    ask: receipt,
+    words: ["closed"],
+    began: [document({ end: "unprinted" })],
+  }),
+  passed("unprinted, and a copy printed since", /./, { ask: receipt, words: ["unprinted"], began: [document()] }),
+  notTested("unsupported", /can't do sale/, { words: ["unsupported"], began: [] }),
+  failed("unsupported, and done", /began 2/, { words: ["unsupported"], began: [begun(), begun({ id: "2" })] }),
+  notTested("trouble that never came", /No \/sale came/, { untested: "No /sale came to the terminal" }),
+  failed("trouble that never came, and a false word", /said declined/, { words: ["declined"], untested: "No /sale came" }),
+  failed("the second deed is what breaks", /said approved/, {}, { ask: { ...sale, key: "b" }, began: [] }),
+  passed("the article, to the thousandth", /./, {
+    ask: { ...receipt, article: { name: "茶", quantity: 1n } },
+    words: ["closed"],
+    began: [document({ articles: [{ name: "茶", quantity: 1n }] })],
+  }),
+  failed("the article, in another quantity", /Asked for 1 thousandths of the article, the till sold 1000/, {
+    ask: { ...receipt, article: { name: "茶", quantity: 1n } },
+    words: ["closed"],
+    began: [document({ articles: [{ name: "茶", quantity: 1_000n }] })],
+  }),
+  failed(
     "an article of another name, where one was sold as named",
-    "failed",
     /Asked for an article named 茶, the till sold \?/,
-    [
-      {
-        ask: { ...receipt, article: { name: "Tea", quantity: 1n } },
-        words: ["closed"],
-        began: [document({ articles: [{ name: "Tea", quantity: 1n }] })],
-      },
-      {
-        ask: { ...receipt, key: "b", article: { name: "茶", quantity: 1n } },
-        words: ["closed"],
-        began: [document({ articles: [{ name: "?", quantity: 1n }] })],
-      },
-    ],
-  ],
-  [
-    "a card sale in place of a receipt",
-    "failed",
-    /began what nobody asked for: \/sale/,
-    [{ ask: receipt, words: ["closed"], began: [begun()] }],
-  ],
-  [
-    "a batch closed",
-    "failed",
-    /^Asked for one sale of 15\.31, the till called bank \/close-shift, which nobody asked for$/,
-    [{ called: ["bank /sale", "bank /close-shift"] }],
-  ],
-  ["a sale, an abort that is too late", "passed", /./, [{ called: ["bank /sale", "bank /abort"] }]],
-  [
-    "a QR payment that is confirmed",
-    "passed",
-    /./,
-    [
-      {
-        ask: { deed: "qr", key: "a" },
-        began: [begun({ service: "qr", route: "/showqrcode" })],
-        called: ["qr /showqrcode", "qr /final_confirm"],
-      },
-    ],
-  ],
-  [
-    "a copy of what has its paper",
-    "failed",
-    /called fiscal \/check_copy/,
-    [{ ask: receipt, words: ["closed"], began: [document()], called: ["fiscal /sale", "fiscal /check_copy"] }],
-  ],
-  [
-    "a copy of what was not printed",
-    "passed",
-    /./,
-    [
-      {
-        ask: { ...receipt, trouble: { kind: "outcome", outcome: "not-printed" } },
-        words: ["closed"],
-        began: [document()],
-        called: ["fiscal /sale", "fiscal /check_copy"],
-      },
-    ],
-  ],
-  ["a refund of the sale that was named", "passed", /./, [{}, { ask: refund, began: [begun({ ...back, of: "1" })] }]],
-  [
+    {
+      ask: { ...receipt, article: { name: "Tea", quantity: 1n } },
+      words: ["closed"],
+      began: [document({ articles: [{ name: "Tea", quantity: 1n }] })],
+    },
+    {
+      ask: { ...receipt, key: "b", article: { name: "茶", quantity: 1n } },
+      words: ["closed"],
+      began: [document({ articles: [{ name: "?", quantity: 1n }] })],
+    },
+  ),
+  failed("a card sale in place of a receipt", /began what nobody asked for: \/sale/, {
+    ask: receipt,
+    words: ["closed"],
+    began: [begun()],
+  }),
+  failed("a batch closed", /^Asked for one sale of 15\.31, the till called bank \/close-shift, which nobody asked for$/, {
+    called: ["bank /sale", "bank /close-shift"],
+  }),
+  passed("a sale, an abort that is too late", /./, { called: ["bank /sale", "bank /abort"] }),
+  passed("a QR payment that is confirmed", /./, {
+    ask: { deed: "qr", key: "a" },
+    began: [begun({ service: "qr", route: "/showqrcode" })],
+    called: ["qr /showqrcode", "qr /final_confirm"],
+  }),
+  failed("a copy of what has its paper", /called fiscal \/check_copy/, {
+    ask: receipt,
+    words: ["closed"],
+    began: [document()],
+    called: ["fiscal /sale", "fiscal /check_copy"],
+  }),
+  passed("a copy of what was not printed", /./, {
+    ask: { ...receipt, trouble: { kind: "outcome", outcome: "not-printed" } },
+    words: ["closed"],
+    began: [document()],
+    called: ["fiscal /sale", "fiscal /check_copy"],
+  }),
+  passed("a refund of the sale that was named", /./, {}, { ask: refund, began: [begun({ ...back, of: "1" })] }),
+  failed(
     "a refund of another sale",
-    "failed",
     /^Asked for the refund of one, the till gave back another: \/refund of 15\.31/,
-    [{}, { ask: refund, began: [begun({ ...back, of: "7" })] }],
-  ],
-  [
+    {},
+    { ask: refund, began: [begun({ ...back, of: "7" })] },
+  ),
+  failed(
     "a card payment that is booked as cash",
-    "failed",
     /^The till booked 15\.31 as cash that were not paid in cash$/,
-    [{}, { ask: { ...receipt, key: "b", of: "a" }, words: ["closed"], began: [document({ cash: 1531n })] }],
-  ],
-  ["a receipt of its own, in cash", "passed", /./, [{ ask: receipt, words: ["closed"], began: [document({ cash: 1531n })] }]],
-  ["ten questions in a second", "passed", /./, [{ questionsPerSecond: 10 }]],
-  ["more than ten questions in a second", "passed", /asked 11 times within a second/, [{ questionsPerSecond: 11 }]],
-  [
+    {},
+    { ask: { ...receipt, key: "b", of: "a" }, words: ["closed"], began: [document({ cash: 1531n })] },
+  ),
+  passed("a receipt of its own, in cash", /./, { ask: receipt, words: ["closed"], began: [document({ cash: 1531n })] }),
+  passed("ten questions in a second", /./, { questionsPerSecond: 10 }),
+  passed("more than ten questions in a second", /asked 11 times within a second/, { questionsPerSecond: 11 }),
+  passed(
     "done when it was asked before, and said again",
-    "passed",
     /./,
-    [
-      { ask: anyEnd, words: ["approved"] },
-      { words: ["approved"], began: [] },
-    ],
-  ],
-  [
+    { ask: anyEnd, words: ["approved"] },
+    { words: ["approved"], began: [] },
+  ),
+  failed(
     "another deed done under the same key",
-    "failed",
     /the terminal has nothing of it/,
-    [{}, { ask: receipt, words: ["closed"], began: [] }],
-  ],
-  [
-    "an article of its own",
-    "not tested",
-    /another article/,
-    [
-      {
-        ask: { ...receipt, article: { name: "茶", quantity: 1n } },
-        words: ["closed"],
-        began: [document({ articles: [{ name: "Coffee", quantity: 1_000n }] })],
-      },
-    ],
-  ],
+    {},
+    { ask: receipt, words: ["closed"], began: [] },
+  ),
+  notTested("an article of its own", /another article/, {
+    ask: { ...receipt, article: { name: "茶", quantity: 1n } },
+    words: ["closed"],
+    began: [document({ articles: [{ name: "Coffee", quantity: 1_000n }] })],
+  }),
 ];
 
 for (const [name, verdict, why, results] of cases) {

@@ -13,10 +13,7 @@ const commands = await allCommands();
 
 /** What is wrong on a command line, made of the commands' own tables: `src/core/command.ts` and `src/cli/commands.ts`. */
 
-interface Wrong {
-  readonly words: readonly string[];
-  readonly message: RegExp;
-}
+type Wrong = { readonly words: readonly string[]; readonly message: RegExp };
 
 const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
 

@@ -102,11 +102,7 @@ test("scanLine() finds each of 20 settings of speed and CRC16 over ptys, each wi
   );
 });
 
-interface Scanned {
-  readonly findings: readonly Finding[];
-  readonly speeds: readonly number[];
-  readonly tookMs: number;
-}
+type Scanned = { readonly findings: readonly Finding[]; readonly speeds: readonly number[]; readonly tookMs: number };
 
 /** Scans a line in virtual time. */
 async function scan(fake: FakeLine, services: LineToProbe["services"], config: Partial<LineConfig> = {}): Promise<Scanned> {

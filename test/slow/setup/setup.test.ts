@@ -78,18 +78,15 @@ test("posline setup finds 20 of 20 combinations of services, speed and checksum 
   for (const { words, ms } of ended) t.diagnostic(`${words}: ${(ms / 1_000).toFixed(1)} s`);
 });
 
-test("posline setup says each try on a device that doesn't answer, names the likeliest cause, and writes nothing", async () => {
+test("posline setup says each try on a device that doesn't answer, names the likeliest cause, and writes nothing", async (t) => {
   const box = new SetupBox({ services: [], baudRate: 9_600, crc16: "arc" });
   box.plug();
   box.write(packaged);
-  try {
-    const running = box.run({ line: box.device, yes: true }, undefined);
-    await assert.rejects(running, /^SetupError: Cannot set up: no terminal answers on .*: nothing was written to /);
-    const told = box.said.join("");
-    for (const speed of speeds) assert.match(told, new RegExp(`^${speed} baud: no answer from fiscal, bank, qr$`, "m"));
-    assert.match(told, /the terminal does not answer, and not one byte comes back, at any speed/);
-    assert.deepEqual([box.text, box.dropIn], [packaged, undefined]);
-  } finally {
-    box.remove();
-  }
+  t.after(() => box.remove());
+  const running = box.run({ line: box.device, yes: true }, undefined);
+  await assert.rejects(running, /^SetupError: Cannot set up: no terminal answers on .*: nothing was written to /);
+  const told = box.said.join("");
+  for (const speed of speeds) assert.match(told, new RegExp(`^${speed} baud: no answer from fiscal, bank, qr$`, "m"));
+  assert.match(told, /the terminal does not answer, and not one byte comes back, at any speed/);
+  assert.deepEqual([box.text, box.dropIn], [packaged, undefined]);
 });

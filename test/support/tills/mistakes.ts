@@ -8,16 +8,7 @@ import type { Deed } from "../../../src/lab/rehearse/scenario.ts";
  */
 
 export const kinds = [
-  "new key",
-  "false word",
-  "kill",
-  "code",
-  "amount",
-  "text",
-  "refund",
-  "unasked",
-  "booking",
-  "pace",
+  ...["new key", "false word", "kill", "code", "amount", "text", "refund", "unasked", "booking", "pace"],
 ] as const;
 
 /** One call with `Prefer: wait`; its own questions; curl and sh. */

@@ -81,16 +81,6 @@ test("/sale of a known pay_id begins nothing, whatever its amount: /check has th
   assert.deepEqual([dataOf(again)["status"], innerOf(again)["amount"]], ["APPROVED", sale.amount]);
 });
 
-test("/check refuses without pay_id with -29, with an unknown one with -15", () => {
-  const under = bank();
-  for (const route of ["/check", "/abort"]) {
-    assert.equal(under.refused(route), -29);
-    assert.equal(under.refused(route, { pay_id: null }), -29);
-    assert.equal(under.refused(route, { pay_id: "" }), -29);
-    assert.equal(under.refused(route, { pay_id: "P-2" }), -15);
-  }
-});
-
 test("/check counts no question that it refuses", () => {
   const under = bank();
   under.accepted("/sale", sale);
@@ -161,17 +151,6 @@ for (const [why, field, code] of [
     assert.equal(under.context.changes, 0);
   });
 }
-
-test("reports, /check and /abort refuse a field of another type than the contract's with -29", () => {
-  const under = bank();
-  for (const route of ["/xreport", "/close-shift"]) {
-    assert.equal(under.refused(route, { pay_id: "X", headless: "no" }), -29);
-    assert.equal(under.refused(route, { pay_id: "X", txn_config: 1n }), -29);
-  }
-  under.accepted("/sale", sale);
-  for (const route of ["/check", "/abort"]) assert.equal(under.refused(route, { pay_id: "P-1", no_print_data: "true" }), -29);
-  assert.deepEqual(under.context.begun, ["/sale"]);
-});
 
 test("/sale takes every optional field of the contract, and null for each", () => {
   const under = bank();

@@ -35,14 +35,6 @@ test("/deposit with an internal error is rolled back: /check_status says 9, the 
   assert.equal(context.done("/check_shift")["cash"], 105n);
 });
 
-test("/sale that isn't fiscalized is code 10, and nothing is kept of it", () => {
-  const context = new FiscalContext();
-  assert.equal(context.code("/sale", receipt("A", 110)), 10);
-  assert.equal(context.code("/check_status", { documentExtID: "A" }), 9);
-  assert.equal(context.code("/sale", receipt("A", 110)), 10);
-  assert.equal(context.done("/check_shift")["cash"], 0n);
-});
-
 test("/sale that isn't printed is code 15 and kept; /check_status has it closed, and /check_copy prints it", () => {
   const context = new FiscalContext();
   const answer = context.ask("/sale", receipt("A", 115));
@@ -148,15 +140,6 @@ test("a key of another kind, of another amount of cash, or of two documents is c
   assert.equal(context.code("/sale", receipt("B", 100, { documentID: 1 })), 4);
   assert.equal(context.code("/check_status", { documentExtID: "B", documentID: 1 }), 9);
   assert.equal(context.done("/check_shift")["cash"], 200n);
-});
-
-test("/check_status asks for a key (3), and for one that is known (9)", () => {
-  const context = new FiscalContext();
-  assert.equal(context.code("/check_status"), 3);
-  assert.equal(context.code("/check_status", { documentID: null, documentExtID: "" }), 3);
-  assert.equal(context.code("/check_status", { documentID: 1 }), 9);
-  assert.equal(context.code("/check_status", { documentExtID: "__proto__" }), 9);
-  assert.equal(context.changes, 0);
 });
 
 test("/check_copy has the items as they were sent, and needs documentID (3, 9)", () => {

@@ -38,14 +38,6 @@ test("/sale paid cashless has the card fields, and those of trxParams where they
   assert.equal(context.done("/sale", receipt("C", 100))["rrn"], undefined);
 });
 
-test("/sale without items, or with none, is code 3", () => {
-  const context = new FiscalContext();
-  assert.equal(context.code("/sale", { documentExtID: "A" }), 3);
-  assert.equal(context.code("/sale", { documentExtID: "A", items: [] }), 3);
-  assert.equal(context.code("/refund", { items: null }), 3);
-  assert.deepEqual(context.begun, []);
-});
-
 test("/sale with a field of another type than the contract's is code 2, and names the field", () => {
   const context = new FiscalContext();
   for (const [body, name] of [
@@ -71,26 +63,6 @@ test("/sale with a field of another type than the contract's is code 2, and name
     assert.ok(String(message).startsWith(`Cannot answer /sale: ${name} is `), String(message));
   }
   assert.deepEqual(context.begun, []);
-});
-
-test("a field that no answer depends on is held to its type all the same (2), and may be null", () => {
-  const context = new FiscalContext();
-  context.done("/sale", { ...items(1), documentExtID: "A", employeeName: null, wsName: 7 });
-  for (const [route, body] of [
-    ["/open_shift", { employeeName: {} }],
-    ["/close_shift", { employeeName: [] }],
-    ["/x_report", { employeeName: true }],
-    ["/x_report", { skipReceipt: "true" }],
-    ["/x_report", { skipReceiptPrint: 1 }],
-    ["/dates_report", { employeeName: {} }],
-    ["/deposit", { amount: 1, employeeName: {} }],
-    ["/refund", { ...items(1), employeeLastName: {} }],
-    ["/abort", { documentExtID: "A", docNumber: {} }],
-  ] as const) {
-    assert.equal(context.code(route, body), 2, `${route} ${JSON.stringify(body)}`);
-  }
-  assert.equal(context.begun.length, 1);
-  assert.equal(context.done("/check_shift")["isShiftOpen"], "true");
 });
 
 test("/sale with a negative amount anywhere is code 4", () => {
@@ -170,29 +142,6 @@ test("/sale knows some extraPayments codes: another is 7, and one without a code
     assert.ok(Array.isArray(totalPayments));
     assert.equal(totalPayments[0].code, "cashless");
   }
-});
-
-test("/sale on credit takes no other payment (13)", () => {
-  const context = new FiscalContext();
-  assert.equal(context.code("/sale", { ...items(100), payments: { creditAmount: 100, cashAmount: 0 } }), 0);
-  assert.equal(context.code("/sale", { ...items(100), payments: { creditAmount: 60, cashAmount: 40 } }), 13);
-  assert.equal(context.code("/sale", { ...items(100), payments: { creditAmount: 60 }, ...extra("GIFT", 40) }), 13);
-});
-
-test("/sale refuses a docTime of another form (14), and one before the shift (12)", () => {
-  const context = new FiscalContext();
-  for (const docTime of [
-    "2024-05-06",
-    "2024-05-06T07:08:09",
-    "2024-02-30 00:00:00",
-    "2024-05-06 24:00:00",
-    "2024-13-01 00:00:00",
-    5,
-  ]) {
-    assert.equal(context.code("/sale", { ...items(100), docTime }), 14, String(docTime));
-  }
-  assert.equal(context.code("/sale", { ...items(100), docTime: "2024-05-06 07:08:08" }), 12);
-  assert.equal(context.done("/sale", { ...items(100), docTime: "2024-05-06 07:08:09" })["docTime"], "2024-05-06 07:08:09");
 });
 
 test("/refund takes its sale by documentID, fiscalID or fiscalNum; an unknown one, and what is no sale, is code 9", () => {

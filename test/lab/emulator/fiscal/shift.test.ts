@@ -42,38 +42,6 @@ test("/check_shift says isShiftOpen as a string, shiftStatus and cash", () => {
   assert.deepEqual([closed["isShiftOpen"], closed["shiftStatus"], closed["cash"]], ["false", 2n, 2n ** 60n]);
 });
 
-test("documents, /x_report and /close_shift need an open shift (6)", () => {
-  const context = new FiscalContext();
-  context.done("/close_shift");
-  assert.equal(context.code("/sale", receipt("A", 100)), 6);
-  assert.equal(context.code("/refund", receipt("A", 100)), 6);
-  assert.equal(context.code("/deposit", { amount: 1 }), 6);
-  assert.equal(context.code("/withdraw", { amount: 1 }), 6);
-  assert.equal(context.code("/x_report"), 6);
-  assert.equal(context.code("/close_shift", { openOrdersOperation: "delete" }), 6);
-  context.done("/open_shift");
-  context.done("/sale", receipt("A", 100));
-});
-
-test("/close_shift with unclosed orders needs delete or renew: anything else is code 5, which has nobody poll for a document, and the shift stays open", () => {
-  const context = new FiscalContext();
-  assert.equal(context.code("/sale", receipt("A", 144)), 44);
-  for (const openOrdersOperation of [undefined, "check", "DELETE", "", null, 1, {}]) {
-    const body = openOrdersOperation === undefined ? {} : { openOrdersOperation };
-    assert.equal(context.code("/close_shift", body), 5, String(openOrdersOperation));
-  }
-  assert.equal(context.done("/check_shift")["isShiftOpen"], "true");
-});
-
-test("/close_shift with delete removes unclosed orders", () => {
-  const context = new FiscalContext();
-  assert.equal(context.code("/sale", receipt("A", 144)), 44);
-  context.done("/sale", receipt("B", 100));
-  assert.equal(context.done("/close_shift", { openOrdersOperation: "delete" })["saleCount"], 1n);
-  assert.equal(context.code("/check_status", { documentExtID: "A" }), 9);
-  assert.equal(context.done("/check_status", { documentExtID: "B" })["docStatus"], 1n);
-});
-
 test("/close_shift with renew carries unclosed orders over: they close and count in the next shift", () => {
   const context = new FiscalContext();
   assert.equal(context.code("/sale", receipt("A", 161)), 44);
@@ -136,22 +104,6 @@ test("/x_report and /close_shift have every metric, by kind of payment", () => {
   context.done("/open_shift");
   const next = context.done("/x_report");
   assert.deepEqual([next["cash"], next["saleSum"], next["depositCount"]], [782n, 0n, 0n], "only the drawer stays");
-});
-
-test("/deposit and /withdraw: no amount is 3, none above 0 is 4, a fraction is 2, more than the drawer is 4", () => {
-  const context = new FiscalContext();
-  for (const route of ["/deposit", "/withdraw"]) {
-    assert.equal(context.code(route, { documentExtID: "A" }), 3);
-    assert.equal(context.code(route, { documentExtID: "A", amount: 0 }), 4);
-    assert.equal(context.code(route, { documentExtID: "A", amount: -5 }), 4);
-    assert.equal(context.code(route, { documentExtID: "A", amount: 1.5 }), 2);
-  }
-  const { documentID, fiscalID, fiscalNum, fiscalUrl } = context.done("/deposit", { documentExtID: "A", amount: 100 });
-  assert.deepEqual([documentID, fiscalID, fiscalNum, fiscalUrl], [1n, "EMU00000001", "1", "https://receipt.invalid/1"]);
-  assert.equal(context.code("/withdraw", { documentExtID: "B", amount: 101 }), 4);
-  assert.equal(context.code("/withdraw", { documentExtID: "B", amount: 100 }), 0);
-  assert.equal(context.done("/withdraw", { documentExtID: "B", amount: 100 })["documentID"], 2n, "a resend");
-  assert.equal(context.done("/check_shift")["cash"], 0n);
 });
 
 test("/deposit beyond what 64 bits of cash hold is code 4, in another shift too", () => {
