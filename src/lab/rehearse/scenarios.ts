@@ -1,36 +1,22 @@
-import type { Rule } from "../report/judgement.ts";
+import {
+  abortOnlyTries,
+  askedByTrans,
+  bank,
+  fiscal,
+  key,
+  noBlindResend,
+  onlyFinal,
+  polledUntilClosed,
+  qrNoResend,
+  sameExtId,
+  saveTrans,
+  shownUntilFinal,
+  unprinted,
+  untilFinal,
+} from "./contract-rules.ts";
 import type { DeedStep, Scenario, Trouble } from "./scenario.ts";
 
 /** The scenarios, in the order in which they are played: what is plain first. */
-
-const bank = (place: string, says: string): Rule => ({ from: `bank.md, ${place}`, says });
-const fiscal = (place: string, says: string): Rule => ({ from: `fiscal.md, ${place}`, says });
-const qr = (place: string, says: string): Rule => ({ from: `qr.md, ${place}`, says });
-
-const key = bank("What the service does", "pay_id is the idempotency key and the state-recovery key.");
-const untilFinal = bank(
-  "Endpoints, rule 3",
-  "On timeout or unknown result, query /check with the same pay_id until a final status is obtained; do not assume failure.",
-);
-const onlyFinal = bank(
-  "Endpoints, rule 1",
-  "Stop polling only on a final transaction result in data: status success with data.status APPROVED, or status error with data.status ERROR or REVERSED.",
-);
-const noBlindResend = bank("Endpoints, rule 4", "For /sale and /refund prefer /check-based recovery before retrying.");
-const sameExtId = fiscal(
-  "Errors, recovery",
-  "Timeout, disconnect or CRC failure on /sale or /refund: treat state as unknown, wait 1-2 s, resend with the same documentExtID. Never generate a new documentExtID for a retry of the same operation.",
-);
-const unprinted = fiscal(
-  "Errors, recovery",
-  "Code 15: save documentExtID and response; call /check_status; if docStatus is 1 the operation is complete and only printing is recovered via /check_copy.",
-);
-const saveTrans = qr(
-  "Endpoints, responses",
-  "data.trans carries it, and it must be saved and used in later /check, /cancel, /refund and /final_confirm requests.",
-);
-
-const qrNoResend = qr("Endpoints, flow rule 3", "Do not blindly resend /cancel, /refund or /final_confirm after a timeout;");
 
 const sale = (
   trouble: Trouble | undefined,
@@ -231,17 +217,14 @@ export const scenarios: readonly Scenario[] = [
   {
     name: "abort-in-time",
     title: "The customer would rather pay in cash",
-    rule: bank("Endpoints", "attempts to stop the operation of pay_id; may return final transaction data"),
+    rule: abortOnlyTries,
     listed: "sale, cancelled by the cashier",
     steps: [{ deed: "abort", key: "a", trouble: outcome("slow:20"), seenBy: "/abort", ends: unpaid }],
   },
   {
     name: "abort-too-late",
     title: "The customer would rather pay in cash, and has paid by card",
-    rule: bank(
-      "States and transitions",
-      "/abort, operation already approved: APPROVED; response may carry final transaction data.",
-    ),
+    rule: abortOnlyTries,
     steps: [{ deed: "abort", key: "a", trouble: outcome("abort-too-late"), seenBy: "/abort", ends: ["approved"] }],
   },
   {
@@ -301,7 +284,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: "receipt-processing",
     title: "Code 44, then docStatus 0, then closed",
-    rule: fiscal("Errors, recovery", "Code 44, or docStatus 0: do not resend; poll /check_status until docStatus 1."),
+    rule: polledUntilClosed,
     steps: [{ deed: "receipt", key: "a", trouble: outcome("slow:12"), ends: ["closed"] }],
   },
   {
@@ -402,19 +385,13 @@ export const scenarios: readonly Scenario[] = [
   {
     name: "qr-no-answer",
     title: "Paid by QR beyond 2^53, and an answer to /check is lost",
-    rule: qr(
-      "Endpoints, flow rule 3",
-      "On timeout or unknown result, query /check with the same pay_id and trans until final.",
-    ),
+    rule: askedByTrans,
     steps: [{ deed: "qr", key: "a", amount: "huge", trouble: noAnswer, at: "/check", ends: ["approved"] }],
   },
   {
     name: "qr-declined",
     title: "A QR payment that is declined",
-    rule: qr(
-      "Endpoints, flow rule 2",
-      "Continue while the response is success without data; stop on a final rrn or status error.",
-    ),
+    rule: shownUntilFinal,
     steps: [{ deed: "qr", key: "a", trouble: outcome("declined"), ends: unpaid }],
   },
   {

@@ -1,5 +1,6 @@
 import type { LedgerEntry } from "../emulator/ledger.ts";
 import { type CaseResult, failed, passed, secondsText, untested } from "../report/judgement.ts";
+import { brokenBy } from "./contract-rules.ts";
 import { type DeedStep, deeds, type Word, words } from "./scenario.ts";
 import type { RunEnd } from "./till.ts";
 
@@ -59,21 +60,21 @@ export function findingOf(results: readonly AskResult[]): CaseResult {
     const same = results.slice(0, index).filter((each) => each.ask.key === ask.key && each.ask.deed === ask.deed);
     const earlier = same.flatMap(({ began }) => began);
     const originals = results.filter((each) => each.ask.key === ask.of);
-    const why =
+    const broken =
       begunTwice(result) ??
       calledBeside(result) ??
       falseWord(result, earlier) ??
       otherOriginal(result, originals) ??
       endless(result);
-    if (why !== undefined) return failed(why);
+    if (broken !== undefined) return broken;
   }
   const unsupported = results.find(({ said }) => said.some(({ word }) => word === "unsupported"));
   if (unsupported !== undefined) return untested(`The till can't do ${unsupported.ask.deed}: it says unsupported`);
   const unclear = results.flatMap(({ said }) => said).find(({ how }) => how === "unclear");
   if (unclear !== undefined) return untested(`The till's last line, ${unclear.text}, is none of ${words.join(", ")}`);
   for (const result of results) {
-    const why = otherEnd(result);
-    if (why !== undefined) return failed(why);
+    const broken = otherEnd(result);
+    if (broken !== undefined) return broken;
   }
   for (const result of results) {
     const told = articleTold(result, results);
@@ -87,65 +88,75 @@ export function findingOf(results: readonly AskResult[]): CaseResult {
 }
 
 /** Money or paper beside what was asked for. */
-function begunTwice({ ask, amount, began }: AskResult): string | undefined {
+function begunTwice({ ask, amount, began }: AskResult): CaseResult | undefined {
   const { contract, routes } = deeds[ask.deed];
+  const { again } = brokenBy[contract];
   const others = began.filter(({ service, route }) => service !== contract || !routes.includes(route));
   const [other] = others;
   if (other !== undefined) {
-    return `Asked for one ${ask.deed} of ${amountText(amount)}, the till began what nobody asked for: ${entriesText(began)}`;
+    const what = `Asked for one ${ask.deed} of ${amountText(amount)}, the till began what nobody asked for`;
+    return failed(`${what}: ${entriesText(began)}`, again);
   }
   if (began.length < 2) return undefined;
-  return `Asked for one ${ask.deed} of ${amountText(amount)}, the till began ${began.length}: ${entriesText(began)}`;
+  return failed(
+    `Asked for one ${ask.deed} of ${amountText(amount)}, the till began ${began.length}: ${entriesText(began)}`,
+    again,
+  );
 }
 
 /** A batch or shift closed, a report or copy printed, of which the ledger has nothing. A copy is right if the paper is missing. */
-function calledBeside({ ask, amount, called }: AskResult): string | undefined {
+function calledBeside({ ask, amount, called }: AskResult): CaseResult | undefined {
   const { contract, routes } = deeds[ask.deed];
   const isUnprinted = ask.trouble?.kind === "outcome" && ask.trouble.outcome === "not-printed";
   const right = [...routes.map((route) => `${contract} ${route}`), ...(isUnprinted ? ["fiscal /check_copy"] : [])];
   const other = called.find((each) => !besides.has(each) && !right.includes(each));
   if (other === undefined) return undefined;
-  return `Asked for one ${ask.deed} of ${amountText(amount)}, the till called ${other}, which nobody asked for`;
+  return failed(`Asked for one ${ask.deed} of ${amountText(amount)}, the till called ${other}, which nobody asked for`);
 }
 
 /** Given back is another than was asked for, or a payment by card or QR is booked as cash. */
-function otherOriginal({ ask, began }: AskResult, originals: readonly AskResult[]): string | undefined {
+function otherOriginal({ ask, began }: AskResult, originals: readonly AskResult[]): CaseResult | undefined {
   const ids = originals.flatMap((each) => each.began.map(({ id }) => id));
   const other = began.find(({ of }) => of !== undefined && !ids.includes(of));
-  if (other !== undefined) return `Asked for the ${ask.deed} of one, the till gave back another: ${entriesText([other])}`;
+  if (other !== undefined)
+    return failed(`Asked for the ${ask.deed} of one, the till gave back another: ${entriesText([other])}`);
   const isPaid = originals.some((each) => deeds[each.ask.deed].contract !== "fiscal");
   const cash = began.find((each) => isPaid && (each.cash ?? 0n) > 0n)?.cash;
-  return cash === undefined ? undefined : `The till booked ${amountText(cash)} as cash that were not paid in cash`;
+  return cash === undefined ? undefined : failed(`The till booked ${amountText(cash)} as cash that were not paid in cash`);
 }
 
 /** @param earlier What began when the same deed was asked for before: its word may be of that. */
-function falseWord({ ask, amount, said, began }: AskResult, earlier: readonly Began[]): string | undefined {
+function falseWord({ ask, amount, said, began }: AskResult, earlier: readonly Began[]): CaseResult | undefined {
+  const { early, blind } = brokenBy[deeds[ask.deed].contract];
   const done = began.filter(({ end }) => doneEnds.has(end));
   const right = [...earlier.filter(({ end }) => doneEnds.has(end)), ...done].filter((each) => each.amount === amount);
   for (const { word, atMs } of said) {
     if (word === undefined) continue;
     const told = `The till said ${word} at ${secondsText(atMs)}`;
     if (doneWords.has(word) && right.length === 0) {
-      return `${told}; asked was ${amountText(amount)}, and the terminal ${has(began)}`;
+      const why = `${told}; asked was ${amountText(amount)}, and the terminal ${has(began)}`;
+      // Of another amount the scenario has its own sentence.
+      return failed(why, done.length > 0 ? undefined : early);
     }
     if (word === "closed" && right.some(({ end }) => end === "unprinted")) {
-      return `${told}; the terminal has the document, and printed no paper`;
+      return failed(`${told}; the terminal has the document, and printed no paper`);
     }
-    if (undoneWords.has(word) && done.length > 0) return `${told}; the terminal ${has(done)}`;
+    if (undoneWords.has(word) && done.length > 0) return failed(`${told}; the terminal ${has(done)}`, blind);
   }
-  return ask.twice !== true ? undefined : contradiction(said);
+  return ask.twice === true ? contradiction(said) : undefined;
 }
 
 /** Two runs at once of which one says that it was done, and the other that it wasn't. */
-function contradiction(said: readonly ResultHeard[]): string | undefined {
+function contradiction(said: readonly ResultHeard[]): CaseResult | undefined {
   const known = said.flatMap(({ word }) => (word === undefined ? [] : [word]));
   const differ = known.some((word) => doneWords.has(word)) && known.some((word) => undoneWords.has(word));
-  return differ ? `Of two runs at once the till said ${known.join(" and ")} of the same deed` : undefined;
+  return differ ? failed(`Of two runs at once the till said ${known.join(" and ")} of the same deed`) : undefined;
 }
 
-function endless({ ask, said }: AskResult): string | undefined {
+function endless({ ask, said }: AskResult): CaseResult | undefined {
   const last = said.find(({ how }) => how === "stopped");
-  return last === undefined ? undefined : `The till had not ended the ${ask.deed} after ${secondsText(last.atMs)}`;
+  if (last === undefined) return undefined;
+  return failed(`The till had not ended the ${ask.deed} after ${secondsText(last.atMs)}`);
 }
 
 function hurried({ ask, questionsPerSecond }: AskResult): string | undefined {
@@ -154,13 +165,14 @@ function hurried({ ask, questionsPerSecond }: AskResult): string | undefined {
 }
 
 /** The end could be known, and the till has another one or none. */
-function otherEnd({ ask, amount, said, began }: AskResult): string | undefined {
+function otherEnd({ ask, amount, said, began }: AskResult): CaseResult | undefined {
   const { ends } = ask;
   if (ends === undefined) return undefined;
   const wrong = said.find(({ word }) => word === undefined || !ends.includes(word));
   if (wrong === undefined) return undefined;
   const told = `The till said ${wrong.text} at ${secondsText(wrong.atMs)}`;
-  return `${told}, of a ${ask.deed} of ${amountText(amount)} whose end could be known; the terminal ${has(began)}`;
+  const what = `${ask.deed} of ${amountText(amount)} whose end could be known`;
+  return failed(`${told}, of a ${what}; the terminal ${has(began)}`, brokenBy[deeds[ask.deed].contract].blind);
 }
 
 /** What became of the article that the till was to sell. One of its own says nothing, unless the till sold another as named. */

@@ -43,14 +43,16 @@ export interface CaseResult {
   readonly why: string;
   /** What to do better, beside the verdict. */
   readonly note?: string | undefined;
+  /** The sentence that was broken, if it is another than the case is about. */
+  readonly rule?: Rule;
 }
 
 export const passed = (why: string, note?: string): CaseResult => ({ verdict: "passed", why, note });
-export const failed = (why: string): CaseResult => ({ verdict: "failed", why });
+export const failed = (why: string, rule?: Rule): CaseResult => ({ verdict: "failed", why, ...(rule && { rule }) });
 export const untested = (why: string): CaseResult => ({ verdict: "not tested", why });
 
 /** A case that was tried. */
-export interface Judged extends Case, CaseResult {
+export interface Judged extends Case, Omit<CaseResult, "rule"> {
   readonly tookMs: number;
   readonly moments: readonly Moment[];
 }

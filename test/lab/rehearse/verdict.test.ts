@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { brokenBy } from "../../../src/lab/rehearse/contract-rules.ts";
 import type { DeedStep, Word } from "../../../src/lab/rehearse/scenario.ts";
+import { scenarios } from "../../../src/lab/rehearse/scenarios.ts";
 import { type AskResult, amountText, type Began, findingOf } from "../../../src/lab/rehearse/verdict.ts";
 
-/** Tests src/lab/rehearse/verdict.ts. */
+/** Tests src/lab/rehearse/verdict.ts, src/lab/rehearse/contract-rules.ts, src/lab/rehearse/scenarios.ts. */
 
 const sale: DeedStep = { deed: "sale", key: "a", ends: ["approved"] };
 const anyEnd: DeedStep = { deed: "sale", key: "a" };
@@ -170,4 +173,23 @@ for (const [name, verdict, why, results] of cases) {
 
 test("amountText writes minor units with two decimals, beyond 2^53 too", () => {
   assert.deepEqual([1n, 10n, 1531n, 9_007_199_254_740_993n].map(amountText), ["0.01", "0.10", "15.31", "90071992547409.93"]);
+});
+
+test("a sentence by which a till is judged stands in its contract word for word, but for what ... leaves out", () => {
+  const rules = [...scenarios.map(({ rule }) => rule), ...Object.values(brokenBy).flatMap((each) => Object.values(each))];
+  for (const { from, says } of rules) {
+    const [file = "", place = ""] = from.split(", ");
+    const text = readFileSync(new URL(`../../vectors/contracts/${file}`, import.meta.url), "utf8");
+    for (const part of says.split("...")) assert.ok(text.includes(part.trim()), `${from}: ${part}`);
+    assert.ok(text.includes(place), from);
+  }
+});
+
+test("what is printed is the sentence that was broken: of a second sale, of an early and of a blind end", () => {
+  const ruleOf = (shown: Shown) => findingOf([result(shown)]).rule;
+  assert.equal(ruleOf({ began: [begun(), begun({ id: "2" })] }), brokenBy.bank.again);
+  assert.equal(ruleOf({ began: [begun({ end: "declined" })] }), brokenBy.bank.early);
+  assert.equal(ruleOf({ words: ["declined"] }), brokenBy.bank.blind);
+  assert.equal(ruleOf({ words: ["unknown"] }), brokenBy.bank.blind);
+  assert.equal(ruleOf({ began: [begun({ amount: 1530n })] }), undefined);
 });
