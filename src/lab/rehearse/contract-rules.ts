@@ -24,7 +24,7 @@ export const sameExtId = fiscal(
 );
 export const unprinted = fiscal(
   "Errors, recovery",
-  "Code 15: save documentExtID and response; call /check_status; if docStatus is 1 the operation is complete and only printing is recovered via /check_copy.",
+  "Code 15: save documentExtID and response; call /check_status; if docStatus is 1 the operation is complete and only printing is recovered via /check_copy ...",
 );
 export const saveTrans = qr(
   "Endpoints, responses",
