@@ -1,16 +1,17 @@
 import { adminAccess } from "../config/admin-access.ts";
 import type { AdminConfig, Config } from "../config/config.ts";
-import { contractNames } from "../core/call.ts";
+import { contractOf } from "../contract/contracts.ts";
 import { codeOf } from "../core/error-code.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { printable, quoted } from "../core/shell-text.ts";
 import { nodeDisk } from "../journal/disk.ts";
 import { JournalError } from "../journal/errors.ts";
 import { readJournal } from "../journal/reader.ts";
-import { isUnknown, type JournalOperation, joinOperations, type SentRecord } from "../journal/record.ts";
+import { type JournalOperation, joinOperations, type SentRecord } from "../journal/record.ts";
 import { Recorder, recordMs } from "../journal/recorder.ts";
 import { slotBytes } from "../journal/slot.ts";
 import { chosenBy, endBy, type OperatorSettle } from "../operations/operator-settle.ts";
+import { mayBeSettled } from "../operations/recall.ts";
 import { pageKeyIn } from "./page.ts";
 
 /**
@@ -83,10 +84,10 @@ export async function settleByOperator(target: JournalSettleTarget, wanted: Oper
   const { records, slots, isWritten: isLocked } = await readJournal(folder);
   // On a full disk, or one that has no sockets, a posline that runs holds no lock.
   const isWritten = isLocked || (await askAboutJournal(target, ask)) !== undefined;
-  const chosen = chosenBy(
-    joinOperations(records).filter((each) => isUnknown(each) && (each.lost || !isWritten || each.ending)),
-    wanted,
-  );
+  const contract = (service: string) => contractOf(service, target.services);
+  const isOpen = (each: JournalOperation) =>
+    (each.lost || !isWritten || each.ending) && mayBeSettled(each, contract(each.sent.service));
+  const chosen = chosenBy(joinOperations(records).filter(isOpen), wanted);
   if (!isWritten) await append(target, wanted, chosen, slots);
   else {
     const answer = await ask(admin, "POST", "/journal/settle", JSON.stringify({ ...wanted, folder }));
@@ -150,8 +151,7 @@ async function append(
   });
   try {
     for (const { sequence, sent } of chosen) {
-      const contract = services?.[sent.service]?.contract ?? contractNames.find((each) => each === sent.service);
-      const end = { result: endBy(as, contract), by: "operator", note } as const;
+      const end = { result: endBy(as, contractOf(sent.service, services)), by: "operator", note } as const;
       const record = { kind: "settled", timeMs: Date.now(), sent: sequence, digest: sent.digest, ...end } as const;
       if (!(await recorder.add(record).recorded))
         throw new JournalError(problems[0] ?? `Cannot write the journal in ${folder}`);
@@ -166,7 +166,7 @@ async function untilWritten(folder: string, chosen: readonly JournalOperation[],
   const wanted = new Set(chosen.map(({ sequence }) => sequence));
   for (let look = 0; look < looks; look++) {
     const { records } = await readJournal(folder);
-    const open = joinOperations(records).filter((each) => wanted.has(each.sequence) && isUnknown(each));
+    const open = joinOperations(records).filter((each) => wanted.has(each.sequence) && each.settled === undefined);
     if (open.length === 0) return;
     await new Promise((resolve) => setTimeout(resolve, lookMs));
   }

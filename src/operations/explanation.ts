@@ -10,6 +10,8 @@ import {
   isUnknown,
   type JournalOperation,
   joinOperations,
+  type SentRecord,
+  type SettledRecord,
   type StoredRecord,
   storedKey,
 } from "../journal/record.ts";
@@ -118,6 +120,21 @@ function nothingThere(
   ];
 }
 
+/**
+ * True if the same call again is the same operation. What names an earlier payment, and not itself, is meant as often as it is sent: two equal
+ * refunds of one QR payment are two.
+ */
+export function isNamedByKey({ service, route, key }: SentRecord, contractOf: ExplainOptions["contractOf"]): boolean {
+  const contract = contractOf(service);
+  return key !== undefined && (contract === undefined || settlingRulesOf(contract, route)?.ownKey !== false);
+}
+
+/** True if another operation was sent under its key: an answer to a question may tell of either. */
+const isSharedKey = ({ service, key, digest }: SentRecord, records: readonly StoredRecord[]) =>
+  records.some(
+    ({ record }) => record.kind === "sent" && record.key === key && record.service === service && record.digest !== digest,
+  );
+
 /** All sendings of one operation, in order. */
 export type Sendings = readonly [JournalOperation, ...JournalOperation[]];
 
@@ -126,7 +143,7 @@ export function explain(options: ExplainOptions): readonly Explanation[] {
   const groups: [JournalOperation, ...JournalOperation[]][] = [];
   for (const each of options.operations) {
     const same = groups.find(([first]) => isSameOperation(first.sent, each.sent));
-    if (same === undefined) groups.push([each]);
+    if (same === undefined || !isNamedByKey(each.sent, options.contractOf)) groups.push([each]);
     else same.push(each);
   }
   return groups.map((sendings) => explained(sendings, groups, options));
@@ -162,34 +179,37 @@ function exchangesOf(
 }
 
 function momentsOf(operation: JournalOperation, index: number, options: ExplainOptions): readonly ExplainedMoment[] {
-  const { sequence, sent, ending, lost, settled } = operation;
+  const { sequence, sent, ending, lost } = operation;
   const { records } = options;
-  const more = index === 0 ? "" : " once more";
+  const which = index === 0 ? `Request ${sent.requestId}` : `The same call again, request ${sent.requestId},`;
   const isUnsent = ending?.outcome === "not-sent";
   const moments = [
     {
       timeMs: sent.timeMs,
-      text: `Request ${sent.requestId} was recorded, to be sent to the terminal${more}.${beforeText(sent.before)}`,
+      text: `${which} was recorded, to be sent to the terminal.${beforeText(sent.before)}`,
     },
   ];
   const started = records.find(({ sequence: at, record }) => lost && at > sequence && record.kind === "start");
   const again = "posline started again, without a record of how this ended: it had been stopped, or its journal had failed.";
   if (started !== undefined) moments.push({ timeMs: started.record.timeMs, text: again });
   for (const { record } of records) {
-    if (record.kind !== "outcome" && record.kind !== "begun") continue;
-    if (record.sent !== sequence || (record.kind === "begun" && record.digest !== sent.digest)) continue;
+    if (record.kind !== "outcome" && record.kind !== "begun" && record.kind !== "settled") continue;
+    if (record.sent !== sequence || (record.kind !== "outcome" && record.digest !== sent.digest)) continue;
+    if (record.kind === "settled") {
+      moments.push({ timeMs: record.timeMs, text: settledText(record) });
+      continue;
+    }
     const found = "The terminal was asked about it, and answered that it has it.";
     const unsent = "It was not sent: nothing left for the terminal.";
     const text = record.kind === "begun" ? found : isUnsent ? unsent : outcomeText(operation, options);
     moments.push({ timeMs: record.timeMs, text });
   }
-  if (settled !== undefined) {
-    const person = `A person recorded: ${settled.result}${settled.note === undefined ? "" : `, "${settled.note}"`}.`;
-    const answer = `The terminal was asked about it, and its answer proves the end: ${settled.result}.`;
-    const text = settled.by === "operator" ? person : answer;
-    moments.push({ timeMs: settled.timeMs, text });
-  }
   return moments;
+}
+
+function settledText({ by, result, note }: SettledRecord): string {
+  if (by === "operator") return `A person recorded: ${result}${note === undefined ? "" : `, "${note}"`}.`;
+  return `The terminal was asked about it, and its answer proves the end: ${result}.`;
 }
 
 function beforeText(before: JournalOperation["sent"]["before"]): string {
@@ -200,7 +220,7 @@ function beforeText(before: JournalOperation["sent"]["before"]): string {
     : ` The terminal had ${ids.join(", ")} under this key before.`;
 }
 
-function outcomeText({ sent, ending }: JournalOperation, { contractOf }: ExplainOptions): string {
+function outcomeText({ sent, ending }: JournalOperation, { contractOf, records }: ExplainOptions): string {
   const { outcome, status, code, begun, end, learned, left, message } = ending ?? {};
   const away = left === true ? " The till had disconnected by then." : "";
   if (outcome === "unknown" && status === undefined) return `No valid answer to it came.${away}`;
@@ -210,12 +230,13 @@ function outcomeText({ sent, ending }: JournalOperation, { contractOf }: Explain
   const named = learned === undefined ? "" : ` Its trans is ${learned}.`;
   const open = outcome === "unknown" ? ", which leaves open whether it was carried out" : "";
   const words = message === undefined ? "" : `, ${JSON.stringify(message)}`;
-  return `${said}${words}${provesText(begun, end) || open}.${named}${away}`;
+  return `${said}${words}${provesText(begun, end, isSharedKey(sent, records)) || open}.${named}${away}`;
 }
 
-function provesText(begun: boolean | undefined, end: OperationEnd | undefined): string {
+function provesText(begun: boolean | undefined, end: OperationEnd | undefined, isShared: boolean): string {
   if (end !== undefined) return `, which is its end: ${end}`;
-  if (begun === true) return ": it accepted the operation";
+  if (begun === true && isShared) return ": it has an operation under this key, which may be the other one";
+  if (begun === true) return ": it took it on, which doesn't say how it ends";
   return begun === false ? ": it refused it before anything was begun" : "";
 }
 
@@ -249,10 +270,6 @@ export function endingOf(
   const last = sendings.at(-1) ?? sendings[0];
   const { service, route, key, requestId } = last.sent;
   const contract = contractOf(service);
-  // A person's word is taken of what the journal calls unknown alone.
-  const settle = sendings.some(isUnknown)
-    ? `, then record what you saw: posline journal settle ${quoted(key ?? requestId)} --as done --note "..." (or --as not-done)`
-    : "";
   if (isWritten && sendings.some(({ ending, lost }) => ending === undefined && !lost)) {
     return {
       result: "in flight",
@@ -261,7 +278,7 @@ export function endingOf(
     };
   }
   const now = Date.now();
-  const { end, isAccepted } = togetherOf(sendings.map((each) => recalledSending(each, contract, now, now)));
+  const { end, isAccepted: isTaken } = togetherOf(sendings.map((each) => recalledSending(each, contract, now, now)));
   if (end !== undefined) return { result: end, proof: proofText(sendings, end), todo: todos[end] };
   if (sendings.every(({ ending }) => ending?.outcome === "not-sent"))
     return { result: "failed", proof: "Nothing was sent.", todo: todos.failed };
@@ -273,16 +290,24 @@ export function endingOf(
   }
   // What is answered and goes on is remembered for a day; then the same call would be sent.
   const isKept = sendings.some(isUnknown) || now - last.sent.timeMs < dayMs;
-  const canAsk = isKept && contract !== undefined && routeOf(contracts[contract], route)?.polling !== undefined;
+  const settle = isKept
+    ? `, then record what you saw: posline journal settle ${quoted(key ?? requestId)} --as done --note "..." (or --as not-done)`
+    : "";
+  const isShared = isSharedKey(last.sent, records);
+  const canAsk = isKept && !isShared && contract !== undefined && routeOf(contracts[contract], route)?.polling !== undefined;
   const look = `look at the terminal or its report${settle}`;
   const later = records.flatMap(({ sequence, record }) => (record.kind === "sent" && sequence > last.sequence ? [record] : []));
   const isClosed = later.some((each) => closingRoutes.has(each.route) && terminalOf(each) === terminalOf(last.sent));
   const forgotten = isClosed ? " A batch or shift may have been closed since, so that the terminal may have forgotten it." : "";
+  const isAccepted = isTaken && !isShared;
+  const why = isShared
+    ? "Another operation used this key, so no answer proves whose end it tells: this one may have been carried out, or never begun."
+    : "No answer proves how it ended: it may have been carried out.";
   const ask = canAsk ? "send the same call again with Prefer: wait, which asks the terminal and sends nothing twice; or " : "";
   const wait = isAccepted ? "wait while the terminal is busy with it; then " : "";
   return {
     result: "unknown",
-    proof: `${isAccepted ? "The terminal has it, and no answer so far says how it ended." : "No answer proves how it ended: it may have been carried out."}${forgotten}`,
+    proof: `${isAccepted ? "The terminal took it on, and no answer so far says how it ended." : why}${forgotten}`,
     todo: `Don't repeat it under a new key: ${wait}${ask}${look}`,
   };
 }

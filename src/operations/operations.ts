@@ -121,6 +121,12 @@ export class Operations implements OperationLog {
     return this.#listed;
   }
 
+  /** What a person may settle: what is unknown, and what the terminal took on without an end that is known. In order of sending. */
+  get open(): readonly Sending[] {
+    const isOpen = (each: Sending) => each.endedMs !== undefined && endOfOne(each) === undefined;
+    return [...new Set([...this.#listed, ...this.#memory.all.filter(isOpen)])].sort((one, other) => one.order - other.order);
+  }
+
   /** The newest unknown operations, for people. */
   unknown(): readonly UnknownOperation[] {
     return this.#listed.slice(-listedMax).map(({ sent, cause = reported }) => asUnknown(sent, cause));

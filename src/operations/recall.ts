@@ -5,6 +5,7 @@ import { nowMs } from "../core/clock.ts";
 import {
   asUnknown,
   isSameOperation,
+  isUnknown,
   type JournalOperation,
   type SentRecord,
   type UnknownOperation,
@@ -14,7 +15,7 @@ import { replay } from "../journal/replay.ts";
 import { slotBytes } from "../journal/slot.ts";
 import { Copies } from "./copies.ts";
 import { factsIn } from "./own-answer.ts";
-import { mayHaveBegun, newSending, operationOf, type Sending } from "./sending.ts";
+import { endOfOne, mayHaveBegun, newSending, operationOf, type Sending } from "./sending.ts";
 import type { UnderKey } from "./under-key.ts";
 
 /** The journal's records of earlier processes, as this one remembers them. */
@@ -58,6 +59,15 @@ export function recalledSending(
 
 /** False if it never left, or was refused before anything was begun. */
 export const hasLeft = ({ ending }: JournalOperation) => ending?.outcome !== "not-sent" && ending?.begun !== false;
+
+/** True if a person may say how it ended: no record proves that. What goes on, as far as its answer says, is among them. */
+export function mayBeSettled(recorded: JournalOperation, contract: ContractName | undefined): boolean {
+  if (isUnknown(recorded)) return true;
+  if (recorded.settled !== undefined || recorded.ending === undefined || !hasLeft(recorded)) return false;
+  const now = nowMs();
+  const sending = recalledSending(recorded, contract, now, now);
+  return operationOf(sending) !== undefined && endOfOne(sending) === undefined;
+}
 
 /** Gives the memory the sendings of earlier processes. */
 export function recall(found: FoundRecords, memory: UnderKey): Recalled {

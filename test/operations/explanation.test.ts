@@ -43,7 +43,8 @@ function explained(records: readonly JournalRecord[], log: readonly string[] = [
 }
 
 const isRecorded = "Request r1 was recorded, to be sent to the terminal.";
-const hasIt = "The terminal answered success: it accepted the operation.";
+const hasIt = "The terminal answered success: it took it on, which doesn't say how it ends.";
+const hasOne = "The terminal answered success: it has an operation under this key, which may be the other one.";
 
 const cases: readonly (readonly [
   what: string,
@@ -134,9 +135,9 @@ const cases: readonly (readonly [
       told({ outcome: "answered", route: "/check", requestId: "r3", status: "success", httpStatus: 200 }),
       told({ outcome: "answered", requestId: "r2", status: "success", httpStatus: 200 }),
     ],
-    [isRecorded, hasIt, "The till, which asked /check, was given the terminal's answer: success (request r3, HTTP 200)."],
+    [isRecorded, hasOne, "The till, which asked /check, was given the terminal's answer: success (request r3, HTTP 200)."],
     "unknown",
-    /: wait while the terminal is busy with it; then send the same call again with .* nothing twice; or look at the terminal or its report$/,
+    /^Don't repeat it under a new key: look at the terminal or its report, then record what you saw: posline journal settle A /,
   ],
   [
     "a shift that is closed",
@@ -155,25 +156,20 @@ const cases: readonly (readonly [
       sent({ service: "qr", route: "/refund" }),
       outcome({ outcome: "unknown" }),
       sent({ service: "qr", route: "/refund", requestId: "r2" }),
-      outcome({ sent: 3, outcome: "unknown", status: "error", code: 1, message: "too much" }),
+      outcome({ sent: 3, status: "success", begun: true, end: "approved" }),
     ],
     [],
-    [
-      isRecorded,
-      "No valid answer to it came.",
-      "Request r2 was recorded, to be sent to the terminal once more.",
-      'The terminal answered error, code 1 (implementation or system error), "too much", which leaves open whether it was carried out.',
-    ],
+    [isRecorded, "No valid answer to it came."],
     "unknown",
     /^Don't repeat it under a new key: look at the terminal/,
   ],
   [
     "an error that proves nothing",
-    [sent(), outcome({ outcome: "unknown", status: "error", code: -3 })],
+    [sent(), outcome({ outcome: "unknown", status: "error", code: -3, message: "too much" })],
     [],
     [
       isRecorded,
-      "The terminal answered error, code -3 (generic send/processing error), which leaves open whether it was carried out.",
+      'The terminal answered error, code -3 (generic send/processing error), "too much", which leaves open whether it was carried out.',
     ],
     "unknown",
     /: send the same call again with Prefer: wait/,
@@ -230,6 +226,31 @@ test("explain() says of what is unknown that its terminal may have forgotten it,
 test("explain() takes no record for an operation's that was of another one in its place", () => {
   const [first] = explained([sent(), { kind: "begun", timeMs, sent: 1, digest: "other" }]);
   assertMapped(first?.moments ?? [], [isRecorded], ({ text }) => text);
+});
+
+test("explain() tells all that was recorded of an end, also what was taken back, and how often the same call was sent", () => {
+  const again = sent({ requestId: "r2", timeMs: timeMs + 3 });
+  const byPerson = settled({ by: "operator", result: "failed", note: "no slip" });
+  const [first] = explained([sent(), outcome({ outcome: "unknown" }), byPerson, settled({ timeMs: timeMs + 2 }), again]);
+  assertMapped(
+    first?.moments.slice(2) ?? [],
+    [
+      'A person recorded: failed, "no slip".',
+      "The terminal was asked about it, and its answer proves the end: approved.",
+      "The same call again, request r2, was recorded, to be sent to the terminal.",
+    ],
+    ({ text }) => text,
+  );
+});
+
+test("explain() calls equal refunds of one QR payment operations of their own, since each may give back", () => {
+  const refund = (requestId: string) => sent({ service: "qr", route: "/refund", requestId });
+  const done = (at: number) => outcome({ sent: at, status: "success", begun: true, end: "approved" });
+  assertMapped(
+    explained([refund("r1"), done(1), refund("r2"), outcome({ sent: 3, outcome: "unknown" })]),
+    ["approved", "unknown"],
+    ({ result }) => result,
+  );
 });
 
 test("explain() gives each operation of a key its own explanation: by route, or by body", () => {

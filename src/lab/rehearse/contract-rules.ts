@@ -3,47 +3,50 @@ import type { Rule } from "../report/judgement.ts";
 
 /** The sentences of the contracts by which a till is judged. */
 
-export const bank = (place: string, says: string): Rule => ({ from: `bank.md, ${place}`, says });
-export const fiscal = (place: string, says: string): Rule => ({ from: `fiscal.md, ${place}`, says });
-export const qr = (place: string, says: string): Rule => ({ from: `qr.md, ${place}`, says });
+export const ofBank = (place: string, says: string): Rule => ({ from: `bank.md, ${place}`, says });
+export const ofFiscal = (place: string, says: string): Rule => ({ from: `fiscal.md, ${place}`, says });
+const ofQr = (place: string, says: string): Rule => ({ from: `qr.md, ${place}`, says });
 
-export const key = bank("What the service does", "pay_id is the idempotency key and the state-recovery key.");
-export const untilFinal = bank(
+export const key = ofBank("What the service does", "pay_id is the idempotency key and the state-recovery key.");
+export const untilFinal = ofBank(
   "Endpoints, rule 3",
   "On timeout or unknown result, query /check with the same pay_id until a final status is obtained; do not assume failure.",
 );
-export const onlyFinal = bank(
+export const onlyFinal = ofBank(
   "Endpoints, rule 1",
   "Stop polling only on a final transaction result in data: status success with data.status APPROVED, or status error with data.status ERROR or REVERSED.",
 );
-export const abortOnlyTries = bank("Endpoints", "attempts to stop the operation of pay_id; may return final transaction data");
-export const noBlindResend = bank("Endpoints, rule 4", "For /sale and /refund prefer /check-based recovery before retrying.");
-export const sameExtId = fiscal(
+export const abortOnlyTries = ofBank(
+  "Endpoints",
+  "attempts to stop the operation of pay_id; may return final transaction data",
+);
+export const noBlindResend = ofBank("Endpoints, rule 4", "For /sale and /refund prefer /check-based recovery before retrying.");
+export const sameExtId = ofFiscal(
   "Errors, recovery",
   "Timeout, disconnect or CRC failure on /sale or /refund: treat state as unknown, wait 1-2 s, resend with the same documentExtID. Never generate a new documentExtID for a retry of the same operation.",
 );
-export const unprinted = fiscal(
+export const unprinted = ofFiscal(
   "Errors, recovery",
   "Code 15: save documentExtID and response; call /check_status; if docStatus is 1 the operation is complete and only printing is recovered via /check_copy ...",
 );
-export const saveTrans = qr(
+export const saveTrans = ofQr(
   "Endpoints, responses",
   "data.trans carries it, and it must be saved and used in later /check, /cancel, /refund and /final_confirm requests.",
 );
 
-export const qrNoResend = qr(
+export const qrNoResend = ofQr(
   "Endpoints, flow rule 3",
   "Do not blindly resend /cancel, /refund or /final_confirm after a timeout;",
 );
-export const shownUntilFinal = qr(
+export const shownUntilFinal = ofQr(
   "Endpoints, flow rule 2",
   "Continue while the response is success without data; stop on a final rrn or status error.",
 );
-export const askedByTrans = qr(
+export const askedByTrans = ofQr(
   "Endpoints, flow rule 3",
   "On timeout or unknown result, query /check with the same pay_id and trans until final.",
 );
-export const polledUntilClosed = fiscal(
+export const polledUntilClosed = ofFiscal(
   "Errors, recovery",
   "Code 44, or docStatus 0: do not resend; poll /check_status until docStatus 1.",
 );

@@ -1,10 +1,10 @@
 import {
   abortOnlyTries,
   askedByTrans,
-  bank,
-  fiscal,
   key,
   noBlindResend,
+  ofBank,
+  ofFiscal,
   onlyFinal,
   polledUntilClosed,
   qrNoResend,
@@ -79,7 +79,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: "refused-at-start",
     title: "The terminal needs an update (-100), is blocked (-101), and can't sell (-80)",
-    rule: bank(
+    rule: ofBank(
       "Errors",
       "Unknown codes are handled as non-retriable; when the financial state is uncertain, recover it via /check.",
     ),
@@ -92,7 +92,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: "unauthorized",
     title: "posline wants an API key that the till hasn't got (401)",
-    rule: bank("Errors", "HTTP 401 applies to API key failures."),
+    rule: ofBank("Errors", "HTTP 401 applies to API key failures."),
     settings: { apiKey: "a-key-of-which-the-till-was-not-told" },
     steps: [{ deed: "sale", key: "a" }],
   },
@@ -120,7 +120,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: "corrupt-answer",
     title: "A corrupt answer",
-    rule: bank("Endpoints, Serial transport", "a received response frame with a bad CRC counts as not received."),
+    rule: ofBank("Endpoints, Serial transport", "a received response frame with a bad CRC counts as not received."),
     steps: [sale({ kind: "fault", fault: "corrupt" }, "approved")],
   },
   {
@@ -237,13 +237,13 @@ export const scenarios: readonly Scenario[] = [
   {
     name: "huge-amount",
     title: "An amount beyond 2^53",
-    rule: bank("Resources", "All money fields are integers in minor units (no decimal separators, no floats)."),
+    rule: ofBank("Resources", "All money fields are integers in minor units (no decimal separators, no floats)."),
     steps: [{ ...sale(undefined, "approved"), amount: "huge" }],
   },
   {
     name: "given-back",
     title: "Sold, and given back",
-    rule: bank("Endpoints, rule 4", "Do not blindly resend /confirm and /cancel after a timeout."),
+    rule: ofBank("Endpoints, rule 4", "Do not blindly resend /confirm and /cancel after a timeout."),
     listed: "refund",
     steps: [sale(undefined, "approved"), { deed: "refund", key: "b", of: "a", trouble: noAnswer, ends: ["approved"] }],
   },
@@ -333,7 +333,10 @@ export const scenarios: readonly Scenario[] = [
   {
     name: "receipt-exact",
     title: "A receipt beyond 2^53, for 0.001 of an article with four-byte letters",
-    rule: fiscal("Authentication", "sign = Base64 of ... the string (data parameter exactly as sent, followed by merchantId)."),
+    rule: ofFiscal(
+      "Authentication",
+      "sign = Base64 of ... the string (data parameter exactly as sent, followed by merchantId).",
+    ),
     steps: [
       { deed: "receipt", key: "b", article: { name: "Tea", quantity: 1_001n }, ends: ["closed"] },
       { deed: "receipt", key: "a", amount: "huge", article: { name: "𝕋𝕖𝕒 茶 🍵 Чай", quantity: 1n }, ends: ["closed"] },
@@ -342,7 +345,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: "receipt-fails-after-payment",
     title: "Paid, then the receipt fails",
-    rule: fiscal("Errors, recovery", "Code 5 on /sale or /refund: resend with the same documentExtID."),
+    rule: ofFiscal("Errors, recovery", "Code 5 on /sale or /refund: resend with the same documentExtID."),
     steps: [
       sale(undefined, "approved"),
       { deed: "receipt", key: "b", of: "a", trouble: outcome("internal-error") },
@@ -362,7 +365,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: "cash-in-doubt",
     title: "Cash whose answer is lost, that is lost itself, and beyond 2^53 with the till killed",
-    rule: fiscal(
+    rule: ofFiscal(
       "Errors, recovery",
       "Timeout on /deposit or /withdraw: call /check_status first; only on code 9 resend with the same documentExtID, amount and operation type.",
     ),
