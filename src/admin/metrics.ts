@@ -257,6 +257,19 @@ export const metrics: readonly Metric[] = [
     },
   },
   {
+    name: "posline_journal_oldest_unknown_timestamp_seconds",
+    type: "gauge",
+    help: "When the oldest of the newest 100 unknown operations was sent; 0 if none, absent if not known",
+    labels: [],
+    read: ({ journal }) => {
+      if (journal === undefined) return [];
+      const { live } = journal;
+      const [oldest] = live.unknown();
+      if (oldest !== undefined) return [[{}, Date.parse(oldest.time) / 1_000]];
+      return live.isReadable === false || live.unknownTotal ? [] : [[{}, 0]];
+    },
+  },
+  {
     name: "posline_journal_writable",
     type: "gauge",
     help: "1 when the journal of money can be written, otherwise 0; absent where no journal is kept",

@@ -17,7 +17,7 @@ import { JournaldLog } from "../logs/journald-log.ts";
 import { readLogFile } from "../logs/log-file.ts";
 import { LogView } from "../logs/view.ts";
 import { type Explanation, explainKey, type ToldLines } from "../operations/explanation.ts";
-import { journalFlags, journalRun, targetOf } from "./journal.ts";
+import { boxesFlags, journalRun, ofBoxes, targetOf } from "./journal.ts";
 
 /** `posline explain`: what happened to one operation, in whole sentences, from the journal and the log. */
 
@@ -33,14 +33,26 @@ export function runExplain(args: ExplainArguments, io: CommandIo): Promise<numbe
   return journalRun(io, async () => {
     const { folder, services } = await targetOf(args, io);
     const contract = (service: string) => contractOf(service, services);
-    const toldOf = (key: string, sinceMs: number) => readLog(args, key, sinceMs);
-    const { operations, notes } = await explainKey(asked, await readJournal(folder), contract, toldOf);
-    if (args.json === true) io.out(operations.map((each) => `${printableJson(JSON.stringify(each))}\n`).join(""));
-    else io.out(operations.map(textOf).join("\n") + notes.map((each) => `${printable(each)}\n`).join(""));
-    const isClear = operations.length > 0 && operations.every(({ result }) => result !== "unknown" && result !== "in flight");
+    const isThere = args.directory === undefined || args.log !== undefined;
+    const told = async (key: string, sinceMs: number) => (isThere ? readLog(args, key, sinceMs) : otherLog);
+    const read = async (from: string) => explainKey(asked, await readJournal(from), contract, told);
+    const boxes = await ofBoxes(args.directory, folder, read);
+    const lines = boxes.flatMap(({ box, found, failure = "" }) => {
+      const { operations, notes } = found ?? { operations: [], notes: [failure] };
+      if (args.json === true) return operations.map((each) => `${printableJson(JSON.stringify({ box, ...each }))}\n`);
+      const named = box === undefined ? "" : `${printable(box)}: `;
+      // Another box may have sold it: what to do is said only where the key is.
+      const said = box !== undefined && operations.length === 0 ? notes.slice(0, 1) : notes;
+      return [...operations.map(textOf), ...said.map((each) => `${printable(each)}\n`)].map((each) => `${named}${each}`);
+    });
+    io.out(lines.join(""));
+    const ends = boxes.flatMap(({ found }) => found?.operations.map(({ result }) => result) ?? ["unknown"]);
+    const isClear = ends.length > 0 && ends.every((result) => result !== "unknown" && result !== "in flight");
     return isClear ? exitCodes.ok : exitCodes.unknown;
   });
 }
+
+const otherLog: ToldLines = { lines: [], lack: "What tills were told is in that box's own log." };
 
 /** The log's lines about a key: of a file, or of the service's journal. */
 async function readLog({ log, unit = "posline" }: ExplainArguments, key: string, sentMs: number): Promise<ToldLines> {
@@ -89,7 +101,7 @@ const flags = {
   },
   unit: { type: "string", example: "posline", describe: "systemd unit whose journal is read (default posline)" },
   json: { type: "boolean", describe: "Print NDJSON: one JSON object per operation and line" },
-  ...journalFlags,
+  ...boxesFlags,
 } as const satisfies FlagTable;
 
 export const explainCommand = defineCommand({

@@ -111,9 +111,8 @@ export async function settleByOperator(target: JournalSettleTarget, wanted: Oper
 }
 
 /** With its amount, by which a person sees which of several under one key it was. */
-function settledName({ service, route, key, requestId, amount }: SentRecord): string {
-  return `${service} ${route} ${key ?? requestId}${amount === undefined ? "" : ` of ${amount}`}`;
-}
+const settledName = ({ service, route, key, requestId, amount }: SentRecord) =>
+  `${service} ${route} ${key ?? requestId}${amount === undefined ? "" : ` of ${amount}`}`;
 
 /** What a posline that runs and keeps this journal says of it; undefined where none does. */
 export async function askAboutJournal(
@@ -134,21 +133,10 @@ async function append(
 ): Promise<void> {
   const problems: string[] = [];
   const ignore = () => {};
-  const report = {
-    failed: (reason: string) => problems.push(reason),
-    recovered: ignore,
-    noticed: ignore,
-    found: ignore,
-    onSettled: ignore,
-  };
-  const recorder = new Recorder({
-    disk: nodeDisk,
-    folder,
-    bytes: slots * slotBytes,
-    report,
-    onReplaced: ignore,
-    onFirstRead: ignore,
-  });
+  const unheard = { recovered: ignore, noticed: ignore, found: ignore, onSettled: ignore };
+  const report = { ...unheard, failed: (reason: string) => problems.push(reason) };
+  const bytes = slots * slotBytes;
+  const recorder = new Recorder({ disk: nodeDisk, folder, bytes, report, onReplaced: ignore, onFirstRead: ignore });
   try {
     for (const { sequence, sent } of chosen) {
       const end = { result: endBy(as, contractOf(sent.service, services)), by: "operator", note } as const;

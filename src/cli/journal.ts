@@ -1,6 +1,9 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { type Config, ConfigError } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
 import { loadConfig } from "../config/load.ts";
+import { serviceEnvironment } from "../config/service-environment.ts";
 import {
   type ArgumentsOf,
   type CommandIo,
@@ -36,31 +39,8 @@ export interface JournalSurroundings extends CommandIo {
 /** Where the package's service keeps it. */
 const usualFolder = "/var/lib/posline";
 
-/** An operation as it is shown. */
-interface Shown {
-  readonly time: string;
-  readonly service: string;
-  readonly route: string;
-  readonly key: string | undefined;
-  /** Of a qr payment, as this request's answer gave it. */
-  readonly trans: string | undefined;
-  readonly amount: string | undefined;
-  readonly outcome: "answered" | "not-sent" | "unknown" | "in flight" | "settled";
-  readonly status: string | undefined;
-  readonly code: number | undefined;
-  readonly requestId: string;
-  readonly digest: string;
-  /** posline ended before there was an outcome. */
-  readonly lost: boolean;
-  /** The caller had left before there was an outcome, and may not know it. */
-  readonly left: boolean;
-  /** How it is proven to have ended, where that was learned later; by whom, and what that person wrote. */
-  readonly result?: string;
-  readonly by?: string;
-  readonly note?: string | undefined;
-  /** What a running posline tried to learn how it ended. */
-  readonly tried?: string | undefined;
-}
+/** An operation as it is shown, with what a running posline tried to learn how it ended. */
+type Shown = ReturnType<typeof shownOf> & { readonly tried?: string };
 
 /**
  * Runs the command.
@@ -84,7 +64,8 @@ export async function runJournal(given: JournalArguments, surroundings: JournalS
     const all = joinOperations(records).map((operation) => shownOf(operation, isWritten));
     const wanted = all.filter((operation) => isWanted(operation, args));
     const operations = args.unknown === true && isWritten ? await withTried(wanted, target, surroundings.ask) : wanted;
-    out(args.json === true ? jsonOf(operations) : `${table(operations)}${summary(operations, args, bad)}`);
+    const above = operations.length === 0 ? [] : [titles];
+    out(args.json === true ? jsonOf(operations) : rowsOf(operations, ...above) + summary(operations, args, bad));
     if (args.follow === true) await follow(args, folder, snapshot, surroundings);
     return args.unknown === true && operations.length > 0 ? exitCodes.unknown : exitCodes.ok;
   });
@@ -95,13 +76,9 @@ export async function journalRun({ err }: CommandIo, run: () => Promise<number>)
   try {
     return await run();
   } catch (error) {
-    if (error instanceof ConfigError) {
-      err(`${printableLines(error.message)}\n`);
-      return error.exitCode;
-    }
-    if (!(error instanceof JournalError)) throw error;
+    if (!(error instanceof ConfigError || error instanceof JournalError)) throw error;
     err(`${printableLines(error.message)}\n`);
-    return exitCodes.unavailable;
+    return error instanceof ConfigError ? error.exitCode : exitCodes.unavailable;
   }
 }
 
@@ -129,19 +106,42 @@ export async function targetOf(
 ): Promise<JournalSettleTarget> {
   let config: Config | undefined;
   try {
-    config = (await loadConfig({ file, env, flags: { config: args.config } })).config;
+    const own = args.config === undefined ? serviceEnvironment(env) : env;
+    config = (await loadConfig({ file, env: own, flags: { config: args.config } })).config;
   } catch (error) {
     const isNeeded = args.config !== undefined && args.folder === undefined;
     if (!(error instanceof ConfigError) || isNeeded) throw error;
   }
   const { admin = adminDefaults, services, journal } = config ?? {};
   if (args.folder !== undefined) return { folder: args.folder, admin, services };
-  if (journal === false) {
-    throw new JournalError(
-      "Cannot read the journal: the configuration keeps none (journal is false): name a folder with --folder",
-    );
-  }
+  if (journal === false)
+    throw new JournalError("Cannot read the journal: the configuration keeps none (journal is false): name one by --folder");
   return { folder: journal?.folder ?? (env["STATE_DIRECTORY"]?.split(":")[0] || usualFolder), admin, services };
+}
+
+/** What was read of a box's journal, or why it can't be. This box has no name. */
+export type OfBox<T> = Readonly<Partial<Record<"box" | "failure", string>>> & { readonly found?: T };
+
+/**
+ * Reads the journal in `folder`, or those of several boxes, copied to `directory` as `BOX/journal`: one that can't be read stops no other.
+ * @throws JournalError if there is none.
+ */
+export async function ofBoxes<T>(directory: string | undefined, folder: string, read: (folder: string) => Promise<T>) {
+  if (directory === undefined) return [{ found: await read(folder) }];
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  // What rsync has not finished begins with a dot.
+  const names = entries.filter((each) => !each.isFile() && !each.name.startsWith(".")).map(({ name }) => name);
+  if (names.length === 0) throw new JournalError(`Cannot read journals in ${directory}: it has no folder with a box's journal`);
+  const all: OfBox<T>[] = [];
+  for (const box of names.sort()) {
+    try {
+      all.push({ box, found: await read(join(directory, box)) });
+    } catch (error) {
+      if (!(error instanceof JournalError)) throw error;
+      all.push({ box, failure: error.message });
+    }
+  }
+  return all;
 }
 
 /** What the running posline tried about them, where it can be asked and keeps this journal. */
@@ -167,28 +167,17 @@ function triedText({ asked, lastAsked, lastAnswer, cannotAsk }: JsonObject): str
   return parts.length === 0 ? "not asked yet" : parts.join("; ");
 }
 
-function shownOf(operation: JournalOperation, isWritten: boolean): Shown {
-  const { sent, ending, lost, settled } = operation;
+function shownOf({ sent, ending, lost, settled }: JournalOperation, isWritten: boolean) {
   const { service, route, key, amount, requestId, digest } = sent;
   const inDoubt = ending?.outcome ?? (isWritten && !lost ? "in flight" : "unknown");
   const outcome = settled !== undefined && inDoubt !== "answered" ? "settled" : inDoubt;
-  const { status, code } = ending ?? {};
-  const time = new Date(sent.timeMs).toISOString();
+  const { learned: trans, status, code, left } = ending ?? {};
   return {
-    time,
-    service,
-    route,
-    key,
-    trans: ending?.learned,
-    amount,
-    outcome,
-    status,
-    code,
-    requestId,
-    digest,
-    lost: outcome === "unknown" && !ending,
-    left: ending?.left === true,
-    ...(settled === undefined ? {} : { result: settled.result, by: settled.by, note: settled.note }),
+    ...{ time: new Date(sent.timeMs).toISOString(), service, route, key, trans, amount },
+    ...{ outcome, status, code, requestId, digest },
+    // posline ended before there was an outcome; the caller had gone before it, and may not know it.
+    ...{ lost: outcome === "unknown" && !ending, left: left === true },
+    ...{ result: settled?.result, by: settled?.by, note: settled?.note },
   };
 }
 
@@ -234,11 +223,8 @@ const widthsMin = [19, 7, 10, 12, 5, 8, 9, 4, 0];
 /** Amounts stand below each other by their last digit. */
 const amountColumns = [titles.indexOf("AMOUNT")];
 
-function table(operations: readonly Shown[]): string {
-  return operations.length === 0 ? "" : layOut([titles, ...operations.map(cellsOf)], widthsMin, amountColumns);
-}
-
-const rowsOf = (operations: readonly Shown[]) => layOut(operations.map(cellsOf), widthsMin, amountColumns);
+const rowsOf = (operations: readonly Shown[], ...above: (readonly string[])[]) =>
+  layOut([...above, ...operations.map(cellsOf)], widthsMin, amountColumns);
 
 /** Rows as a table. @param right Columns whose cells end below each other. */
 export function layOut(rows: readonly (readonly string[])[], least: readonly number[], right: readonly number[]): string {
@@ -296,6 +282,13 @@ export const journalFlags = {
     describe: `Folder of the journal (default: the configured one, else ${usualFolder})`,
   },
   config: sourceFlags.config,
+} as const satisfies FlagTable;
+
+/** Where journals of several boxes are. */
+const boxesText = "Read the journals of several boxes, copied to this folder: a folder for each box, named for it";
+export const boxesFlags = {
+  ...journalFlags,
+  directory: { type: "string", example: "journals", conflicts: "folder", describe: boxesText },
 } as const satisfies FlagTable;
 
 const flags = {

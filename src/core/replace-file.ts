@@ -11,6 +11,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { messageOf } from "./error-code.ts";
+import { UsageError } from "./exit.ts";
 
 /** The owner, the group and the mode of a file. */
 export interface FileReaders {
@@ -80,4 +82,13 @@ function remove(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {}
+}
+
+/** Opens or writes the file that a flag names. @throws UsageError if it can't be written. */
+export function asFile(flag: string, file: string, act: () => void): void {
+  try {
+    act();
+  } catch (error) {
+    throw new UsageError(`Cannot write ${flag} ${file}: ${messageOf(error)}: name a file in a folder that can be written`);
+  }
 }

@@ -49,8 +49,8 @@ export interface Day {
   readonly paired: { readonly byRrn: number; readonly byAmount: number } | undefined;
   /** How many payments and receipts have no amount. */
   readonly unpairable: number;
-  /** When the oldest record was written. */
-  readonly heldSinceMs: number | undefined;
+  /** When the oldest and the newest record were written. */
+  readonly held: readonly [number, number] | undefined;
   /** Until when records of the day are overwritten or missing; undefined if none are. */
   readonly lackingUntilMs: number | undefined;
 }
@@ -66,7 +66,7 @@ export interface DayOptions {
 
 export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, services }: DayOptions): Day {
   const { operations, missingMs, overwrittenMs } = replay(snapshot);
-  const rows = new Map<string, DayRow>();
+  const added: Added[] = [];
   const open: DayOpen[] = [];
   const [payments, receipts]: [Side[], Side[]] = [[], []];
   const used = new Set(Object.values(services ?? {}).map(({ contract }) => contract));
@@ -93,21 +93,26 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
     const isMoney = contract && routeOf(contracts[contract], sent.route)?.effect === "money";
     const isOpen = result === "unknown" && (isMoney || sendings.some(isUnknown));
     if (isOpen) open.push({ is: result, sent, why: proof, todo });
-    if (counts !== undefined && result !== "in flight") add(rows, sent, isGood ? counts : isOpen ? "unknown" : "declined");
+    if (counts === undefined || result === "in flight") continue;
+    const isWhole = /^-?\d+$/.test(sent.amount ?? "");
+    const sum = { count: 1, sum: isWhole ? BigInt(sent.amount ?? 0) : 0n, unrecorded: isWhole ? 0 : 1 };
+    const column = isGood ? counts : isOpen ? "unknown" : "declined";
+    added.push({ service: sent.service, currency: sent.currency, [column]: sum });
   }
   const isBoth = used.has("bank") && used.has("fiscal");
   const unpairable = isBoth ? [...payments, ...receipts].filter(({ amount }) => amount === undefined).length : 0;
   const pairs = isBoth && unpairable === 0 ? pairsOf(payments, receipts) : undefined;
   for (const sent of (pairs?.payments ?? []).filter(isTold)) open.push({ is: "payment without a receipt", sent, ...alone });
   for (const sent of (pairs?.receipts ?? []).filter(isTold)) open.push({ is: "receipt without a payment", sent, ...alone });
+  const [first, last] = [snapshot.records[0], snapshot.records.at(-1)];
   const lackingMs = Math.max(missingMs, overwrittenMs);
   return {
-    rows: [...rows].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, row]) => row),
+    rows: rowsTogether(added),
     open: open.sort((one, other) => one.sent.timeMs - other.sent.timeMs),
     ...{ inFlight, uncounted: [...uncounted] },
     paired: pairs && { byRrn: pairs.byRrn, byAmount: pairs.byAmount },
     unpairable,
-    heldSinceMs: snapshot.records[0]?.record.timeMs,
+    held: first && last && [first.record.timeMs, last.record.timeMs],
     lackingUntilMs: lackingMs > sinceMs ? lackingMs : undefined,
   };
 }
@@ -117,14 +122,23 @@ const alone = {
   todo: "compare the reports of both terminals",
 } as const;
 
-function add(rows: Map<string, DayRow>, { service, currency, amount }: SentRecord, column: (typeof dayColumns)[number]): void {
-  const name = `${service} ${currency}`;
-  const none = () => ({ count: 0, sum: 0n, unrecorded: 0 });
-  const row = rows.get(name) ?? { service, currency, sold: none(), refunded: none(), declined: none(), unknown: none() };
-  rows.set(name, row);
-  row[column].count++;
-  if (amount !== undefined && /^-?\d+$/.test(amount)) row[column].sum += BigInt(amount);
-  else row[column].unrecorded++;
+type Added = Pick<DayRow, "service" | "currency"> & Partial<DayRow>;
+
+/** All that operations or other rows add, by service and currency. */
+export function rowsTogether(all: readonly Added[]): readonly DayRow[] {
+  const rows = new Map<string, DayRow>();
+  for (const { service, currency, ...sums } of all) {
+    const name = `${service} ${currency}`;
+    const none = () => ({ count: 0, sum: 0n, unrecorded: 0 });
+    const row = rows.get(name) ?? { service, currency, sold: none(), refunded: none(), declined: none(), unknown: none() };
+    rows.set(name, row);
+    for (const column of dayColumns) {
+      row[column].count += sums[column]?.count ?? 0;
+      row[column].sum += sums[column]?.sum ?? 0n;
+      row[column].unrecorded += sums[column]?.unrecorded ?? 0;
+    }
+  }
+  return [...rows].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, row]) => row);
 }
 
 /**

@@ -179,10 +179,17 @@ test("Status.metrics() says of a journal that was not read yet how many unknown 
   const unknownNow = async () => (await scrape(status)).get("posline_journal_unknown_operations");
   assert.equal(await unknownNow(), undefined);
   assert.equal((await scrape(status)).get("posline_journal_writable"), 0);
+  const oldestNow = async () => (await scrape(status)).get("posline_journal_oldest_unknown_timestamp_seconds");
+  assert.equal(await oldestNow(), undefined);
   live.unknownTotal = 1;
-  assert.equal(await unknownNow(), 1);
-  Object.assign(live, { isReadable: true, unknownTotal: 0 });
-  assert.equal(await unknownNow(), 0);
+  assert.deepEqual([await unknownNow(), await oldestNow()], [1, undefined]);
+  Object.assign(live, { isReadable: true });
+  assert.equal(await oldestNow(), undefined, "one that isn't listed may be older");
+  Object.assign(live, { unknownTotal: 0 });
+  assert.deepEqual([await unknownNow(), await oldestNow()], [0, 0]);
+  const unknown = ["2026-11-20T10:00:00.000Z", "2026-11-20T11:00:00.000Z"].map((time) => ({ time }));
+  Object.assign(live, { unknownTotal: 2, unknown: () => unknown });
+  assert.equal(await oldestNow(), Date.UTC(2026, 10, 20, 10) / 1_000);
 });
 
 test("Status.metrics() says what the process is", async () => {

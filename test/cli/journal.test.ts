@@ -239,7 +239,7 @@ test("posline journal reads the folder that the configuration names, else system
   writeFileSync(file, JSON.stringify({ lines, services, journal: false }));
   const off = await run({ config: file });
   assert.deepEqual([off.code, off.out], [69, ""]);
-  assert.match(off.err, /the configuration keeps none \(journal is false\): name a folder with --folder/);
+  assert.match(off.err, /the configuration keeps none \(journal is false\): name one by --folder/);
   writeFileSync(file, "{}");
   assert.equal((await run({ config: file })).code, 78);
   const absent = await run({ folder: join(root, "absent") });

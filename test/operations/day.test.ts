@@ -1,15 +1,17 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { Ways } from "../../src/bridge/ways.ts";
 import { runDay } from "../../src/cli/day.ts";
+import { runExplain } from "../../src/cli/explain.ts";
 import type { ServiceConfig } from "../../src/config/config.ts";
 import type { ContractName, Handler } from "../../src/core/call.ts";
 import { UsageError } from "../../src/core/exit.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
+import { version } from "../../src/core/version.ts";
 import { parseObject, textOf } from "../../src/envelope/json.ts";
 import { nodeDisk } from "../../src/journal/disk.ts";
 import { journalFile } from "../../src/journal/errors.ts";
@@ -19,6 +21,7 @@ import { slotBytes } from "../../src/journal/slot.ts";
 import { Emulator } from "../../src/lab/emulator/emulator.ts";
 import { type Operations, openOperations } from "../../src/operations/operations.ts";
 import { pairsOf, pairWithinMs, type Side } from "../../src/operations/pairs.ts";
+import { closeAll, serve } from "../http/served.ts";
 import { callOf, routeTo, Told } from "../journal/records.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
 
@@ -30,6 +33,7 @@ import { serviceConfigOf } from "../support/service-config.ts";
 
 const root = mkdtempSync(join(tmpdir(), "posline-day-"));
 after(() => rmSync(root, { recursive: true }));
+after(closeAll);
 
 const newFolder = () => mkdtempSync(join(root, "f"));
 
@@ -67,6 +71,11 @@ class Shop {
     ways.take({ lines: {}, services, journal: false, log: { level: "info" } }, [{ name: "till", state: "idle", waiting: 0 }]);
   }
 
+  /** What a port of the bridge hands its calls to. */
+  fiscal(): Handler {
+    return this.#handlers.get("fiscal") ?? assert.fail();
+  }
+
   /** Calls a service; undefined if no answer came. */
   async call(service: ContractName, route: string, json: JsonObject, { loss, followMs }: CallSettings = {}) {
     const text = JSON.stringify(json);
@@ -95,7 +104,7 @@ class Shop {
   }
 }
 
-async function day(folder: string, args: Parameters<typeof runDay>[0] = {}) {
+async function day(folder: string | undefined, args: Parameters<typeof runDay>[0] = {}) {
   let out = "";
   const io = { env: {}, file: join(root, "absent.json"), out: (text: string) => (out += text), err: () => {} };
   const until = new Date(Date.now() + 60_000).toISOString();
@@ -251,6 +260,124 @@ test("runDay() counts a sale that was sent twice once, and two equal refunds of 
   assert.equal(told.services.map(({ sold, refunded }: Row) => `${sold.count} ${refunded.count}`).join(), "1 0,0 0,0 2");
   assert.equal(told.open.map(({ key, is }: Row) => `${key} ${is}`).join(), "P-2 unknown,P-6 unknown");
   assert.deepEqual([told.services[1].declined.count, told.uncounted], [1, ["kiosk"]]);
+});
+
+test("runDay() writes a page of the day, or refuses it before the journal is read, and leaves an older page as it is", async () => {
+  const folder = newFolder();
+  const report = join(folder, "day.html");
+  const journal = await journalIn(folder);
+  const entry = journal.begin(callOf("<b>&pay"), routeTo());
+  await entry.sent();
+  await entry.ended({ outcome: "unknown" });
+  const { code, out } = await day(folder, { report });
+  await journal.close();
+  const page = readFileSync(report, "utf8");
+  assert.equal(code, 75);
+  assert.deepEqual(
+    [/^bank .* 1 +100$/m.test(out), /<th>UNKNOWN<\/th>/.test(page), /<td>1<\/td><td>100<\/td><\/tr>/.test(page)],
+    [true, true, true],
+  );
+  for (const each of [
+    "bank /sale &lt;b&gt;&amp;pay  100  unknown: ",
+    "posline journal settle",
+    hostname(),
+    `posline ${version}`,
+  ])
+    assert.ok(page.includes(each), each);
+  const [period = ""] = out.split("\n");
+  assert.ok(page.includes(`<h2>${period}</h2>`) && !page.includes("<b>&"));
+  assert.equal((await day(newFolder(), { report })).code, 69);
+  assert.equal(readFileSync(report, "utf8"), page);
+  for (const wrong of [folder, join(folder, "absent", "day.html")])
+    await assert.rejects(day(newFolder(), { report: wrong }), UsageError);
+});
+
+test("runDay() asks fiscal's running posline for what prints and changes nothing, and compares its sums with the journal's", async () => {
+  const folder = newFolder();
+  const journal = await journalIn(folder);
+  const shop = new Shop(journal, folder);
+  const { port, calls } = await serve("fiscal", { config: { merchantId: "M", check: "contract" }, handler: shop.fiscal() });
+  const config = join(folder, "posline.json");
+  const services = { fiscal: { line: "till", port, merchantId: "M" }, bank: { line: "till" } };
+  writeFileSync(config, JSON.stringify({ lines: { till: { path: "/dev/null" } }, services, journal: { folder } }));
+  const asks = async (code: number, ...said: readonly RegExp[]) => {
+    const told = await day(undefined, { until: undefined, config, ask: true });
+    for (const each of said) assert.match(told.out, each);
+    assert.equal(told.code, code, told.out);
+  };
+  await shop.receipt("/sale", "D-1", 700, undefined, {}, 700);
+  await asks(
+    0,
+    /^fiscal sold: 1, sum 700 in the journal; 1, sum 700 at the terminal: agree$/m,
+    /\.\.\.\/xreport has its totals/,
+  );
+  assert.deepEqual(new Set(calls.map(({ route }) => route)), new Set(["/check_shift", "/x_report"]));
+  const body = Buffer.concat(calls.at(-1)?.body ?? []).toString();
+  const data = Buffer.from(new URLSearchParams(body).get("data") ?? "", "base64").toString();
+  assert.deepEqual(JSON.parse(data), { skipReceipt: true, skipReceiptPrint: true });
+  const sale = JSON.stringify({
+    documentExtID: "T-1",
+    items: [{ itemName: "Tea", itemAmount: 90 }],
+    payments: { cashAmount: 90 },
+  });
+  const form = `data=${encodeURIComponent(Buffer.from(sale).toString("base64"))}&sign=eA==`;
+  shop.emulator.answer(callOf("T-1", { service: "fiscal", body: form }));
+  await asks(75, /: differ by 1, sum 90$/m, /^fiscal refunded: 0, sum 0 .*: agree$/m, /^fiscal: its shift is open since 20/m);
+  const { told } = await day(undefined, { until: undefined, config, ask: true, json: true });
+  assert.deepEqual([told.asked[0].agrees, told.asked[0].report.saleSum], [false, 790]);
+  await shop.call("fiscal", "/close_shift", {});
+  await asks(75, /^fiscal: the terminal's sums aren't known: .*the shift is not open/m);
+  await closeAll();
+  await asks(75, /^fiscal: the terminal's sums aren't known: .*127\.0\.0\.1.*/m, /^fiscal .* 1 +700 /m);
+  for (const wrong of [{ until: "now" }, { directory: folder }, { folder }, { service: "bank" }])
+    await assert.rejects(day(undefined, { until: undefined, config, ask: true, ...wrong }), UsageError);
+  await journal.close();
+});
+
+test("runDay() and runExplain() read journals of several boxes, and say which can't be read and which has the key", async () => {
+  const directory = newFolder();
+  for (const [box, amount] of [
+    ["kiosk-1", 500],
+    ["kiosk-2", 700],
+  ] as const) {
+    const folder = newFolder();
+    const journal = await journalIn(folder);
+    const shop = new Shop(journal, folder);
+    await shop.call("bank", "/sale", { pay_id: `P-${amount}`, amount, currency_name: "EUR" });
+    await shop.ended(`P-${amount}`);
+    await journal.close();
+    cpSync(journalFile(folder), join(directory, box, "journal"));
+  }
+  mkdirSync(join(directory, "kiosk-3"));
+  cpSync(join(directory, "kiosk-2"), join(directory, "kiosk-4"), { recursive: true });
+  writeFileSync(join(directory, "kiosk-4", "journal"), Buffer.alloc(64 * 1024, 0xff));
+  const { code, out } = await day(undefined, { directory });
+  assert.equal(code, 75);
+  assert.match(out, /^kiosk-1, 20.*\n.*\nbank +EUR +1 +500 .*\nnothing is open\nthe journal holds records from 20.* to 20/m);
+  assert.match(out, /^kiosk-3, 20.*\nCannot read the journal in \S+kiosk-3: there is no journal/m);
+  assert.match(out, /^kiosk-4, 20.*\nCannot read \S+kiosk-4\/journal: it is not a journal/m);
+  assert.match(out, /^all boxes, 20.*\n.*\nbank +EUR +2 +1200 /m);
+  const { told } = await day(undefined, { directory, json: true });
+  assert.deepEqual(
+    [
+      told.services[0].sold.sum,
+      ...told.boxes.map(({ box, failure }: Row & { box: string; failure?: string }) => `${box} ${failure?.slice(0, 11)}`),
+    ],
+    ["1200", "kiosk-1 undefined", "kiosk-2 undefined", "kiosk-3 Cannot read", "kiosk-4 Cannot read"],
+  );
+  for (const [box, code] of [
+    ["kiosk-3", 75],
+    ["kiosk-4", 0],
+  ] as const) {
+    rmSync(join(directory, box), { recursive: true });
+    let text = "";
+    const io = { env: {}, file: join(root, "absent.json"), out: (more: string) => (text += more), err: () => {} };
+    assert.equal(await runExplain({ key: "P-700", directory }, io), code, box);
+    assert.match(text, /^kiosk-1: Nothing of P-700 is in the journal.*\nkiosk-2: /m);
+    assert.match(text, /^kiosk-2: bank \/sale of 7\.00 EUR, key P-700\n.*\n(?:.*\n)* {2}Result: approved\./m);
+    assert.match(text, /^kiosk-2: What tills were told is in that box's own log\.$/m);
+  }
+  assert.equal((await day(undefined, { directory: join(directory, "kiosk-1") })).code, 69);
 });
 
 test("pairsOf() pairs by number first, then by amount within 10 minutes, and nothing with another number", () => {

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import type { FlagTable } from "../../core/command.ts";
-import { messageOf } from "../../core/error-code.ts";
 import { exitCodes, UsageError } from "../../core/exit.ts";
 import { nearest } from "../../core/nearest.ts";
+import { asFile } from "../../core/replace-file.ts";
 import { inQuotes, quoted } from "../../core/shell-text.ts";
 import { type Case, countOf, type Judged, type Judgement } from "../report/judgement.ts";
 import { junitOf } from "../report/junit.ts";
@@ -72,14 +72,6 @@ export function writeReports(judgement: Judgement, { junit, report }: ReportFile
   const page = reportOf(judgement);
   asFile("--report", report, () => writeFileSync(report, page));
   process.stdout.write(`${report} has SHA-256 ${sumOf(page)}\n`);
-}
-
-function asFile(flag: string, file: string, act: () => void): void {
-  try {
-    act();
-  } catch (error) {
-    throw new UsageError(`Cannot write ${flag} ${file}: ${messageOf(error)}: name a file in a folder that can be written`);
-  }
 }
 
 /** The exit code of verdicts: 0 if all passed, 1 if one failed, 75 if none did and not all were tested. */

@@ -1,5 +1,5 @@
+import { escaped } from "../../core/markup.ts";
 import { countOf, type Judged, type Judgement, secondsText } from "./judgement.ts";
-import { escaped } from "./markup.ts";
 
 /** A judgement as JUnit XML, which every CI server reads: `failure` for failed, `skipped` for not tested. */
 export function junitOf(judgement: Judgement): string {

@@ -1,5 +1,5 @@
+import { escaped } from "../../core/markup.ts";
 import { countsText, type Judged, type Judgement, secondsText, type Verdict } from "./judgement.ts";
-import { escaped } from "./markup.ts";
 import { reportStyle } from "./report-style.ts";
 
 /** A judgement as one HTML page without scripts, fit for print: verdicts first, time lines behind. */
