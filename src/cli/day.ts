@@ -99,7 +99,7 @@ async function askShift(service: string, { host, port, merchantId = "" }: Servic
 /** Of which the contract leaves open what it says, and terminals print it. */
 const cards = `no card terminal is asked, since /xreport may print: curl -d '{"pay_id":"X-1"}' .../xreport has its totals (docs/day.md)`;
 
-const titles = ["SERVICE", "CURRENCY", ...dayColumns.flatMap((column) => [column.toUpperCase(), "SUM"])];
+const titles = ["SERVICE", "CURRENCY", ...dayColumns.flatMap((column) => [column.replace("D", " d").toUpperCase(), "SUM"])];
 const unrecorded = "not recorded";
 
 const elsewhere = "what was sold at the terminal itself isn't in the journal: compare the terminal's own report";
@@ -112,7 +112,7 @@ function partOf({ box, found, failure = "" }: OfBox<Day>, period: string, asked:
 }
 
 function tableOf(rows: readonly DayRow[]): DayPart["rows"] {
-  if (rows.length === 0) return [["nothing was sold, refunded or declined"]];
+  if (rows.length === 0) return [["nothing was sold or refunded"]];
   const sums = (row: DayRow) => dayColumns.flatMap((column) => sumWords(row[column]));
   return [titles, ...rows.map((row) => [row.service, row.currency ?? unrecorded, ...sums(row)].map(printable))];
 }
@@ -175,7 +175,7 @@ const flags = {
 
 export const dayCommand = defineCommand({
   name: "day",
-  describe: "Say what was sold, refunded and declined in a day by the journal, and what is open",
+  describe: "Say what was sold and refunded in a day by the journal, and what is open",
   flags,
   epilogue: "Exit codes: 0 nothing is open, 69 the journal can't be read, 75 something is open, missing or differs.",
   examples: [["day --since yesterday --until today", "The day before"]],

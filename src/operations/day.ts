@@ -5,16 +5,16 @@ import { isGoodEnd, isOperationEnd } from "../core/followed.ts";
 import type { JournalSnapshot } from "../journal/reader.ts";
 import { isUnknown, type JournalOperation, type SentRecord } from "../journal/record.ts";
 import { replay } from "../journal/replay.ts";
-import { endingOf, type Sendings } from "./explanation.ts";
+import { endingOf, isNamedByKey, type Sendings } from "./explanation.ts";
 import { pairsOf, pairWithinMs, type Side } from "./pairs.ts";
 import { hasLeft } from "./recall.ts";
 
 /**
- * A day of a box, as its journal proves it: what was sold, refunded and declined, what is unknown, and what doesn't fit together. Nothing is
+ * A day of a box, as its journal proves it: what was sold and refunded, what was asked for and not done, what is unknown, and what doesn't fit together. Nothing is
  * asked and nothing is guessed: what a record doesn't have is not recorded.
  */
 
-export const dayColumns = ["sold", "refunded", "declined", "unknown"] as const;
+export const dayColumns = ["sold", "refunded", "notDone", "unknown"] as const;
 
 /** Operations, and their amounts in minor units. */
 export interface DaySum {
@@ -96,7 +96,7 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
     if (counts === undefined || result === "in flight") continue;
     const isWhole = /^-?\d+$/.test(sent.amount ?? "");
     const sum = { count: 1, sum: isWhole ? BigInt(sent.amount ?? 0) : 0n, unrecorded: isWhole ? 0 : 1 };
-    const column = isGood ? counts : isOpen ? "unknown" : "declined";
+    const column = isGood ? counts : isOpen ? "unknown" : "notDone";
     added.push({ service: sent.service, currency: sent.currency, [column]: sum });
   }
   const isBoth = used.has("bank") && used.has("fiscal");
@@ -118,7 +118,7 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
 }
 
 const alone = {
-  why: "no other one has its number, or its amount within 10 minutes",
+  why: "none of its amount has its number, or has no number and is within 10 minutes of it",
   todo: "compare the reports of both terminals",
 } as const;
 
@@ -130,7 +130,7 @@ export function rowsTogether(all: readonly Added[]): readonly DayRow[] {
   for (const { service, currency, ...sums } of all) {
     const name = `${service} ${currency}`;
     const none = () => ({ count: 0, sum: 0n, unrecorded: 0 });
-    const row = rows.get(name) ?? { service, currency, sold: none(), refunded: none(), declined: none(), unknown: none() };
+    const row = rows.get(name) ?? { service, currency, sold: none(), refunded: none(), notDone: none(), unknown: none() };
     rows.set(name, row);
     for (const column of dayColumns) {
       row[column].count += sums[column]?.count ?? 0;
@@ -141,20 +141,15 @@ export function rowsTogether(all: readonly Added[]): readonly DayRow[] {
   return [...rows].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, row]) => row);
 }
 
-/**
- * The sendings of each operation. What names an earlier payment, and not itself, may be meant as often as it is sent: two equal refunds of
- * one payment are two.
- */
+/** The sendings of each operation. */
 function* operationsOf(all: readonly JournalOperation[], services: DayOptions["services"]): Generator<Sendings> {
   const [seen, repeated] = [new Set<string>(), new Set<string>()];
   for (const { sent } of all) (seen.has(sent.digest) ? repeated : seen).add(sent.digest);
   const groups = new Map<string, [JournalOperation, ...JournalOperation[]]>();
   for (const each of all) {
     const { service, route, key, digest } = each.sent;
-    const contract = contractOf(service, services);
-    const isOwn = contract === undefined || settlingRulesOf(contract, route)?.ownKey !== false;
     const name = [service, route, key, digest].join("\n");
-    if (!isOwn || key === undefined || !repeated.has(digest)) yield [each];
+    if (!repeated.has(digest) || !isNamedByKey(each.sent, (of) => contractOf(of, services))) yield [each];
     else if (groups.get(name)?.push(each) === undefined) groups.set(name, [each]);
   }
   yield* groups.values();

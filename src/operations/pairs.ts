@@ -13,7 +13,7 @@ export interface Side {
   readonly rrn: string | undefined;
 }
 
-/** Pairs payments with their receipts, by the number that a receipt names, otherwise by amount and time. Both are put in their order. */
+/** Pairs payments with their receipts, by amount and the number that a receipt names, otherwise by amount and time. Both are put in their order. */
 export function pairsOf(payments: Side[], receipts: Side[]) {
   for (const sides of [payments, receipts]) sides.sort((one, other) => one.sent.timeMs - other.sent.timeMs);
   const paired = new Set<Side>();
@@ -33,7 +33,7 @@ export function pairsOf(payments: Side[], receipts: Side[]) {
     return (paired.size - before) / 2;
   };
   const byRrn = pairBy(
-    ({ counts, rrn }) => rrn && `${counts} ${rrn}`,
+    ({ counts, amount, rrn }) => rrn && `${counts} ${amount} ${rrn}`,
     () => true,
   );
   const isNear = ({ sent, rrn }: Side, other: Side) =>

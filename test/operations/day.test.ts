@@ -259,7 +259,7 @@ test("runDay() counts a sale that was sent twice once, and two equal refunds of 
   const { told } = await day(folder, { json: true });
   assert.equal(told.services.map(({ sold, refunded }: Row) => `${sold.count} ${refunded.count}`).join(), "1 0,0 0,0 2");
   assert.equal(told.open.map(({ key, is }: Row) => `${key} ${is}`).join(), "P-2 unknown,P-6 unknown");
-  assert.deepEqual([told.services[1].declined.count, told.uncounted], [1, ["kiosk"]]);
+  assert.deepEqual([told.services[1].notDone.count, told.uncounted], [1, ["kiosk"]]);
 });
 
 test("runDay() writes a page of the day, or refuses it before the journal is read, and leaves an older page as it is", async () => {
@@ -380,18 +380,18 @@ test("runDay() and runExplain() read journals of several boxes, and say which ca
   assert.equal((await day(undefined, { directory: join(directory, "kiosk-1") })).code, 69);
 });
 
-test("pairsOf() pairs by number first, then by amount within 10 minutes, and nothing with another number", () => {
+test("pairsOf() pairs by number first, then by amount within 10 minutes, and nothing with another number or amount", () => {
   const side = (key: string, atMs: number, amount: string, rrn?: string): Side => {
     const sent = { kind: "sent", timeMs: atMs, requestId: "r", service: "s", route: "/sale", key, digest: key } as const;
     return { sent, counts: "sold", amount, rrn };
   };
-  const payments = [side("A", 0, "1"), side("B", 5, "1", "7"), side("C", 9, "3", "8"), side("D", 9, "4")];
-  payments.push(side("F", pairWithinMs + 9, "5"), side("E", 1, "5"));
+  const payments = [side("A", 0, "1"), side("B", 5, "9", "7"), side("C", 9, "3", "8"), side("D", 9, "4")];
+  payments.push(side("F", pairWithinMs + 9, "5"), side("E", 1, "5"), side("G", 3, "6", "9"));
   const receipts = [side("b", 6, "9", "7"), side("a", pairWithinMs, "1"), side("c", 9, "3", "6")];
-  receipts.push(side("e", 9, "5"), side("f", 2 * pairWithinMs, "5"));
+  receipts.push(side("g", 4, "2", "9"), side("e", 9, "5"), side("f", 2 * pairWithinMs, "5"));
   const { byRrn, byAmount, ...left } = pairsOf(payments, [...receipts, side("d", 10 + pairWithinMs, "4")]);
   assert.deepEqual(
     [byRrn, byAmount, ...[...left.payments, ...left.receipts].map(({ key }) => key)],
-    [1, 3, "C", "D", "c", "d"],
+    [1, 3, "G", "C", "D", "g", "c", "d"],
   );
 });
