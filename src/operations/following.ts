@@ -1,6 +1,6 @@
 import { settlingRulesOf } from "../contract/settling.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
-import { Fault, nothingSent } from "../core/fault.ts";
+import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import { Presence } from "../core/presence.ts";
 import { toldOf } from "./answer.ts";
 import { type AskedCall, askedCall, configurationChanged, isFollowUp, isOfRoute, keyReused } from "./asked-call.ts";
@@ -157,7 +157,10 @@ export class Following {
     const followed = { result, answerOf: undefined, polls, isGuarded };
     if (!(ending instanceof Fault)) return { ...ending, followed };
     const isLate = ending.reason === "caller-left" && caller.gone;
-    const message = isLate ? `Cannot send ${route.path}: ${turnMissed}. ${nothingSent}` : ending.message;
+    const now = isLate ? `Cannot send ${route.path}: ${turnMissed}. ${nothingSent}` : ending.message;
+    // That this call wasn't sent would be taken for the operation's end.
+    const earlier = `Nothing was sent now. ${checkFirst[asked.contract.service]}`;
+    const message = result === "unknown" ? now.replace(nothingSent, earlier) : now;
     throw new Fault(ending.kind, message, {
       ...ending.details,
       ...(isLate && { reason: "waited-too-long" }),
