@@ -1,7 +1,8 @@
+import assert from "node:assert/strict";
 import { Ways } from "../../src/bridge/ways.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, Handler, Reply } from "../../src/core/call.ts";
-import { Fault } from "../../src/core/fault.ts";
+import { Fault, nothingSent } from "../../src/core/fault.ts";
 import type { OperationEnd } from "../../src/core/followed.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { keyOf } from "../../src/envelope/json.ts";
@@ -141,6 +142,8 @@ export class WholeBox {
         if (!(error instanceof Fault)) throw error;
         const { result: word, isGuarded } = error.details.followed ?? {};
         Object.assign(told, { outcome: error.outcome, word, isGuarded, text: error.message });
+        // Who reads the message alone would sell under another key.
+        assert.ok(word !== "unknown" || !error.message.includes(nothingSent), error.message);
       },
     );
     return told;
