@@ -30,7 +30,7 @@ class Till {
                     System.err.println(answer.body());
                     System.exit(exits.get(word));
                 } else if (word.matches("pending|unknown") && answer.headers().firstValue("X-Posline-Repeat-Guard").isPresent()) {
-                    System.err.println(word + ", and no journal: ask /check, and do not sell again before");
+                    System.err.println(word + ", and no journal: look at the terminal, and do not sell again before");
                     System.exit(3);
                 } else if (word.isEmpty() && answer.statusCode() < 500 && answer.statusCode() != 408) {
                     System.err.println(answer.statusCode() + " " + answer.body());

@@ -75,7 +75,7 @@ static class Receipt
                 }
                 if (isOpen && Header(answer, "X-Posline-Repeat-Guard") == "off")
                     throw new Stopped(3, address + " is " + word +
-                        ", and no journal: ask /check (fiscal: /check_status), do not send it again before");
+                        ", and no journal: look at the terminal, and do not send it again before");
                 if (word == "" && status < 500 && status != 408) throw new Stopped(2, status + " " + text);
                 pause = answer.Headers.RetryAfter?.Delta ?? TimeSpan.FromSeconds(2);
             }

@@ -31,7 +31,7 @@ def settled(address, route, body):
                 print(text, file=sys.stderr)
                 return word, text
             if word in ("pending", "unknown") and answer.getheader("X-Posline-Repeat-Guard") == "off":
-                end(3, f"{route} is {word}, and no journal: ask /check (fiscal: /check_status), do not send it again before")
+                end(3, f"{route} is {word}, and no journal: look at the terminal, and do not send it again before")
             if word == "" and text and answer.status < 500 and answer.status != 408:
                 end(2, f"{answer.status} {text}")
             retry_after = answer.getheader("Retry-After", "")

@@ -35,7 +35,7 @@ static class Till
                 var isUnsent = word == "failed" && status == 503; // So the same call again.
                 if (exits.ContainsKey(word) && !isUnsent) { Console.WriteLine(word); return Say(exits[word], text); }
                 if ((word == "pending" || word == "unknown") && headers.ContainsKey("x-posline-repeat-guard"))
-                    return Say(3, word + ", and no journal: ask /check, and do not sell again before");
+                    return Say(3, word + ", and no journal: look at the terminal, and do not sell again before");
                 if (word == "" && status < 500 && status != 408) return Say(2, status + " " + text);
                 pause = answer.Headers.RetryAfter?.Delta?.TotalSeconds ?? 2;
             }

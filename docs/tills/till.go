@@ -31,7 +31,7 @@ func main() {
 				io.Copy(os.Stderr, answer.Body)
 				os.Exit(code)
 			} else if (word == "pending" || word == "unknown") && answer.Header.Get("X-Posline-Repeat-Guard") == "off" {
-				fmt.Fprintln(os.Stderr, word+", and no journal: ask /check, and do not sell again before")
+				fmt.Fprintln(os.Stderr, word+", and no journal: look at the terminal, and do not sell again before")
 				os.Exit(3)
 			} else if word == "" && answer.StatusCode < 500 && answer.StatusCode != 408 {
 				answer.Write(os.Stderr)

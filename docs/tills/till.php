@@ -20,7 +20,7 @@ while (true) {
         fwrite(STDERR, "$body\n");
         exit($exits[$word]);
     } elseif (in_array($word, ['pending', 'unknown']) && preg_match('/^X-Posline-Repeat-Guard: *off/mi', $head)) {
-        fwrite(STDERR, "$word, and no journal: ask /check, and do not sell again before\n");
+        fwrite(STDERR, "$word, and no journal: look at the terminal, and do not sell again before\n");
         exit(3);
     } elseif ($word === '' && $body !== '' && $status < 500 && $status !== 408) {
         fwrite(STDERR, "$status $body\n");

@@ -25,7 +25,7 @@ while True:
             print(text, file=sys.stderr)
             sys.exit(exits[word])
         if word in ("pending", "unknown") and answer.getheader("X-Posline-Repeat-Guard") == "off":
-            print(word + ", and no journal: ask /check, and do not sell again before", file=sys.stderr)
+            print(word + ", and no journal: look at the terminal, and do not sell again before", file=sys.stderr)
             sys.exit(3)
         if word is None and text and answer.status < 500 and answer.status != 408:
             print(answer.status, text, file=sys.stderr)

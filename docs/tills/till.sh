@@ -15,7 +15,7 @@ while :; do
     approved*:* | declined*:* | failed*:* | reversed*:*)
       echo "$word" && printf '%s\n' "${answer#*"$blank"}" >&2
       [ "$word" = approved ] && exit 0 || exit 1 ;;
-    pendingoff:* | unknownoff:*) echo "$word, and no journal: ask /check, and do not sell again before" >&2 && exit 3 ;;
+    pendingoff:* | unknownoff:*) echo "$word, and no journal: look at the terminal, and do not sell again before" >&2 && exit 3 ;;
     :408*) ;; # Too slow: as when it is not there, or cut, the same call again.
     :[234]*"$blank"?*) printf '%s\n' "$answer" >&2 && exit 2 ;;
   esac

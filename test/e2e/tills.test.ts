@@ -161,7 +161,7 @@ async function stoppedUnguarded(stand: Stand): Promise<void> {
   for (const word of ["unknown", "pending"]) {
     const { printed, complaint, code, calls } = await soldTo(stand, [said(502, word, off), said(200, "approved", off)]);
     assert.deepEqual([printed, code, calls], ["", stand.till.origin === undefined ? 3 : 2, 1], complaint);
-    assert.equal(complaint, `${word}, and no journal: ask /check, and do not sell again before`);
+    assert.equal(complaint, `${word}, and no journal: look at the terminal, and do not sell again before`);
   }
   const { printed, code } = await soldTo(stand, [
     said(503, "failed", { ...off, "Retry-After": "1" }),
