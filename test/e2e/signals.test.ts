@@ -31,7 +31,7 @@ const runningWith = (path: string) =>
 for (const signal of ["SIGHUP", "SIGQUIT"] as const) {
   test(`posline rehearse ends the till, its posline and its folder on ${signal}`, async () => {
     const [tmp, pids] = [place(), place()];
-    const till = `echo >${pids}/$$; exec sleep 300`;
+    const till = `: {key}; echo >${pids}/$$; exec sleep 300`;
     const rehearse = new PoslineProcess(["rehearse", "--till", till, "--scenario", "approved"], { env: { TMPDIR: tmp } });
     await until(() => readdirSync(pids).length > 0, "the till to run");
     assert.ok(runningWith(tmp).length > 0, "its posline runs");

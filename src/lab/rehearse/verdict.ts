@@ -70,7 +70,8 @@ export function findingOf(results: readonly AskResult[]): CaseResult {
   }
   const unsupported = results.find(({ said }) => said.some(({ word }) => word === "unsupported"));
   if (unsupported !== undefined) return untested(`The till can't do ${unsupported.ask.deed}: it says unsupported`);
-  const unclear = results.flatMap(({ said }) => said).find(({ how }) => how === "unclear");
+  const asked = results.filter(({ ask }) => ask.ends !== undefined);
+  const unclear = asked.flatMap(({ said }) => said).find(({ how }) => how === "unclear");
   if (unclear !== undefined) return untested(`The till's last line, ${unclear.text}, is none of ${words.join(", ")}`);
   for (const result of results) {
     const broken = otherEnd(result);

@@ -192,7 +192,7 @@ const besides: Readonly<Record<string, (flag: string) => readonly string[]>> = {
   gateway: (flag) => (flag === "line" ? [] : ["--line", "/dev/posline-none"]),
   config: (flag) => (flag === "line" ? [] : ["--line", "/dev/posline-none"]),
   tap: (flag) => ["--raw", ...(flag === "line" ? [] : ["--line", "/dev/posline-none"])],
-  rehearse: () => ["--till", "true"],
+  rehearse: () => ["--till", "true {key}"],
   certify: (flag) => [
     ...["--with-sales", "--yes", "--currency", "EUR"],
     ...(flag === "amount" ? [] : ["--amount", "100"]),
