@@ -60,6 +60,13 @@ const cases: readonly Judged[] = [
   }),
   failed("unknown, and the end could be known", /said unknown/, { words: ["unknown"] }),
   passed("unknown, and nothing is asked of the end", /said unknown/, { ask: anyEnd, words: ["unknown"], began: [] }),
+  notTested("a last line that is no word", /^The till's last line, "Payment OK", is none of approved, /, {
+    said: [{ atMs: 12_400, word: undefined, text: '"Payment OK"', how: "unclear" }],
+  }),
+  passed("a last line that is no word, where no end is asked for", /said "Payment OK"/, {
+    ask: anyEnd,
+    said: [{ atMs: 12_400, word: undefined, text: '"Payment OK"', how: "unclear" }],
+  }),
   failed("no end", /had not ended the sale after 12\.4 s/, {
     said: [{ atMs: 12_400, word: undefined, text: "nothing", how: "stopped" }],
   }),
