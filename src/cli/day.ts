@@ -1,4 +1,4 @@
-import { closeSync, openSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, rmSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { CallError, NotSentError } from "../client/errors.ts";
 import { createClient } from "../client/http-client.ts";
@@ -35,8 +35,9 @@ export async function runDay(args: DayArguments, io: CommandIo): Promise<number>
     throw new UsageError(
       "Cannot ask: this box's terminal tells of its shift until now: leave --directory, --folder, --until out",
     );
+  const isNew = report !== undefined && !existsSync(report);
   if (report !== undefined) asFile("--report", report, () => closeSync(openSync(report, "a")));
-  return journalRun(io, async () => {
+  const told = journalRun(io, async () => {
     const { folder, services } = await targetOf(args, io);
     const isShift = (name: string) => services?.[name]?.contract === "fiscal" && name === (service ?? name);
     const shifts = ask === true ? Object.entries(services ?? {}).filter(([name]) => isShift(name)) : [];
@@ -50,14 +51,18 @@ export async function runDay(args: DayArguments, io: CommandIo): Promise<number>
     const period = `${dateAndTime(sinceMs)} to ${dateAndTime(untilMs)}`;
     const parts = boxes.map((each) => partOf(each, period, asked));
     if (directory !== undefined) parts.push({ heading: `all boxes, ${period}`, rows: tableOf(rows), open: [], notes: [] });
-    const told = directory === undefined ? boxes.map(jsonOfBox)[0] : { services: rows, boxes: boxes.map(jsonOfBox) };
+    const json = directory === undefined ? boxes.map(jsonOfBox)[0] : { services: rows, boxes: boxes.map(jsonOfBox) };
     if (args.json !== true) io.out(`${parts.map(textOf).join("\n")}${elsewhere}\n`);
-    else io.out(jsonOf({ since: isoOf(sinceMs), until: isoOf(untilMs), asked: ask && asked, ...told }));
+    else io.out(jsonOf({ since: isoOf(sinceMs), until: isoOf(untilMs), asked: ask && asked, ...json }));
     const made = `${dateAndTime(Date.now())}, by posline ${version}`;
     const facts = { "Read on": hostname(), Journal: directory ?? folder, Made: made, Note: elsewhere };
     if (report !== undefined) asFile("--report", report, () => replaceFile(report, dayPage(facts, parts), statSync(report)));
     const isClear = ({ found }: OfBox<Day>) => found?.open.length === 0 && !found.uncounted.length && !found.lackingUntilMs;
     return boxes.every(isClear) && asked.every(({ agrees }) => agrees) ? exitCodes.ok : exitCodes.unknown;
+  });
+  return told.finally(() => {
+    // Only trying whether it can be written has made it.
+    if (isNew && statSync(report).size === 0) rmSync(report);
   });
 }
 

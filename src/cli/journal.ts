@@ -1,5 +1,5 @@
 import { readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { type Config, ConfigError } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
 import { loadConfig } from "../config/load.ts";
@@ -113,7 +113,7 @@ export async function targetOf(
     if (!(error instanceof ConfigError) || isNeeded) throw error;
   }
   const { admin = adminDefaults, services, journal } = config ?? {};
-  if (args.folder !== undefined) return { folder: args.folder, admin, services };
+  if (args.folder !== undefined) return { folder: resolve(args.folder), admin, services };
   if (journal === false)
     throw new JournalError("Cannot read the journal: the configuration keeps none (journal is false): name one by --folder");
   return { folder: journal?.folder ?? (env["STATE_DIRECTORY"]?.split(":")[0] || usualFolder), admin, services };

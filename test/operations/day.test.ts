@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -288,6 +288,8 @@ test("runDay() writes a page of the day, or refuses it before the journal is rea
   assert.ok(page.includes(`<h2>${period}</h2>`) && !page.includes("<b>&"));
   assert.equal((await day(newFolder(), { report })).code, 69);
   assert.equal(readFileSync(report, "utf8"), page);
+  assert.equal((await day(newFolder(), { report: `${report}.new` })).code, 69);
+  assert.ok(!existsSync(`${report}.new`), "nothing empty is left");
   for (const wrong of [folder, join(folder, "absent", "day.html")])
     await assert.rejects(day(newFolder(), { report: wrong }), UsageError);
 });
