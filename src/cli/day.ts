@@ -107,7 +107,8 @@ const cards = `no card terminal is asked, since /xreport may print: curl -d '{"p
 const titles = ["SERVICE", "CURRENCY", ...dayColumns.flatMap((column) => [column.replace("D", " d").toUpperCase(), "SUM"])];
 const unrecorded = "not recorded";
 
-const elsewhere = "what was sold at the terminal itself isn't in the journal: compare the terminal's own report";
+const elsewhere =
+  "sums are in minor units, such as cents; what was sold at the terminal itself isn't in the journal: compare the terminal's own report";
 
 function partOf({ box, found, failure = "" }: OfBox<Day>, period: string, asked: readonly Asked[]): DayPart {
   const heading = printable(box === undefined ? period : `${box}, ${period}`);
