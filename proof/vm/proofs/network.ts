@@ -81,6 +81,7 @@ async function cutInFlight(box: Box, figure: (text: string) => void): Promise<vo
   // An amount with this end is carried out and never answered.
   const sale = await box.calling("bank", "/sale", saleOf("N-2", 1531));
   await guest.until(`cat ${state}`, /"N-2"/);
+  const beforeMs = await openedLastMs(box);
   const cut = performance.now();
   await guest.sh(`systemctl kill -s KILL ${unit}`);
   const lost = await sale.ended;
@@ -91,7 +92,7 @@ async function cutInFlight(box: Box, figure: (text: string) => void): Promise<vo
   figure(`the far end is killed: ${lost.body.toString()} after ${seconds(lostMs)}; the next: ${refused.body.toString()}`);
 
   await emulate(box, far.host);
-  const openMs = await reopened(box);
+  const openMs = await reopened(box, beforeMs);
   figure(`the far end is back: the line is open after ${seconds(openMs)}`);
   assert.ok(openMs <= reopenedMs, `${reopenedMs} ms is the most`);
   const settledMs = await box.settled(["N-2"]);
@@ -104,16 +105,23 @@ async function cutInFlight(box: Box, figure: (text: string) => void): Promise<vo
   assert.doesNotMatch(seen, /N-3/, "what was not sent never came");
 }
 
-/** Milliseconds from the far end's listening until the line is open, by the two logs, which have one clock. */
-async function reopened({ guest }: Box): Promise<number> {
-  const lastMs = async (of: string, text: string) => {
-    const log = await guest.sh(`journalctl -o cat -u ${of} --no-pager | grep -F '${text}' | tail -1`);
-    return Date.parse(/"time":"([^"]+)"/.exec(log)?.[1] ?? "");
-  };
-  const backMs = await lastMs(unit, '"posline emulates"');
+/** When a unit's log last had a text, by the guest's clock. */
+async function lastMs({ guest }: Box, of: string, text: string): Promise<number> {
+  const log = await guest.sh(`journalctl -o cat -u ${of} --no-pager | grep -F '${text}' | tail -1`);
+  return Date.parse(/"time":"([^"]+)"/.exec(log)?.[1] ?? "");
+}
+
+const openedLastMs = (box: Box) => lastMs(box, "posline.service", '"the device opened');
+
+/**
+ * Milliseconds from the far end's listening until the line is open, by the two logs. The far end says that it listens a moment after it does.
+ * @param beforeMs When the line opened before.
+ */
+async function reopened(box: Box, beforeMs: number): Promise<number> {
+  const backMs = await lastMs(box, unit, '"posline emulates"');
   for (const limit = AbortSignal.timeout(20_000); ; ) {
-    const openMs = await lastMs("posline.service", '"the device opened"');
-    if (openMs >= backMs) return openMs - backMs;
+    const openMs = await openedLastMs(box);
+    if (openMs > beforeMs) return Math.max(0, openMs - backMs);
     if (limit.aborted) throw new Error("Cannot go on: the line isn't open 20 s after the far end's return");
   }
 }
