@@ -4,6 +4,7 @@ import spinner, { type Spinner } from "yocto-spinner";
 import type { Client } from "../client/client.ts";
 import type { Settled, SettleEvent, SettleEventType } from "../client/settle-types.ts";
 import { contractOfToken, type Token } from "../client/token.ts";
+import { type TokenFile, TokenFileChanged } from "../client/token-file.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { messageOf } from "../core/error-code.ts";
 import { exitCodes } from "../core/exit.ts";
@@ -21,7 +22,6 @@ import {
   targetFlags,
   unreachableText,
 } from "./call-target.ts";
-import { type TokenFile, TokenFileChanged } from "./token-file.ts";
 
 /**
  * An operation followed from a shell. Its key is printed before anything is sent. Ctrl-C before that ends it, unsent; after that it sends

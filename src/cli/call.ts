@@ -3,6 +3,7 @@ import type { Client } from "../client/client.ts";
 import { CallError, NotSentError, RejectedError, UnknownError } from "../client/errors.ts";
 import { methodName } from "../client/remote-service.ts";
 import type { Settled } from "../client/settle-types.ts";
+import { TokenFile, targetOfHeld } from "../client/token-file.ts";
 import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ContractName, contractNames } from "../core/call.ts";
@@ -28,7 +29,6 @@ import {
   textFrom,
   unreachableText,
 } from "./call-target.ts";
-import { TokenFile, targetOfHeld } from "./token-file.ts";
 
 /** `posline call`: one request to a service, or with `--wait` one operation followed to its end. */
 

@@ -1,7 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { closeSync, linkSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
-import type { Settled } from "../client/settle-types.ts";
-import type { Token } from "../client/token.ts";
 import { readAtMost, reason } from "../config/secrets.ts";
 import { blockFor } from "../core/clock.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
@@ -10,7 +8,8 @@ import { isObject, type JsonObject } from "../core/json-object.ts";
 import { replaceFile } from "../core/replace-file.ts";
 import { inQuotes } from "../core/shell-text.ts";
 import { areFacts } from "../settle/fact.ts";
-import type { CallTarget } from "./call-target.ts";
+import type { Settled } from "./settle-types.ts";
+import type { Token } from "./token.ts";
 
 /**
  * The file in which `posline call --token-file` keeps an operation: its token, where it is sent, and how it ended. What it held before is
@@ -21,7 +20,7 @@ import type { CallTarget } from "./call-target.ts";
 const fileBytesMax = 2 * 1_048_576;
 
 /** Where an operation is sent, as the flags say it. */
-type SentTo = Pick<CallTarget, "url" | "line" | "baud">;
+type SentTo = Readonly<Partial<Record<"url" | "line", string | undefined>>> & { readonly baud?: number | undefined };
 
 /** The file holds something else than this process wrote: another may follow the operation, and it must not be sent by both. */
 export class TokenFileChanged extends UsageError {
@@ -178,7 +177,7 @@ function takeAway(guard: string, mark: string | undefined): void {
  * The target of an operation that is resumed from a file: the one that it was sent to, unless nothing was sent yet.
  * @throws UsageError where the flags name another: a terminal that doesn't know it would be taken for one that didn't get it.
  */
-export function targetOfHeld<T extends CallTarget>(held: unknown, given: T): T {
+export function targetOfHeld<T extends SentTo>(held: unknown, given: T): T {
   const { sentTo, facts } = isObject(held) ? held : ({} as JsonObject);
   if (!isObject(sentTo)) return given;
   const [url, line, baud] = [text(sentTo["url"]), text(sentTo["line"]), sentTo["baud"]];

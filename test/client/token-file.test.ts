@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { TokenFile, TokenFileChanged } from "../../src/cli/token-file.ts";
 import { newToken } from "../../src/client/token.ts";
+import { TokenFile, TokenFileChanged } from "../../src/client/token-file.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 
