@@ -1,5 +1,5 @@
 import type { ContractName } from "../core/call.ts";
-import { checkByEye } from "../core/fault.ts";
+import { checkByEye, checkOriginal } from "../core/fault.ts";
 import type { OperationEnd } from "../core/followed.ts";
 import { replyTimeoutMs as bankReplyTimeoutMs } from "./bank.ts";
 import type { Route } from "./contract.ts";
@@ -215,6 +215,7 @@ export function adviceAfter(
   if (rules.refusals.includes(code)) return "nothing was started: fix what the code says, then send it again";
   if (rules.signCodes.includes(code)) return "nothing was started: rebuild the sign and send it once more";
   if (key === undefined && effect === "money") return checkByEye;
+  if (rules.resendsMax === 0) return checkOriginal;
   if (rules.resendCodes.includes(code)) return "send the same request again with the same documentExtID";
   if (rules.print?.code === code) return "query /check_status; when docStatus is 1, print once by /check_copy";
   return advice[service].operation;

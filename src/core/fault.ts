@@ -6,7 +6,7 @@ import type { Followed } from "./followed.ts";
  * fixes the HTTP status.
  */
 
-/** `not-sent`: safe to send again. `unknown`: it may have been carried out; check first. */
+/** `not-sent`: may be sent again. `unknown`: it may have been carried out; check first. */
 export type FaultOutcome = "not-sent" | "unknown";
 
 /** Every answer's `X-Posline-Outcome`. */
@@ -181,7 +181,7 @@ export class Fault extends Error {
 }
 
 /** Ends the message of a fault that isn't the request's own: any call may be sent again. */
-export const nothingSent = "Nothing was sent, it is safe to send again";
+export const nothingSent = "Nothing was sent: it may be sent again, unless an earlier try is in doubt";
 
 /** Advice after an unknown outcome of a call that only reads. */
 export const askAgain = "Nothing was changed: send the request again";
@@ -189,6 +189,10 @@ export const askAgain = "Nothing was changed: send the request again";
 /** Advice after an unknown outcome of an operation without a name by which it could be asked about, as far as posline knows. */
 export const checkByEye =
   "Outcome unknown, it may have been carried out, and posline has no name to ask by: look at the terminal";
+
+/** Advice after an unknown outcome of what refers to a payment, and must not be sent again blindly (contracts: recovery rules). */
+export const checkOriginal =
+  "Outcome unknown, it may have been carried out, and /check may show the payment that it refers to in its place: look at the terminal";
 
 /** How to learn the truth after an unknown outcome, by service (contracts: recovery rules). */
 export const checkFirst: Readonly<Record<ContractName, string>> = {

@@ -1,5 +1,5 @@
 import { contractOf, contracts, routeOf } from "../contract/contracts.ts";
-import { settlingRulesOf } from "../contract/settling.ts";
+import { closingRoutes, settlingRulesOf } from "../contract/settling.ts";
 import type { ContractName } from "../core/call.ts";
 import { isGoodEnd, isOperationEnd } from "../core/followed.ts";
 import type { JournalSnapshot } from "../journal/reader.ts";
@@ -91,7 +91,7 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
     if (result === "in flight") inFlight++;
     if (contract === undefined) uncounted.add(sent.service);
     const isMoney = contract && routeOf(contracts[contract], sent.route)?.effect === "money";
-    const isOpen = result === "unknown" && (isMoney || sendings.some(isUnknown));
+    const isOpen = result === "unknown" && (isMoney || closingRoutes.has(sent.route) || sendings.some(isUnknown));
     if (isOpen) open.push({ is: result, sent, why: proof, todo });
     if (counts === undefined || result === "in flight") continue;
     const isWhole = /^-?\d+$/.test(sent.amount ?? "");

@@ -90,7 +90,8 @@ export async function explainKey(
   if (operations.length === 0) return { operations: [], notes: [...nothingThere(asked, snapshot, exchanges), ...lacks] };
   const explained = explain({ records, operations, isWritten, exchanges, contractOf });
   const told = new Set(exchanges.filter((each) => !isOwnQuestion(each)).map(({ requestId }) => requestId));
-  const ids = operations.map(({ sent }) => sent.requestId).filter((id) => !told.has(id));
+  // The log is read by the key: of a call without one it has nothing to say.
+  const ids = operations.flatMap(({ sent }) => (sent.key === undefined || told.has(sent.requestId) ? [] : [sent.requestId]));
   const untold = ids.map((id) => `The log has no answer to request ${id}: as far as it says, the till was told nothing.`);
   const damage = bad > 0 ? [`${bad} torn or spoiled records were left out.`] : [];
   return { operations: explained, notes: [...(lack === undefined ? untold : lacks), ...damage] };
@@ -129,11 +130,19 @@ export function isNamedByKey({ service, route, key }: SentRecord, contractOf: Ex
   return key !== undefined && (contract === undefined || settlingRulesOf(contract, route)?.ownKey !== false);
 }
 
-/** True if another operation was sent under its key: an answer to a question may tell of either. */
-const isSharedKey = ({ service, key, digest }: SentRecord, records: readonly StoredRecord[]) =>
-  records.some(
-    ({ record }) => record.kind === "sent" && record.key === key && record.service === service && record.digest !== digest,
-  );
+/** True if another operation was sent under its key, before a record if one is named: an answer to a question may tell of either. */
+function isSharedKey(
+  { service, key, digest }: SentRecord,
+  { records, contractOf }: Pick<ExplainOptions, "records" | "contractOf">,
+  before = Number.POSITIVE_INFINITY,
+): boolean {
+  const contract = contractOf(service);
+  const isOther = ({ sequence, record }: StoredRecord) =>
+    sequence < before && record.kind === "sent" && record.service === service && record.key === key && record.digest !== digest
+      ? contract === undefined || settlingRulesOf(contract, record.route) !== undefined
+      : false;
+  return key !== undefined && records.some(isOther);
+}
 
 /** All sendings of one operation, in order. */
 export type Sendings = readonly [JournalOperation, ...JournalOperation[]];
@@ -220,9 +229,10 @@ function beforeText(before: JournalOperation["sent"]["before"]): string {
     : ` The terminal had ${ids.join(", ")} under this key before.`;
 }
 
-function outcomeText({ sent, ending }: JournalOperation, { contractOf, records }: ExplainOptions): string {
+function outcomeText({ sequence, sent, ending }: JournalOperation, options: ExplainOptions): string {
+  const { contractOf } = options;
   const { outcome, status, code, begun, end, learned, left, message } = ending ?? {};
-  const away = left === true ? " The till had disconnected by then." : "";
+  const away = left === true ? " Nobody waited for it any more by then." : "";
   if (outcome === "unknown" && status === undefined) return `No valid answer to it came.${away}`;
   const meaning = contracts[contractOf(sent.service) ?? "bank"].codes.find((each) => each.code === code)?.meaning;
   const known = contractOf(sent.service) === undefined || meaning === undefined ? "" : ` (${meaning})`;
@@ -230,7 +240,7 @@ function outcomeText({ sent, ending }: JournalOperation, { contractOf, records }
   const named = learned === undefined ? "" : ` Its trans is ${learned}.`;
   const open = outcome === "unknown" ? ", which leaves open whether it was carried out" : "";
   const words = message === undefined ? "" : `, ${JSON.stringify(message)}`;
-  return `${said}${words}${provesText(begun, end, isSharedKey(sent, records)) || open}.${named}${away}`;
+  return `${said}${words}${provesText(begun, end, isSharedKey(sent, options, sequence)) || open}.${named}${away}`;
 }
 
 function provesText(begun: boolean | undefined, end: OperationEnd | undefined, isShared: boolean): string {
@@ -285,16 +295,24 @@ export function endingOf(
   if (contract !== undefined && settlingRulesOf(contract, route) === undefined && last.ending?.outcome === "answered") {
     const isGood = last.ending.status === "success";
     const todo = isGood ? "Nothing, as far as posline knows." : "Look at the terminal before it is sent again.";
-    const proof = isGood ? "The terminal did it, by its own answer." : "The terminal's own answer refused it.";
+    const proof = isGood
+      ? "Its own answer is success, which is all that the contract has of it."
+      : "The terminal's own answer refused it.";
     return { result: isGood ? "answered" : "refused", proof, todo };
   }
   // What is answered and goes on is remembered for a day; then the same call would be sent.
   const isKept = sendings.some(isUnknown) || now - last.sent.timeMs < dayMs;
+  const isShared = isSharedKey(last.sent, { records, contractOf });
+  // Of several operations under one key the request's id names one.
+  const name = key === undefined || isShared || !isNamedByKey(last.sent, contractOf) ? requestId : key;
   const settle = isKept
-    ? `, then record what you saw: posline journal settle ${quoted(key ?? requestId)} --as done --note "..." (or --as not-done)`
+    ? `, then record what you saw: posline journal settle ${quoted(name)} --as done --note "..." (or --as not-done)`
     : "";
-  const isShared = isSharedKey(last.sent, records);
-  const canAsk = isKept && !isShared && contract !== undefined && routeOf(contracts[contract], route)?.polling !== undefined;
+  const rules = contract && settlingRulesOf(contract, route);
+  // What may have the key of a payment is asked about only if it was known before what that had.
+  const isTold = rules?.baseline === undefined || sendings.some(({ sent }) => sent.before !== undefined);
+  const isAskable = contract !== undefined && routeOf(contracts[contract], route)?.polling !== undefined;
+  const canAsk = isKept && !isShared && isTold && isAskable && key !== undefined;
   const look = `look at the terminal or its report${settle}`;
   const later = records.flatMap(({ sequence, record }) => (record.kind === "sent" && sequence > last.sequence ? [record] : []));
   const isClosed = later.some((each) => closingRoutes.has(each.route) && terminalOf(each) === terminalOf(last.sent));
@@ -308,7 +326,7 @@ export function endingOf(
   return {
     result: "unknown",
     proof: `${isAccepted ? "The terminal took it on, and no answer so far says how it ended." : why}${forgotten}`,
-    todo: `Don't repeat it under a new key: ${wait}${ask}${look}`,
+    todo: `Don't repeat it${key === undefined ? "" : " under a new key"}: ${wait}${ask}${look}`,
   };
 }
 

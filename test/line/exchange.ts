@@ -196,7 +196,7 @@ const exercises = [
         kind: "unavailable",
         outcome: "not-sent",
         message:
-          "Cannot send to line till: 2 calls are waiting, which is the limit. Nothing was sent, it is safe to send again",
+          "Cannot send to line till: 2 calls are waiting, which is the limit. Nothing was sent: it may be sent again, unless an earlier try is in doubt",
       });
       assert.equal(line.waiting, 2);
       assert.equal([first, ...waiting].some(hasEnded), false);

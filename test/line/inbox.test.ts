@@ -383,7 +383,7 @@ test("LineListener.finish() lets the request in work be answered, refuses what w
   const [refusal] = await busy.answer('{"n":1}');
   assert.match(
     refusal ?? "",
-    /"code":-3,"message":"Cannot send \/sale: posline is shutting down\. Nothing was sent, it is safe to send again"/,
+    /"code":-3,"message":"Cannot send \/sale: posline is shutting down\. Nothing was sent: it may be sent again, unless an earlier try is in doubt"/,
   );
   assert.equal(busy.calls.length, 1);
   await ended;

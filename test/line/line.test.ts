@@ -384,7 +384,7 @@ test("Line refuses a call that waits too long for the proof, and says who owes",
   await time.advance(4_001);
   assert.equal(
     end.fault?.message,
-    "Cannot send to line till: it is recovering (the device opened; no answer yet from bank), and the call waited 4 s. Nothing was sent, it is safe to send again",
+    "Cannot send to line till: it is recovering (the device opened; no answer yet from bank), and the call waited 4 s. Nothing was sent: it may be sent again, unless an earlier try is in doubt",
   );
 });
 

@@ -73,7 +73,7 @@ const cases: readonly (readonly [
     [told({ outcome: "unknown", httpStatus: 504, message: "No valid reply came" })],
     [
       isRecorded,
-      "No valid answer to it came. The till had disconnected by then.",
+      "No valid answer to it came. Nobody waited for it any more by then.",
       "The till was told that the outcome is unknown (request r1, HTTP 504): No valid reply came.",
     ],
     "unknown",
@@ -135,9 +135,9 @@ const cases: readonly (readonly [
       told({ outcome: "answered", route: "/check", requestId: "r3", status: "success", httpStatus: 200 }),
       told({ outcome: "answered", requestId: "r2", status: "success", httpStatus: 200 }),
     ],
-    [isRecorded, hasOne, "The till, which asked /check, was given the terminal's answer: success (request r3, HTTP 200)."],
+    [isRecorded, hasIt, "The till, which asked /check, was given the terminal's answer: success (request r3, HTTP 200)."],
     "unknown",
-    /^Don't repeat it under a new key: look at the terminal or its report, then record what you saw: posline journal settle A /,
+    /^Don't repeat it under a new key: look at the terminal or its report, then record what you saw: posline journal settle r1 /,
   ],
   [
     "a shift that is closed",
@@ -251,6 +251,23 @@ test("explain() calls equal refunds of one QR payment operations of their own, s
     ["approved", "unknown"],
     ({ result }) => result,
   );
+});
+
+test("explain() says of a second amount under a used key that the terminal has one of them, and of an abort nothing", () => {
+  const second = (first: SentRecord) =>
+    explained([first, going, sent({ digest: "e", amount: "99" }), { ...going, sent: 3 } as JournalRecord])[1];
+  assert.equal(second(sent())?.moments[1]?.text, hasOne);
+  assert.match(second(sent())?.proof ?? "", /^Another operation used this key/);
+  const after = second(sent({ route: "/abort", digest: "x" }));
+  assert.deepEqual([after?.moments[1]?.text, after?.proof.slice(0, 23)], [hasIt, "The terminal took it on"]);
+});
+
+test("explain() offers no question where none is asked: of what has no key, and of a refund whose key was not looked up before", () => {
+  const unknown = outcome({ outcome: "unknown" });
+  for (const more of [{ key: undefined }, { route: "/refund" }, { service: "fiscal", route: "/refund" }]) {
+    assert.match(explained([sent(more), unknown])[0]?.todo ?? "", /^Don't repeat it( under a new key)?: look at the terminal/);
+  }
+  assert.match(explained([sent({ route: "/refund", before: {} }), unknown])[0]?.todo ?? "", /: send the same call again/);
 });
 
 test("explain() gives each operation of a key its own explanation: by route, or by body", () => {

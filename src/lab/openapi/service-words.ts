@@ -23,7 +23,7 @@ export function introduction(contract: Contract, faultStatus: 200 | undefined): 
     "Each answer says it in `X-Posline-Outcome`. Decide by that header, not by the HTTP status alone:",
     "",
     "- `answered` (200): the terminal answered, and the body is its answer, whatever its `status` and `code`.",
-    "- `not-sent`: nothing reached the terminal. It is safe to send again, after `Retry-After` or with the request fixed.",
+    "- `not-sent`: nothing reached the terminal. It may be sent again, after `Retry-After` or with the request fixed, unless an earlier try is in doubt.",
     `- \`unknown\`${faultStatus === undefined ? " (502, 504)" : ""}: the request was sent, and nobody knows whether it was carried out. ` +
       "**Never take it for a failure, " +
       `and never send a new operation in its place.** Whatever came back, ${mayHaveBeen(service)}.`,

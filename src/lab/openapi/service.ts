@@ -240,7 +240,8 @@ class RouteWriter {
 
 const faultWords = {
   answered: "the terminal answered",
-  "not-sent": "nothing reached the terminal, and it is safe to send again once what `message` says is done",
+  "not-sent":
+    "nothing reached the terminal; it may be sent again once what `message` says is done, unless an earlier try is in doubt",
   unknown: "it was sent, and may have been carried out: ask what became of it before anything else",
 } as const;
 
