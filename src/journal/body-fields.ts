@@ -43,6 +43,7 @@ export function sentRecord(call: Call, route: Route, contract: Contract, device:
     // Only where its key may be that of another, as it is of what refers to a sale.
     before: settlingRulesOf(call.contract, route.path)?.baseline === undefined ? undefined : keptIds(call.decided?.before),
     device,
+    followed: call.followMs === undefined ? undefined : true,
   };
 }
 

@@ -37,6 +37,8 @@ export interface SentRecord {
   readonly before?: Ids | undefined;
   /** The mark of the device that it was sent over. */
   readonly device?: string | undefined;
+  /** Its till asked that it be followed to its end. */
+  readonly followed?: true | undefined;
 }
 
 /** Whether both are sendings of one operation; one without a key is none but itself. */
@@ -194,7 +196,7 @@ export function writeRecord(record: JournalRecord | ProbeRecord): string {
 const fits = (text: string) => Buffer.byteLength(text) <= textBytesMax;
 
 function sentText(sent: SentRecord, time: string): string {
-  const { requestId, service, route, key, amount, currency, cashless, rrn, digest, ask, before, device } = sent;
+  const { requestId, service, route, key, amount, currency, cashless, rrn, digest, ask, before, device, followed } = sent;
   return JSON.stringify({
     kind: "sent",
     time,
@@ -208,6 +210,7 @@ function sentText(sent: SentRecord, time: string): string {
     rrn: keptOf(rrn, "rrn"),
     digest,
     device,
+    followed,
     ask,
     before: ask === undefined ? undefined : before,
   });
@@ -260,7 +263,20 @@ function readSent(value: Readonly<Record<string, unknown>>, timeMs: number): Sen
   const over = device === undefined ? {} : { device };
   const [currency, cashless, rrn] = [text("currency"), text("cashless"), text("rrn")];
   const counted = { ...(currency && { currency }), ...(cashless && { cashless }), ...(rrn && { rrn }) };
-  const sent = { kind: "sent", timeMs, requestId, service, route, key, amount, digest, ...over, ...counted } as const;
+  const followed = value["followed"] === true ? ({ followed: true } as const) : {};
+  const sent = {
+    kind: "sent",
+    timeMs,
+    requestId,
+    service,
+    route,
+    key,
+    amount,
+    digest,
+    ...over,
+    ...counted,
+    ...followed,
+  } as const;
   if (ask === undefined) return sent;
   const { before } = value;
   return isIds(before) ? { ...sent, ask, before } : { ...sent, ask };

@@ -290,13 +290,14 @@ export class Operations implements OperationLog {
 
   /** Takes over the records of the first opening: a sending without an outcome there will never get one. */
   #found(found: FoundRecords, report: JournalReport): void {
-    const { copies, listed, recent, lacks, forgets } = recall(found, this.#memory);
+    const { copies, listed, recent, followed, lacks, forgets } = recall(found, this.#memory);
     this.#copies = copies;
     if (lacks !== undefined) report.noticed(lacks);
     this.#noteForgotten(forgets);
     if (listed.length > 0) report.found(recent, listed.length - recent.length);
     // Sendings of this process may be listed already: the disk may have been away at first.
     this.#list([...listed, ...this.#listed], listed.length);
+    for (const each of followed) this.followed(each);
     this.#changed();
   }
 

@@ -35,6 +35,8 @@ export interface Recalled {
   /** Operations of unknown outcome; and those among them of which the last process never learnt the outcome. */
   readonly listed: readonly Sending[];
   readonly recent: readonly UnknownOperation[];
+  /** Those that a till followed, and that went on when the last process ended. */
+  readonly followed: readonly Sending[];
   /** Which records of the last day are missing; undefined if none are. */
   readonly lacks: string | undefined;
   /** Why less than a day is remembered, if the ring has overwritten the rest; undefined otherwise. */
@@ -75,6 +77,7 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
   const { operations, cutOff, missingBefore, missingMs, overwrittenMs, isRound } = replay(found);
   const listed: Sending[] = [];
   const recent: UnknownOperation[] = [];
+  const followed: Sending[] = [];
   let ageMs = Number.POSITIVE_INFINITY;
   for (const recorded of operations) {
     const { sequence, sent, ending, lost, settled } = recorded;
@@ -93,6 +96,7 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
       memory.add(sending);
     }
     if (ending !== undefined && isAbort(sent, ending)) memory.stopped(sent, sequence);
+    if (sent.followed === true && mayBeSettled(recorded, contract)) followed.push(sending);
     if (sending.cause === undefined || settled !== undefined) continue;
     // An outcome lost before the last start was reported at that start.
     if (ending === undefined && !lost) recent.push(asUnknown(sent, sending.cause));
@@ -104,7 +108,7 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
   const lacks = missingBefore > 0 && !memory.isWhole ? lacking : undefined;
   memory.forgotten(onClock(overwrittenMs));
   const forgets = overwrittenMs === Number.NEGATIVE_INFINITY ? undefined : isRound ? tooSmall : lostBefore;
-  return { copies: new Copies(cutOff), listed, recent, lacks, forgets };
+  return { copies: new Copies(cutOff), listed, recent, followed, lacks, forgets };
 }
 
 /** True if an abort took back what stands under its key: /abort bears the key of the operation that it ends. */

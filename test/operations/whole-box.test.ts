@@ -50,10 +50,12 @@ test("that nothing was carried out, proven of the first sending, isn't said whil
 
 test("a repetition that goes out behind the deciding question is listed as unknown after kill -9, and not sent once more", async () => {
   let isRepeated = false;
+  let isSilent = false;
   let begun = 0;
   const box = await new WholeBox(
     time,
     ({ route, atMs }) => {
+      if (isSilent) return undefined;
       if (route === "/sale") {
         // The first is lost on its way, the second one's answer on its own.
         if (box.count("/sale") > 1) begun++;
@@ -71,8 +73,10 @@ test("a repetition that goes out behind the deciding question is listed as unkno
   box.call("/sale", sale, 120);
   await time.until(() => isRepeated, 100_000);
   await time.advance(5_000);
+  isSilent = true;
   await box.kill();
   assert.ok(box.unknown.includes("/sale P-1"));
+  isSilent = false;
   const again = await box.callFor(60_000, "/sale", sale, 30);
   assert.deepEqual([again.word, box.count("/sale"), begun], ["approved", 2, 1]);
 });
@@ -109,7 +113,7 @@ test("a sale of unknown outcome stays unknown, and isn't sent again, once its /c
     let isLost = true;
     const answer = latest({ "/sale": "APPROVED", "/cancel": end }, () => isLost);
     const box = await new WholeBox(time, answer, false).start();
-    await box.callFor(5_000, "/sale", sale, 30);
+    await box.callFor(35_000, "/sale", sale);
     await box.kill();
     isLost = false;
     await box.callFor(40_000, "/cancel", sale);
@@ -120,6 +124,23 @@ test("a sale of unknown outcome stays unknown, and isn't sent again, once its /c
       /and another operation was sent under its key, and an answer would not say which one it is about$/,
     );
     assert.deepEqual(box.unknown, ["/sale P-1"]);
+  }
+});
+
+test("a sale that was followed and goes on when the box is killed is asked about after it, and ends as the terminal says", async () => {
+  for (const [wait, asks] of [
+    [10, true],
+    [undefined, false],
+  ] as const) {
+    let hasPaid = false;
+    const answer = ({ route }: Asked) => (route === "/sale" ? success : hasPaid ? final("APPROVED", "T-1") : success);
+    const box = await new WholeBox(time, answer, false).start();
+    await box.callFor(3_000, "/sale", sale, wait);
+    await box.kill();
+    hasPaid = true;
+    await time.advance(30_000);
+    assert.equal(box.count("/check") > 0 && box.operations.open.length === 0, asks, `wait ${wait}`);
+    assert.equal(box.count("/sale"), 1);
   }
 });
 
