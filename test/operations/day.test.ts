@@ -49,7 +49,8 @@ interface CallSettings {
 class Shop {
   readonly emulator = new Emulator();
   readonly #handlers = new Map<ContractName, Handler>();
-  #loss: CallSettings["loss"];
+  /** What is lost of a call, by its route and request: others go on meanwhile. */
+  readonly #losses = new Map<string, CallSettings["loss"]>();
 
   constructor(operations: Operations, folder: string) {
     const ways = new Ways({ operations, folder, resolve: "observe", error: assert.ifError });
@@ -58,8 +59,9 @@ class Shop {
       const exchange: Handler = async (call) => {
         const entry = call.route.startsWith("/check") ? undefined : operations.begin(call, routeTo(call.route, contract));
         await entry?.sent();
-        const reply = this.#loss === "request" ? undefined : this.emulator.answer(call).reply;
-        const isLost = reply === undefined || this.#loss === "answer";
+        const loss = this.#losses.get(`${call.route} ${call.requestId}`);
+        const reply = loss === "request" ? undefined : this.emulator.answer(call).reply;
+        const isLost = reply === undefined || loss === "answer";
         await entry?.ended(isLost ? { outcome: "unknown" } : { outcome: "answered", ...reply });
         if (isLost) throw new Fault("timeout", "No valid reply", { reason: "no-reply" });
         return reply;
@@ -82,8 +84,8 @@ class Shop {
     const body = service === "fiscal" ? `data=${encodeURIComponent(Buffer.from(text).toString("base64"))}&sign=eA==` : text;
     const { pay_id, documentExtID, amount, currency_name } = json;
     const money = amount === undefined ? {} : { amount: { digits: String(amount), currency: String(currency_name) } };
-    this.#loss = loss;
     const call = { ...callOf(String(pay_id ?? documentExtID), { service, body }), route, ...money, followMs };
+    this.#losses.set(`${route} ${call.requestId}`, loss);
     const answered = this.#handlers.get(service)?.(call);
     const reply = await answered?.catch(() => undefined);
     return reply && parseObject(textOf(reply.payload));
