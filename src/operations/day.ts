@@ -5,7 +5,7 @@ import { isGoodEnd, isOperationEnd } from "../core/followed.ts";
 import type { JournalSnapshot } from "../journal/reader.ts";
 import { isUnknown, type JournalOperation, type SentRecord } from "../journal/record.ts";
 import { replay } from "../journal/replay.ts";
-import { endingOf, isNamedByKey, type Sendings } from "./explanation.ts";
+import { endingOf, isNamedByKey, type Sendings, sentIn } from "./explanation.ts";
 import { pairsOf, pairWithinMs, type Side } from "./pairs.ts";
 import { hasLeft } from "./recall.ts";
 
@@ -66,6 +66,7 @@ export interface DayOptions {
 
 export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, services }: DayOptions): Day {
   const { operations, missingMs, overwrittenMs } = replay(snapshot);
+  const index = sentIn(snapshot.records);
   const added: Added[] = [];
   const open: DayOpen[] = [];
   const [payments, receipts]: [Side[], Side[]] = [[], []];
@@ -78,7 +79,11 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
     if (sent.timeMs < sinceMs - pairWithinMs || sent.timeMs >= untilMs + pairWithinMs) continue;
     const contract = contractOf(sent.service, services);
     const counts = contract && settlingRulesOf(contract, sent.route)?.counts;
-    const { result, proof = "", todo = "" } = endOf(sendings, { ...snapshot, contractOf: () => contract });
+    const {
+      result,
+      proof = "",
+      todo = "",
+    } = endOf(sendings, { index, isWritten: snapshot.isWritten, contractOf: () => contract });
     if (services === undefined && contract !== undefined) used.add(contract);
     const isGood = isOperationEnd(result) && isGoodEnd(result);
     if (isGood && counts !== undefined) {

@@ -132,16 +132,44 @@ export function isNamedByKey({ service, route, key }: SentRecord, contractOf: Ex
 
 /** True if another operation was sent under its key, before a record if one is named: an answer to a question may tell of either. */
 function isSharedKey(
-  { service, key, digest }: SentRecord,
-  { records, contractOf }: Pick<ExplainOptions, "records" | "contractOf">,
+  sent: SentRecord,
+  { index, contractOf }: Pick<Explaining, "index" | "contractOf">,
   before = Number.POSITIVE_INFINITY,
 ): boolean {
-  const contract = contractOf(service);
-  const isOther = ({ sequence, record }: StoredRecord) =>
-    sequence < before && record.kind === "sent" && record.service === service && record.key === key && record.digest !== digest
-      ? contract === undefined || settlingRulesOf(contract, record.route) !== undefined
-      : false;
-  return key !== undefined && records.some(isOther);
+  if (sent.key === undefined) return false;
+  const contract = contractOf(sent.service);
+  const isOther = ({ sequence, record }: StoredSent) =>
+    sequence < before &&
+    record.digest !== sent.digest &&
+    (contract === undefined || settlingRulesOf(contract, record.route) !== undefined);
+  return (index.byKey.get(nameOf(sent)) ?? []).some(isOther);
+}
+
+type StoredSent = Omit<StoredRecord, "record"> & { readonly record: SentRecord };
+
+/** With what was sent, looked up. */
+type Explaining = ExplainOptions & { readonly index: SentIndex };
+
+/** What was sent, as each unknown operation asks for it: looked through once, since a full journal has thousands of those. */
+export interface SentIndex {
+  /** By service and key. */
+  readonly byKey: ReadonlyMap<string, readonly StoredSent[]>;
+  /** What closes a batch or a shift. */
+  readonly closings: readonly StoredSent[];
+}
+
+const nameOf = ({ service, key }: SentRecord) => `${service}\n${key}`;
+
+export function sentIn(records: readonly StoredRecord[]): SentIndex {
+  const byKey = new Map<string, StoredSent[]>();
+  const closings: StoredSent[] = [];
+  for (const { sequence, record } of records) {
+    if (record.kind !== "sent") continue;
+    const stored = { sequence, record };
+    if (byKey.get(nameOf(record))?.push(stored) === undefined) byKey.set(nameOf(record), [stored]);
+    if (closingRoutes.has(record.route)) closings.push(stored);
+  }
+  return { byKey, closings };
 }
 
 /** All sendings of one operation, in order. */
@@ -155,10 +183,11 @@ export function explain(options: ExplainOptions): readonly Explanation[] {
     if (same === undefined || !isNamedByKey(each.sent, options.contractOf)) groups.push([each]);
     else same.push(each);
   }
-  return groups.map((sendings) => explained(sendings, groups, options));
+  const explaining = { ...options, index: sentIn(options.records) };
+  return groups.map((sendings) => explained(sendings, groups, explaining));
 }
 
-function explained(sendings: Sendings, all: readonly Sendings[], options: ExplainOptions): Explanation {
+function explained(sendings: Sendings, all: readonly Sendings[], options: Explaining): Explanation {
   const { service, route, key, amount, currency } = sendings[0].sent;
   const recorded = sendings.flatMap((each, index) => momentsOf(each, index, options));
   const told = exchangesOf(sendings, all, options.exchanges).map((each) => ({
@@ -187,10 +216,10 @@ function exchangesOf(
   });
 }
 
-function momentsOf(operation: JournalOperation, index: number, options: ExplainOptions): readonly ExplainedMoment[] {
+function momentsOf(operation: JournalOperation, place: number, options: Explaining): readonly ExplainedMoment[] {
   const { sequence, sent, ending, lost } = operation;
   const { records } = options;
-  const which = index === 0 ? `Request ${sent.requestId}` : `The same call again, request ${sent.requestId},`;
+  const which = place === 0 ? `Request ${sent.requestId}` : `The same call again, request ${sent.requestId},`;
   const isUnsent = ending?.outcome === "not-sent";
   const moments = [
     {
@@ -229,7 +258,7 @@ function beforeText(before: JournalOperation["sent"]["before"]): string {
     : ` The terminal had ${ids.join(", ")} under this key before.`;
 }
 
-function outcomeText({ sequence, sent, ending }: JournalOperation, options: ExplainOptions): string {
+function outcomeText({ sequence, sent, ending }: JournalOperation, options: Explaining): string {
   const { contractOf } = options;
   const { outcome, status, code, begun, end, learned, left, message } = ending ?? {};
   const away = left === true ? " Nobody waited for it any more by then." : "";
@@ -275,7 +304,7 @@ type Ending = Pick<Explanation, "result" | "proof" | "todo">;
 /** How an operation ended by all its sendings together, what proves that, and what to do. */
 export function endingOf(
   sendings: Sendings,
-  { records, isWritten, contractOf }: Pick<ExplainOptions, "records" | "isWritten" | "contractOf">,
+  { index, isWritten, contractOf }: Pick<Explaining, "index" | "isWritten" | "contractOf">,
 ): Ending {
   const last = sendings.at(-1) ?? sendings[0];
   const { service, route, key, requestId } = last.sent;
@@ -302,7 +331,7 @@ export function endingOf(
   }
   // What is answered and goes on is remembered for a day; then the same call would be sent.
   const isKept = sendings.some(isUnknown) || now - last.sent.timeMs < dayMs;
-  const isShared = isSharedKey(last.sent, { records, contractOf });
+  const isShared = isSharedKey(last.sent, { index, contractOf });
   // Of several operations under one key the request's id names one.
   const name = key === undefined || isShared || !isNamedByKey(last.sent, contractOf) ? requestId : key;
   const settle = isKept
@@ -314,8 +343,9 @@ export function endingOf(
   const isAskable = contract !== undefined && routeOf(contracts[contract], route)?.polling !== undefined;
   const canAsk = isKept && !isShared && isTold && isAskable && key !== undefined;
   const look = `look at the terminal or its report${settle}`;
-  const later = records.flatMap(({ sequence, record }) => (record.kind === "sent" && sequence > last.sequence ? [record] : []));
-  const isClosed = later.some((each) => closingRoutes.has(each.route) && terminalOf(each) === terminalOf(last.sent));
+  const isClosed = index.closings.some(
+    ({ sequence, record }) => sequence > last.sequence && terminalOf(record) === terminalOf(last.sent),
+  );
   const forgotten = isClosed ? " A batch or shift may have been closed since, so that the terminal may have forgotten it." : "";
   const isAccepted = isTaken && !isShared;
   const why = isShared
