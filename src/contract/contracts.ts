@@ -1,12 +1,12 @@
 import { type ContractName, contractNames } from "../core/call.ts";
-import { askAgain, checkByEye, checkFirst, checkOriginal } from "../core/fault.ts";
+import { askAgain, checkFirst } from "../core/fault.ts";
 import { quotedName } from "../core/log-text.ts";
 import { nearest } from "../core/nearest.ts";
 import { bank } from "./bank.ts";
 import type { Contract, Route } from "./contract.ts";
 import { fiscal } from "./fiscal.ts";
 import { qr } from "./qr.ts";
-import { settlingRulesOf } from "./settling.ts";
+import { adviceToLook } from "./settling.ts";
 
 /** The three contracts by their service. Plain data: loading them costs no schema library. */
 export const contracts: Readonly<Record<ContractName, Contract>> = { fiscal, bank, qr };
@@ -74,7 +74,5 @@ export function noSuchRoute({ service, routes }: Contract, path: string): string
  */
 export function adviceWhenUnknown({ service }: Contract, route: Route, key: string | undefined): string {
   if (route.effect === "none") return askAgain;
-  // /close_shift and the like have no name; nor has a sale whose till gave it none.
-  if (route.key === undefined || (key === undefined && route.effect === "money")) return checkByEye;
-  return settlingRulesOf(service, route.path)?.resendsMax === 0 ? checkOriginal : checkFirst[service];
+  return adviceToLook(service, route, key) ?? checkFirst[service];
 }

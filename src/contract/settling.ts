@@ -201,21 +201,26 @@ export function settlingRulesOf(service: ContractName, route: string): SettlingR
 }
 
 /**
+ * Advice to look at the terminal, where no question would surely tell of this operation; undefined where one does.
+ * @param key The sender's name of the operation, if known.
+ */
+export function adviceToLook(service: ContractName, route: Route, key: string | undefined): string | undefined {
+  // /close_shift and the like have no name; nor has a sale whose till gave it none.
+  if (route.key === undefined || (key === undefined && route.effect === "money")) return checkByEye;
+  return settlingRulesOf(service, route.path)?.resendsMax === 0 ? checkOriginal : undefined;
+}
+
+/**
  * Advice after an answer with status "error", in a sentence for people.
  * @param key The sender's name of the operation, if known.
  */
-export function adviceAfter(
-  service: ContractName,
-  { path, effect }: Route,
-  code: number | undefined,
-  key: string | undefined,
-): string {
-  const rules = settlingRulesOf(service, path);
+export function adviceAfter(service: ContractName, route: Route, code: number | undefined, key: string | undefined): string {
+  const rules = settlingRulesOf(service, route.path);
   if (rules === undefined || code === undefined) return advice[service].other;
   if (rules.refusals.includes(code)) return "nothing was started: fix what the code says, then send it again";
   if (rules.signCodes.includes(code)) return "nothing was started: rebuild the sign and send it once more";
-  if (key === undefined && effect === "money") return checkByEye;
-  if (rules.resendsMax === 0) return checkOriginal;
+  const look = adviceToLook(service, route, key);
+  if (look !== undefined) return look;
   if (rules.resendCodes.includes(code)) return "send the same request again with the same documentExtID";
   if (rules.print?.code === code) return "query /check_status; when docStatus is 1, print once by /check_copy";
   return advice[service].operation;

@@ -180,7 +180,7 @@ export class Fault extends Error {
   }
 }
 
-/** Ends the message of a fault that isn't the request's own: any call may be sent again. */
+/** Ends the message of a fault that isn't the request's own. */
 export const nothingSent = "Nothing was sent: it may be sent again, unless an earlier try is in doubt";
 
 /** Advice after an unknown outcome of a call that only reads. */

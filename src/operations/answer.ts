@@ -1,5 +1,6 @@
+import { adviceWhenUnknown } from "../contract/contracts.ts";
 import type { Reply } from "../core/call.ts";
-import { askAgain, checkFirst, Fault } from "../core/fault.ts";
+import { askAgain, Fault } from "../core/fault.ts";
 import { type Followed, isGoodEnd, type OperationResult } from "../core/followed.ts";
 import { textOf } from "../envelope/json.ts";
 import type { Known } from "../settle/judge.ts";
@@ -123,7 +124,7 @@ function nothingToShow({ asked, last, whyNot, cannotAsk }: Told, followed: Follo
   const isOpen = result === "unknown" || result === "pending";
   const fault = last?.ending instanceof Fault ? last.ending : undefined;
   if (isOpen && whyNot === undefined && fault?.outcome === "unknown") {
-    const message = fault.message.replace(askAgain, checkFirst[asked.contract.service]);
+    const message = fault.message.replace(askAgain, adviceWhenUnknown(asked.contract, asked.route, asked.key));
     return new Fault(fault.kind, message, { ...fault.details, followed });
   }
   const what = isOpen ? "how it ended is not known" : `it ended as ${result}`;

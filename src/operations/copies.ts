@@ -1,7 +1,8 @@
 import type { Route } from "../contract/contract.ts";
+import { adviceWhenUnknown, contracts } from "../contract/contracts.ts";
 import type { Call } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import { checkFirst, Fault } from "../core/fault.ts";
+import { Fault } from "../core/fault.ts";
 import type { SentRecord } from "../journal/record.ts";
 
 /**
@@ -36,7 +37,8 @@ const isSameRequest = (one: SentRecord, other: SentRecord) =>
   one.service === other.service && one.route === other.route && one.digest === other.digest;
 
 /** The fault that answers such a copy. */
-export function resent({ route, contract }: Call): Fault {
+export function resent({ contract, key }: Call, route: Route): Fault {
   const state = "the same request was on the line when posline stopped a moment ago, and its answer is lost";
-  return new Fault("broken", `Cannot send ${route} once more: ${state}. ${checkFirst[contract]}`, { reason: "sent-before" });
+  const advice = adviceWhenUnknown(contracts[contract], route, key);
+  return new Fault("broken", `Cannot send ${route.path} once more: ${state}. ${advice}`, { reason: "sent-before" });
 }

@@ -83,7 +83,7 @@ export class Entry implements OperationLogEntry {
     recording.delete(this.#record);
     if (this.#book.isCopy(this.#call, this.#route, this.#record)) {
       if (this.#state === "begun") this.#state = "copy";
-      throw resent(this.#call);
+      throw resent(this.#call, this.#route);
     }
     if (this.#call.decided?.stands() === false) throw notSent(this.#route, sentMeanwhile);
     if (this.#state === "begun") this.#goesOut();

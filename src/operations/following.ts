@@ -1,6 +1,7 @@
+import { adviceWhenUnknown } from "../contract/contracts.ts";
 import { settlingRulesOf } from "../contract/settling.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
-import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
+import { Fault, nothingSent } from "../core/fault.ts";
 import { Presence } from "../core/presence.ts";
 import { toldOf } from "./answer.ts";
 import { type AskedCall, askedCall, configurationChanged, isFollowUp, isOfRoute, keyReused } from "./asked-call.ts";
@@ -159,7 +160,7 @@ export class Following {
     const isLate = ending.reason === "caller-left" && caller.gone;
     const now = isLate ? `Cannot send ${route.path}: ${turnMissed}. ${nothingSent}` : ending.message;
     // That this call wasn't sent would be taken for the operation's end.
-    const earlier = `Nothing was sent now. ${checkFirst[asked.contract.service]}`;
+    const earlier = `Nothing was sent now. ${adviceWhenUnknown(asked.contract, route, asked.key)}`;
     const message = result === "unknown" ? now.replace(nothingSent, earlier) : now;
     throw new Fault(ending.kind, message, {
       ...ending.details,

@@ -220,7 +220,7 @@ export class Operations implements OperationLog {
 
   refuseCopy(call: Call, route: Route): void {
     const recordOf = () => sentRecord(call, route, contracts[call.contract], undefined);
-    if (this.#copies?.has(call, route, recordOf) === true) throw resent(call);
+    if (this.#copies?.has(call, route, recordOf) === true) throw resent(call, route);
   }
 
   /** Begins the entry of a call that is about to be sent. Nothing is written yet. */

@@ -96,7 +96,7 @@ export function recall(found: FoundRecords, memory: UnderKey): Recalled {
       memory.add(sending);
     }
     if (ending !== undefined && isAbort(sent, ending)) memory.stopped(sent, sequence);
-    if (sent.followed === true && mayBeSettled(recorded, contract)) followed.push(sending);
+    if (sent.followed === true && hasLeft(recorded) && endOfOne(sending) === undefined) followed.push(sending);
     if (sending.cause === undefined || settled !== undefined) continue;
     // An outcome lost before the last start was reported at that start.
     if (ending === undefined && !lost) recent.push(asUnknown(sent, sending.cause));
