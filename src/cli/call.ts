@@ -34,7 +34,10 @@ import {
 
 export type CallArguments = CallTarget & ArgumentsOf<typeof flags, typeof positionals>;
 
-/** @returns the exit code: 0, 1 declined, failed or refused, 64 usage, 69 not sent, 75 unknown or not ended, 78 a configuration that can't be used. */
+/**
+ * @returns the exit code: 0, 1 declined, failed or refused, 64 usage, 69 not sent, 75 unknown or not ended, 78 a configuration that can't
+ * be used.
+ */
 export async function runCall(args: CallArguments): Promise<number> {
   const follower = new CallFollower(args);
   try {

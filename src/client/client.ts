@@ -80,9 +80,9 @@ export type ServiceClient<S extends ContractName> = Methods<S> & {
    * counts as not carried out once the terminal says "there is none" 30 s after the last one. confirm, cancel and final_confirm are asked
    * about, never sent again. A key that is missing or empty is made by `newKey`.
    *
-   * After a crash use `resume`: a new `settle` of the same key doesn't know that it was sent before, and would say that
-   * nothing was done where the terminal refuses the second start. `settle` and `resume` of what this client follows already, by service, route and
-   * body, have the same end, by the first caller's options. Their own `signal` ends their own wait, `askOnly` and `aborted` hold for all, and
+   * After a crash use `resume`: a new `settle` of the same key doesn't know that it was sent before, and would say that nothing was done
+   * where the terminal refuses the second start. `settle` and `resume` of what this client follows already, by service, route and body,
+   * have the same end, by the first caller's options. Their own `signal` ends their own wait, `askOnly` and `aborted` hold for all, and
    * `onProgress` isn't called. A second cancel, refund or final_confirm of one qr payment, which has no key of its own, is another operation.
    * @throws TypeError, before anything is sent, for a body that is not JSON.
    */

@@ -80,8 +80,9 @@ export interface SettleStep {
 
 export interface Settled<Result extends string = OperationEnd | "unknown" | "not-sent", Data = JsonObject> {
   /**
-   * How it ended, as far as that is proven, in the words of `X-Posline-Result`. `unknown` says that nothing is, and is never a failure: of qr's cancel, refund and
-   * final_confirm, which can't be asked about, an error that was answered is unknown as well (see `code` and `message`).
+   * How it ended, as far as that is proven, in the words of `X-Posline-Result`. `unknown` says that nothing is, and is never a failure: of
+   * qr's cancel, refund and final_confirm, which can't be asked about, an error that was answered is unknown as well (see `code` and
+   * `message`).
    * `not-sent`: the operation itself was never sent, and can't have begun; `message` says why.
    */
   readonly result: Result;

@@ -106,7 +106,9 @@ interface ResultByService {
   readonly qr: "approved" | "declined" | "failed";
 }
 
-/** How an operation of a service ended, as `X-Posline-Result` says; `unknown` where that isn't proven, `not-sent` where it was never sent. */
+/**
+ * How an operation of a service ended, as `X-Posline-Result` says; `unknown` where that isn't proven, `not-sent` where it was never sent.
+ */
 export type ResultOf<S extends ContractName> = ResultByService[S] | "unknown" | "not-sent";
 
 interface DataByService {

@@ -10,8 +10,8 @@ import { pairsOf, pairWithinMs, type Side } from "./pairs.ts";
 import { hasLeft } from "./recall.ts";
 
 /**
- * A day of a box, as its journal proves it: what was sold and refunded, what was asked for and not done, what is unknown, and what doesn't fit together. Nothing is
- * asked and nothing is guessed: what a record doesn't have is not recorded.
+ * A day of a box, as its journal proves it: what was sold and refunded, what was asked for and not done, what is unknown, and what doesn't
+ * fit together. Nothing is asked and nothing is guessed: what a record doesn't have is not recorded.
  */
 
 export const dayColumns = ["sold", "refunded", "notDone", "unknown"] as const;
