@@ -177,7 +177,7 @@ export class Ways {
           `Cannot settle "${wanted.key}": this posline keeps its journal in ${folder}, not in ${wanted.folder}`,
         );
       }
-      const chosen = chosenBy(operations.open, wanted).map((sending) => {
+      const chosen = chosenBy(operations.open, wanted, operations.settledByPerson).map((sending) => {
         const { service, route, key } = sending.sent;
         const result = endBy(wanted.as, this.#config?.services[service]?.contract);
         const recorded = operations.settle(sending, { result, by: "operator", note: wanted.note });

@@ -87,7 +87,9 @@ export async function settleByOperator(target: JournalSettleTarget, wanted: Oper
   const contract = (service: string) => contractOf(service, target.services);
   const isOpen = (each: JournalOperation) =>
     (each.lost || !isWritten || each.ending) && mayBeSettled(each, contract(each.sent.service));
-  const chosen = chosenBy(joinOperations(records).filter(isOpen), wanted);
+  const all = joinOperations(records);
+  const settled = all.filter((each) => each.settled?.by === "operator");
+  const chosen = chosenBy(all.filter(isOpen), wanted, settled);
   if (!isWritten) await append(target, wanted, chosen, slots);
   else {
     const answer = await ask(admin, "POST", "/journal/settle", JSON.stringify({ ...wanted, folder }));
@@ -104,7 +106,7 @@ export async function settleByOperator(target: JournalSettleTarget, wanted: Oper
       );
     }
     if (typeof answer["error"] === "string") throw new JournalError(answer["error"]);
-    await untilWritten(folder, chosen, wanted);
+    await untilWritten(folder, chosen, wanted, records.at(-1)?.sequence ?? 0);
   }
   const which = [...new Set(chosen.map(({ sent }) => settledName(sent)))];
   return `${printable(which.join(", "))} is settled: ${wanted.as}`;
@@ -149,13 +151,19 @@ async function append(
   }
 }
 
-/** Waits until the running posline has the records on the disk. */
-async function untilWritten(folder: string, chosen: readonly JournalOperation[], { key }: OperatorSettle): Promise<void> {
-  const wanted = new Set(chosen.map(({ sequence }) => sequence));
+/** Waits until the running posline has the records on the disk, after that of a number. */
+async function untilWritten(
+  folder: string,
+  chosen: readonly JournalOperation[],
+  { key }: OperatorSettle,
+  after: number,
+): Promise<void> {
   for (let look = 0; look < looks; look++) {
     const { records } = await readJournal(folder);
-    const open = joinOperations(records).filter((each) => wanted.has(each.sequence) && each.settled === undefined);
-    if (open.length === 0) return;
+    const news = records.flatMap(({ sequence, record }) =>
+      sequence > after && record.kind === "settled" ? [record.sent] : [],
+    );
+    if (chosen.every(({ sequence }) => news.includes(sequence))) return;
     await new Promise((resolve) => setTimeout(resolve, lookMs));
   }
   throw new JournalError(

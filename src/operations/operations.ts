@@ -13,7 +13,17 @@ import type { Fact } from "../settle/fact.ts";
 import { type Copies, resent } from "./copies.ts";
 import { Entry, type EntryBook } from "./entry.ts";
 import { recall, rememberedOf, sendingsMax, tooMany, tooSmall } from "./recall.ts";
-import { addFact, endOfOne, isOld, noteOn, type Sending, type Together, togetherOf, unfailed } from "./sending.ts";
+import {
+  addFact,
+  endOfOne,
+  isOld,
+  isPersonsWord,
+  noteOn,
+  type Sending,
+  type Together,
+  togetherOf,
+  unfailed,
+} from "./sending.ts";
 import { UnderKey } from "./under-key.ts";
 
 /**
@@ -125,6 +135,11 @@ export class Operations implements OperationLog {
   get open(): readonly Sending[] {
     const isOpen = (each: Sending) => each.endedMs !== undefined && endOfOne(each) === undefined;
     return [...new Set([...this.#listed, ...this.#memory.all.filter(isOpen)])].sort((one, other) => one.order - other.order);
+  }
+
+  /** What a person has settled within the last day, and may correct. */
+  get settledByPerson(): readonly Sending[] {
+    return this.#memory.all.filter(isPersonsWord);
   }
 
   /** The newest unknown operations, for people. */
@@ -262,7 +277,7 @@ export class Operations implements OperationLog {
     const { service, route, key, requestId, digest } = sent;
     const others = this.#listed.filter((each) => each !== sending);
     this.#list(others, others.length - this.#listed.length);
-    addFact(sending, { is: "ended", atMs: nowMs(), end: result });
+    addFact(sending, { is: "ended", atMs: nowMs(), end: result, by });
     if (result === "failed") this.#copies?.failed(sent);
     this.#options?.report.onSettled({ service, route, key, requestId, callId, result, by });
     if (place === undefined || this.#recorder === undefined) return Promise.resolve(true);

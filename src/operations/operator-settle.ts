@@ -52,12 +52,17 @@ function parsed(text: string): JsonObject {
 }
 
 /**
- * The sendings of unknown outcome of the operation that is meant, in order.
+ * The sendings of the operation that is meant, in order: of unknown outcome, or else settled by a person before, who corrects that.
  * @throws JournalError if there is none, or if there are several to choose from.
  */
-export function chosenBy<T extends { readonly sent: SentRecord }>(open: readonly T[], wanted: OperatorSettle): readonly T[] {
+export function chosenBy<T extends { readonly sent: SentRecord }>(
+  unknown: readonly T[],
+  wanted: OperatorSettle,
+  settled: readonly T[] = [],
+): readonly T[] {
   const { key, service, route } = wanted;
   const stored = storedKey(key);
+  const open = [unknown, settled].find((each) => namedBy(each, key).length > 0) ?? [];
   const named = namedBy(open, key);
   const chosen = named.filter(({ sent }) => sent.service === (service ?? sent.service) && sent.route === (route ?? sent.route));
   const names = new Set(chosen.map(({ sent }) => `${sent.service} ${sent.route}`));

@@ -3,7 +3,7 @@ import type { OperationLogEnding } from "../contract/operation-log.ts";
 import type { Call } from "../core/call.ts";
 import type { Ids } from "../core/followed.ts";
 import { keyOf, textOf } from "../envelope/json.ts";
-import { isStoredWhole, type JournalOperation, type OutcomeRecord } from "../journal/record.ts";
+import { isStoredWhole, type JournalOperation, type OutcomeRecord, type SettledRecord } from "../journal/record.ts";
 import { emptySummary } from "../settle/call-result.ts";
 import { scalarText } from "../settle/exact-json.ts";
 import type { Fact, Said } from "../settle/fact.ts";
@@ -65,7 +65,7 @@ export function saidInRecord(
 interface RecordedSending extends Partial<Pick<JournalOperation, "ending" | "isFound">> {
   readonly before: Ids | null;
   readonly sentMs: number;
-  readonly settled?: Pick<NonNullable<JournalOperation["settled"]>, "result"> | undefined;
+  readonly settled?: (Pick<SettledRecord, "result"> & Partial<Pick<SettledRecord, "by">>) | undefined;
 }
 
 /** The facts that records have. @param atMs When they are read. */
@@ -80,6 +80,6 @@ export function factsIn(
     ...(said === undefined ? [] : [{ is: "answered", atMs, said } as const]),
     { is: "resumed", atMs },
     ...(isFound === true ? [{ is: "told", atMs, said: { says: "going" } } as const] : []),
-    ...(settled === undefined ? [] : [{ is: "ended", atMs, end: settled.result } as const]),
+    ...(settled === undefined ? [] : [{ is: "ended", atMs, end: settled.result, by: settled.by } as const]),
   ];
 }

@@ -39,6 +39,14 @@ export function pairsOf(payments: Side[], receipts: Side[]) {
   const isNear = ({ sent, rrn }: Side, other: Side) =>
     (rrn === undefined || other.rrn === undefined) && Math.abs(sent.timeMs - other.sent.timeMs) <= pairWithinMs;
   const byAmount = pairBy(({ counts, amount }) => `${counts} ${amount}`, isNear);
+  // A sale without a receipt that was taken back under its own key needs none.
+  const nameOf = ({ sent: { service, key }, amount }: Side) => key && [service, key, amount].join("\n");
+  const single = payments.filter((each) => !paired.has(each));
+  const takenBack = new Map(single.flatMap((each) => (each.counts === "refunded" ? [[nameOf(each), each]] : [])));
+  for (const sold of single) {
+    const back = sold.counts === "sold" ? takenBack.get(nameOf(sold)) : undefined;
+    if (back !== undefined && takenBack.delete(nameOf(back))) paired.add(sold).add(back);
+  }
   const left = (sides: readonly Side[]) => sides.filter((each) => !paired.has(each)).map(({ sent }) => sent);
   return { byRrn, byAmount, payments: left(payments), receipts: left(receipts) };
 }

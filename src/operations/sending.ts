@@ -111,6 +111,12 @@ export function endOfOne(sending: Sending): OperationEnd | undefined {
   return sending.known && provenEnd(sending.known);
 }
 
+/** True if its end is what a person recorded. */
+export function isPersonsWord({ facts }: Sending): boolean {
+  const last = facts.at(-1);
+  return last?.is === "ended" && last.by === "operator";
+}
+
 /** What all sendings of one operation, of the same service, route, key and body, say together. */
 export interface Together {
   /** The proven end; undefined if nothing is proven. */

@@ -63,8 +63,8 @@ export type Fact = { readonly atMs: number } & (
   | { readonly is: "copied"; readonly ok: boolean }
   /** The word of a bridge that follows it. `isGuarded`: it recognises the same call. */
   | { readonly is: "word"; readonly word: OperationResult; readonly isGuarded: boolean; readonly trans?: string | undefined }
-  /** Its end as it was recorded, by proof or by a person. */
-  | { readonly is: "ended"; readonly end: OperationEnd }
+  /** Its end as it was recorded, by proof or by a person, who may correct it. */
+  | { readonly is: "ended"; readonly end: OperationEnd; readonly by?: "answer" | "operator" | undefined }
   /**
    * `new`: its key was made for it. `copy`: a copy is asked for; `uncopied`: that didn't leave. `aborted`: it was aborted at the terminal.
    * `stopped`: nothing is sent any more that could begin it. `left`: others follow it on, who may send it and print. `resumed`: a process
@@ -107,7 +107,7 @@ const shapes: Readonly<Record<Fact["is"], Check>> = {
   told: ofShape({ said: isSaid, name }),
   copied: ofShape({ ok: isFlag }),
   word: ofShape({ word: (word) => operationResults.some((each) => each === word), isGuarded: isFlag, trans: name }),
-  ended: ofShape({ end: isEnd }),
+  ended: ofShape({ end: isEnd, by: orNot((by) => by === "answer" || by === "operator") }),
   // Written out, so that a kind that is added is missed here by the compiler
   ...{ new: isObject, copy: isObject, uncopied: isObject, aborted: isObject },
   ...{ stopped: isObject, left: isObject, resumed: isObject, earlier: isObject },

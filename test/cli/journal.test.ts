@@ -330,15 +330,22 @@ test("posline journal settle asks the posline that writes the journal, and says 
   await journal.close();
 });
 
-test("posline journal settle takes a word on what the terminal took on and nobody heard the end of, and on nothing that has ended", async () => {
+test("posline journal settle takes a word on what the terminal took on and nobody heard the end of, its correction, and nothing else", async () => {
   const { folder, journal } = await journalIn();
   await record(journal, "A", "answered");
   await record(journal, "B", "not-sent");
   assertMapped(journal.open, ["A"], ({ sent }) => sent.key);
   await journal.close();
-  const settle = (operation: string) => run({ folder, action: "settle", operation, as: "done", note: "slip 7" });
-  assert.deepEqual(await settle("A"), { code: 0, out: "bank /sale A of 100 is settled: done\n", err: "" });
-  for (const key of ["A", "B"]) assert.match((await settle(key)).err, /no operation of this key is unknown/);
+  const settle = (operation: string, as: "done" | "not-done") =>
+    run({ folder, action: "settle", operation, as, note: "slip 7" });
+  for (const as of ["not-done", "done"] as const)
+    assert.deepEqual(await settle("A", as), { code: 0, out: `bank /sale A of 100 is settled: ${as}\n`, err: "" });
+  assert.match((await settle("B", "done")).err, /no operation of this key is unknown/);
+  assert.match((await run({ folder, key: "A" })).out, /answered, approved/, "the last word");
+  const { journal: again } = await journalIn(folder);
+  assertMapped(again.settledByPerson, ["A"], ({ sent }) => sent.key);
+  assert.deepEqual(again.open, []);
+  await again.close();
 });
 
 test("posline journal settle doesn't say that nothing was settled where a posline that hangs may have taken it", async () => {

@@ -399,3 +399,19 @@ test("pairsOf() pairs by number first, then by amount within 10 minutes, and not
     [1, 3, "G", "C", "D", "g", "c", "d"],
   );
 });
+
+test("pairsOf() takes a sale without a receipt and its taking back under the same key for a pair, once and by the same amount", () => {
+  const side = (requestId: string, counts: Side["counts"], key: string, amount = "5"): Side => {
+    const sent = { kind: "sent", timeMs: 0, requestId, service: "bank", route: "/x", key, digest: requestId } as const;
+    return { sent, counts, amount, rrn: undefined };
+  };
+  const payments = [side("1", "sold", "A"), side("2", "refunded", "A"), side("3", "sold", "B"), side("4", "refunded", "C")];
+  payments.push(side("5", "sold", "D"), side("6", "refunded", "D", "4"), side("7", "sold", "E"), side("8", "sold", "E"));
+  payments.push(side("9", "refunded", "E"));
+  const left = pairsOf(payments, []);
+  assert.deepEqual(
+    left.payments.map(({ requestId }) => requestId),
+    ["3", "4", "5", "6", "8"],
+  );
+  assert.equal(pairsOf(payments.slice(0, 2), [side("r", "sold", "R")]).payments.length, 1, "a receipt takes the sale");
+});

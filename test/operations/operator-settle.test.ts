@@ -26,6 +26,9 @@ test("chosenBy() finds the operation of a key, refuses to choose among several, 
     /"B": it names several operations \(bank \/refund, fiscal \/refund\): choose with --service/,
   );
   assert.deepEqual(wanted("B", { service: "fiscal" }), [open[3]]);
+  const slip = (key: string) => chosenBy(open.slice(2), { key, as: "not-done", note: "x" }, open.slice(0, 2));
+  assert.deepEqual(slip("A"), open.slice(0, 2), "a person's own word is corrected");
+  assert.deepEqual(slip("6fcc1715-4"), [open[4]]);
   assert.deepEqual(wanted("6fcc1715-4"), [open[4]], "one without a key is named by its request");
   assert.deepEqual(wanted("4111111111111111"), [open[5]]);
   assert.throws(() => wanted("C"), /"C": no operation of this key is unknown: see posline journal --unknown/);

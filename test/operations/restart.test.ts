@@ -89,7 +89,7 @@ async function happen(journal: Operations, happening: Happening): Promise<void> 
       return new Hearing(journal, true, assert.ifError).heard(call, reply, { askedMs: time.nowMs + 1, device: undefined });
     }
     case "look": {
-      const [open] = journal.listed;
+      const [open] = [...journal.listed, ...journal.settledByPerson];
       if (open !== undefined) await journal.settle(open, { result: happening.end, by: "operator", note: "looked" });
     }
   }
