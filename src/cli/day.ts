@@ -83,8 +83,8 @@ async function askShift(service: string, { host, port, merchantId = "" }: Servic
     const of = (column: keyof typeof compared) => {
       const [count = "untold", sum = "untold"] = compared[column].map((field) => report[field]);
       const ours = own?.[column] ?? { count: 0, sum: 0n, unrecorded: 0 };
-      const more = [Number(count) - ours.count, Number(sum) - Number(ours.sum)];
-      const agrees = more.every((each) => each === 0) && ours.unrecorded === 0;
+      const more = [difference(count, ours.count), difference(sum, ours.sum)];
+      const agrees = more.every((each) => each === 0n) && ours.unrecorded === 0;
       const both = `${sumWords(ours).join(", sum ")} in the journal; ${count}, sum ${sum} at the terminal`;
       return { agrees, said: `${service} ${column}: ${both}: ${agrees ? "agree" : `differ by ${more.join(", sum ")}`}` };
     };
@@ -100,6 +100,10 @@ async function askShift(service: string, { host, port, merchantId = "" }: Servic
     await client.close();
   }
 }
+
+/** To the digit; "unknown" if the terminal's own is no whole number. */
+const difference = (theirs: unknown, ours: bigint | number) =>
+  /^-?\d+$/.test(String(theirs)) ? BigInt(String(theirs)) - BigInt(ours) : "unknown";
 
 /** Of which the contract leaves open what it says, and terminals print it. */
 const cards = `no card terminal is asked, since /xreport may print: curl -d '{"pay_id":"X-1"}' .../xreport has its totals (docs/day.md)`;

@@ -329,6 +329,10 @@ test("runDay() asks fiscal's running posline for what prints and changes nothing
   await asks(75, /: differ by 1, sum 90$/m, /^fiscal refunded: 0, sum 0 .*: agree$/m, /^fiscal: its shift is open since 20/m);
   const { told } = await day(undefined, { until: undefined, config, ask: true, json: true });
   assert.deepEqual([told.asked[0].agrees, told.asked[0].report.saleSum], [false, 790]);
+  const huge = sale.replace("T-1", "T-2").replaceAll("90", "9007199254740993");
+  const hugeForm = `data=${encodeURIComponent(Buffer.from(huge).toString("base64"))}&sign=eA==`;
+  shop.emulator.answer(callOf("T-2", { service: "fiscal", body: hugeForm }));
+  await asks(75, /: differ by 2, sum 9007199254741083$/m);
   await shop.call("fiscal", "/close_shift", {});
   await asks(75, /^fiscal: the terminal's sums aren't known: .*the shift is not open/m);
   await closeAll();
