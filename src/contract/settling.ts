@@ -67,6 +67,8 @@ export interface SettlingRules {
   readonly print: { readonly code: number; readonly route: string; readonly key: string } | undefined;
   /** What a day counts it as, once it has ended well; undefined if it is neither: a reservation, cash in the drawer, a report. */
   readonly counts: "sold" | "refunded" | undefined;
+  /** `reversed` is its good end: it has the key of the payment of which that is said. Of a refund the contract leaves open what was reversed. */
+  readonly takesBack: boolean;
   /** A field of the question that only the start's answer gives; without it an error in answer to the question proves nothing. */
   readonly learns: string | undefined;
 }
@@ -98,6 +100,7 @@ const none = {
   baseline: undefined,
   print: undefined,
   counts: undefined,
+  takesBack: false,
   learns: undefined,
 } as const;
 
@@ -175,7 +178,7 @@ export const settlingRules: Readonly<Record<ContractName, readonly SettlingRules
     { ...bankOperation, route: "/sale", counts: "sold" },
     { ...bankOperation, route: "/preauth" },
     { ...bankOnce, route: "/confirm", counts: "sold" },
-    { ...bankOnce, route: "/cancel", counts: "refunded" },
+    { ...bankOnce, route: "/cancel", counts: "refunded", takesBack: true },
     // A refund refers to an original as well, whose pay_id some tills send again; otherwise it is resent as a sale is
     { ...bankLinked, route: "/refund", counts: "refunded" },
     { ...bankOperation, route: "/xreport" },

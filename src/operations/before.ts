@@ -1,7 +1,7 @@
 import type { Reply } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { Fault, nothingSent } from "../core/fault.ts";
-import type { Ids } from "../core/followed.ts";
+import { type Ids, isNothing } from "../core/followed.ts";
 import { Presence } from "../core/presence.ts";
 import { textOf } from "../envelope/json.ts";
 import { Pauses } from "../settle/clock.ts";
@@ -12,7 +12,7 @@ import type { AskedCall } from "./asked-call.ts";
 import type { Asking } from "./asking.ts";
 import type { Operations } from "./operations.ts";
 import { answeredOf, errorText } from "./question.ts";
-import { unfailed } from "./sending.ts";
+import { mayHaveBegun, unfailed } from "./sending.ts";
 import type { Waiting } from "./waiting.ts";
 
 /** The conditions for sending a follow-up: everything under its key has ended, and it is known what the terminal has there. */
@@ -72,10 +72,21 @@ export class Before {
           ? "gave no answer to that"
           : `answered that with ${answered.success ? "success" : errorText(answered.summary)}`;
       if (known.end !== undefined) throw this.#cannotAsk(asked, said);
-      if (known.before !== undefined) return known.before;
+      if (known.before !== undefined) return this.#notItsOwn(asked, known.before);
       await this.#waiting.whilePresent(this.#waiting.sleep(pauses.nextMs({ pause: "interval" })), waited.caller);
       if (waited.caller.gone || this.#waiting.isStopped) throw this.#tooLong(asked, this.#openWhy(asked, known, said));
     }
+  }
+
+  /** @throws Fault if what the terminal has may be an earlier sending of the same call, of which a person has recorded that it failed. */
+  #notItsOwn(asked: AskedCall, before: Ids): Ids {
+    const under = this.#operations.under(asked.call.service, asked.key);
+    const begun = unfailed(under).length > 0 ? [] : under.filter(mayHaveBegun);
+    const isAlone = begun.every(({ sent }) => sent.digest === asked.digest && sent.route === asked.route.path);
+    if (isNothing(before) || begun.length === 0 || !isAlone) return before;
+    const { path, key } = asked.route;
+    const state = `it was sent before, and the terminal has something under its ${key}, which may be that: look at the terminal`;
+    throw new Fault("reused", `Cannot send ${path}: ${state}, and use a new ${key} for another operation. Nothing was sent`);
   }
 
   #openWhy({ contract, route, rules }: AskedCall, { nones }: Known, said: string): string {

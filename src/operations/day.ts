@@ -5,7 +5,7 @@ import { isGoodEnd, isOperationEnd } from "../core/followed.ts";
 import type { JournalSnapshot } from "../journal/reader.ts";
 import { isUnknown, type JournalOperation, type SentRecord } from "../journal/record.ts";
 import { replay } from "../journal/replay.ts";
-import { endingOf, isNamedByKey, type Sendings, sentIn } from "./explanation.ts";
+import { endingOf, isNamedByKey, isUnclear, type Sendings, sentIn } from "./explanation.ts";
 import { pairsOf, pairWithinMs, type Side } from "./pairs.ts";
 import { hasLeft } from "./recall.ts";
 
@@ -78,14 +78,15 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
     const [{ sent }] = sendings;
     if (sent.timeMs < sinceMs - pairWithinMs || sent.timeMs >= untilMs + pairWithinMs) continue;
     const contract = contractOf(sent.service, services);
-    const counts = contract && settlingRulesOf(contract, sent.route)?.counts;
+    const rules = contract && settlingRulesOf(contract, sent.route);
+    const counts = rules?.counts;
     const {
       result,
       proof = "",
       todo = "",
     } = endOf(sendings, { index, isWritten: snapshot.isWritten, contractOf: () => contract });
     if (services === undefined && contract !== undefined) used.add(contract);
-    const isGood = isOperationEnd(result) && isGoodEnd(result);
+    const isGood = isOperationEnd(result) && (isGoodEnd(result) || (result === "reversed" && rules?.takesBack === true));
     if (isGood && counts !== undefined) {
       const rrn = sendings.find(({ settled }) => settled?.rrn)?.settled?.rrn;
       if (contract !== "fiscal") payments.push({ sent, counts, amount: sent.amount, rrn });
@@ -96,8 +97,10 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
     if (result === "in flight") inFlight++;
     if (contract === undefined) uncounted.add(sent.service);
     const isMoney = contract && routeOf(contracts[contract], sent.route)?.effect === "money";
-    const isOpen = result === "unknown" && (isMoney || closingRoutes.has(sent.route) || sendings.some(isUnknown));
-    if (isOpen) open.push({ is: result, sent, why: proof, todo });
+    const isOpen =
+      isUnclear(result, rules) ||
+      (result === "unknown" && (isMoney || closingRoutes.has(sent.route) || sendings.some(isUnknown)));
+    if (isOpen) open.push({ is: "unknown", sent, why: proof, todo });
     if (counts === undefined || result === "in flight") continue;
     const isWhole = /^-?\d+$/.test(sent.amount ?? "");
     const sum = { count: 1, sum: isWhole ? BigInt(sent.amount ?? 0) : 0n, unrecorded: isWhole ? 0 : 1 };
@@ -165,7 +168,8 @@ function endOf(sendings: Sendings, how: Parameters<typeof endingOf>[1]): Partial
   const [{ settled, ending }] = sendings;
   const recorded = settled?.result ?? ending?.end;
   // As the judge would say, and most of a day is so
-  if (sendings.length === 1 && recorded !== undefined && recorded !== "failed") return { result: recorded };
+  if (sendings.length === 1 && recorded !== undefined && (recorded === "declined" || isGoodEnd(recorded)))
+    return { result: recorded };
   const [first, ...others] = sendings.filter(hasLeft);
   if (first !== undefined) return endingOf([first, ...others], how);
   return sendings.some((each) => each.ending?.begun === false) ? { result: "failed" } : {};

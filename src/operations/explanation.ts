@@ -1,5 +1,5 @@
 import { contracts, routeOf } from "../contract/contracts.ts";
-import { closingRoutes, settlingRulesOf } from "../contract/settling.ts";
+import { closingRoutes, type SettlingRules, settlingRulesOf } from "../contract/settling.ts";
 import type { ContractName } from "../core/call.ts";
 import { isGoodEnd, type OperationEnd } from "../core/followed.ts";
 import { localDay, localTime } from "../core/local-time.ts";
@@ -318,10 +318,12 @@ export function endingOf(
   }
   const now = Date.now();
   const { end, isAccepted: isTaken } = togetherOf(sendings.map((each) => recalledSending(each, contract, now, now)));
-  if (end !== undefined) return { result: end, proof: proofText(sendings, end), todo: todos[end] };
+  const rules = contract && settlingRulesOf(contract, route);
+  if (end !== undefined)
+    return { result: end, proof: proofText(sendings, end), todo: isUnclear(end, rules) ? unclear : todos[end] };
   if (sendings.every(({ ending }) => ending?.outcome === "not-sent"))
     return { result: "failed", proof: "Nothing was sent.", todo: todos.failed };
-  if (contract !== undefined && settlingRulesOf(contract, route) === undefined && last.ending?.outcome === "answered") {
+  if (contract !== undefined && rules === undefined && last.ending?.outcome === "answered") {
     const isGood = last.ending.status === "success";
     const todo = isGood ? "Nothing, as far as posline knows." : "Look at the terminal before it is sent again.";
     const proof = isGood
@@ -337,7 +339,6 @@ export function endingOf(
   const settle = isKept
     ? `, then record what you saw: posline journal settle ${quoted(name)} --as done --note "..." (or --as not-done)`
     : "";
-  const rules = contract && settlingRulesOf(contract, route);
   // What may have the key of a payment is asked about only if it was known before what that had.
   const isTold = rules?.baseline === undefined || sendings.some(({ sent }) => sent.before !== undefined);
   const isAskable = contract !== undefined && routeOf(contracts[contract], route)?.polling !== undefined;
@@ -372,6 +373,13 @@ function proofText(sendings: readonly JournalOperation[], end: OperationEnd): st
 
 const tellTill =
   "Within a day of it, a till that doesn't know may send the same call with Prefer: wait: nothing is done twice.";
+
+/** True of a refund that was reversed: money may have gone back or not. */
+export const isUnclear = (end: Ending["result"] | undefined, rules: SettlingRules | undefined) =>
+  end === "reversed" && rules?.counts === "refunded" && !rules.takesBack;
+
+const unclear =
+  "The contract doesn't say what of a refund was reversed: look at the terminal or its report before another one is sent.";
 
 /** What to do after each end. */
 const todos: Readonly<Record<OperationEnd, string>> = {

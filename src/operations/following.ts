@@ -10,7 +10,7 @@ import { Before } from "./before.ts";
 import type { Hearing } from "./hearing.ts";
 import type { Operations } from "./operations.ts";
 import { subjectOf } from "./question.ts";
-import { isRecorded, recorded, type Sending, unfailed } from "./sending.ts";
+import { isRecorded, mayHaveBegun, recorded, type Sending, unfailed } from "./sending.ts";
 import { Waiting } from "./waiting.ts";
 
 /**
@@ -89,10 +89,11 @@ export class Following {
     }
     if (there !== undefined && there.digest !== asked.digest) throw otherBody(asked);
     if (there !== undefined) return this.#ends(there, asked, untilMs);
-    const former = this.#formerOf(asked);
-    const sending = former.findLast(({ sent }) => sent.digest === asked.digest);
+    const sending = this.#formerOf(asked).findLast(({ sent }) => sent.digest === asked.digest);
     if (sending !== undefined) return this.#waitFor(sending, asked, untilMs, undefined);
-    const [other] = former;
+    const under = this.#operations.under(call.service, asked.key);
+    // One that failed may be found nonetheless, and would then be told as this one's end.
+    const other = under.find((each) => isOfRoute(asked, each) && each.sent.digest !== asked.digest && mayHaveBegun(each));
     if (other !== undefined) throw keyReused(asked, other);
     const starting = [...this.#starts.keys()].filter((each) => each.startsWith(`${call.service}\n`)).length;
     if (starting + this.#asking.watched(call.service) >= followedMax) throw tooMany(asked);
@@ -157,6 +158,8 @@ export class Following {
     const result = !isGuarded || isThere ? ("unknown" as const) : ("failed" as const);
     const followed = { result, answerOf: undefined, polls, isGuarded };
     if (!(ending instanceof Fault)) return { ...ending, followed };
+    // Its key is another operation's, of which no word must be said.
+    if (ending.kind === "reused") throw ending;
     const isLate = ending.reason === "caller-left" && caller.gone;
     const now = isLate ? `Cannot send ${route.path}: ${turnMissed}. ${nothingSent}` : ending.message;
     // That this call wasn't sent would be taken for the operation's end.

@@ -2,7 +2,7 @@ import type { SettlingRules } from "../contract/settling.ts";
 import { isElsewhere } from "../core/device-mark.ts";
 import { type Ids, isNothing } from "../core/followed.ts";
 import { isSameOperation } from "../journal/record.ts";
-import { endOfOne, type Sending, togetherOf, unfailed } from "./sending.ts";
+import { endOfOne, mayHaveBegun, type Sending, togetherOf } from "./sending.ts";
 
 /** Whose an answer is that names a key: an operation's own, or why not. docs/keys.md says it in sentences. */
 
@@ -35,7 +35,7 @@ export function whose({ sending, under, rules, before, device, hasOthers, lacks 
   if (hasOthers) return because("another service sent an operation under its key over the device that is asked");
   const isOwn = (each: Sending) => isSameOperation(each.sent, sent);
   const own = under.filter(isOwn).filter((each) => each === sending || endOfOne(each) !== "failed");
-  const others = unfailed(under).filter((each) => !isOwn(each));
+  const others = under.filter((each) => !isOwn(each) && mayHaveBegun(each));
   if (own.some(({ endedMs }) => endedMs === undefined)) return because("its own answer is still awaited");
   if (before === undefined)
     return because(`what is known under the key may be another operation's, which ${sent.route} refers to`);

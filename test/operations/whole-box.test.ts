@@ -315,6 +315,30 @@ test("that a sale failed, the terminal's own word takes back: it isn't sent once
   assert.deepEqual([repeated.word, operator.unknown, operator.count("/sale")], ["pending", ["/sale P-1"], 1]);
 });
 
+test("what a person took for failed, and the terminal has, is neither another amount's end nor sent again as a refund", async () => {
+  let isLost = true;
+  const answer = latest({ "/sale": "APPROVED", "/refund": "APPROVED" }, () => isLost);
+  const failed = { result: "failed", by: "operator", note: "a mistake" } as const;
+  for (const [route, next, word] of [
+    ["/sale", { ...sale, amount: 7 }, undefined],
+    ["/refund", sale, undefined],
+  ] as const) {
+    const box = await new WholeBox(time, answer, false).start();
+    isLost = true;
+    await box.callFor(35_000, route, sale);
+    isLost = false;
+    const [open] = box.operations.listed;
+    assert.ok(open);
+    await box.operations.settle(open, failed);
+    const told = await box.callFor(60_000, route, next, 30);
+    assert.deepEqual([told.outcome, told.word, box.count(route)], ["not-sent", word, 1], route);
+    // Without the header nothing is refused, and nothing is proven of either.
+    await box.callFor(3_000, route, { ...sale, amount: 8 });
+    await box.callFor(3_000, "/check", { pay_id: "P-1" });
+    assert.equal(box.endOf(route), undefined, route);
+  }
+});
+
 test("what a person says of a lost sending isn't said of a later one that the terminal has, also after kill -9", async () => {
   for (const kills of [false, true]) {
     const box = await new WholeBox(
