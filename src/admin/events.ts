@@ -105,7 +105,8 @@ export class Events {
       }
       const { background, record } = event;
       const fields = exchangeFields(record);
-      const requestId = calls.get(record.about) ?? (fields.key === key ? fields.requestId : undefined);
+      const requestId =
+        calls.get(record.about) ?? (fields.key === key || fields.requestId === key ? fields.requestId : undefined);
       if (requestId === undefined) continue;
       const time = new Date(this.#times[at % ringMax] ?? 0).toISOString();
       lines.push(JSON.stringify({ time, level: "info", msg: "exchange", ...fields, background, requestId }));

@@ -18,7 +18,7 @@ import { localDay, localTime } from "../core/local-time.ts";
 import { inQuotes, printable, printableJson, printableLines } from "../core/shell-text.ts";
 import { JournalError } from "../journal/errors.ts";
 import { JournalFollower, type JournalSnapshot, readJournal } from "../journal/reader.ts";
-import { type JournalOperation, joinOperations, storedKey } from "../journal/record.ts";
+import { isKeyOf, type JournalOperation, joinOperations, storedKey } from "../journal/record.ts";
 import { sourceFlags } from "./config.ts";
 import { type AskAdmin, askAboutJournal, askAdmin, type JournalSettleTarget, settleByOperator } from "./journal-settle.ts";
 
@@ -48,10 +48,9 @@ type Shown = ReturnType<typeof shownOf> & { readonly tried?: string };
  * configuration.
  * @throws UsageError for a `settle` that lacks something.
  */
-export async function runJournal(given: JournalArguments, surroundings: JournalSurroundings): Promise<number> {
+export async function runJournal(args: JournalArguments, surroundings: JournalSurroundings): Promise<number> {
   const { out } = surroundings;
-  const args = given.key === undefined ? given : { ...given, key: storedKey(given.key) };
-  const settle = settleOf(given);
+  const settle = settleOf(args);
   return journalRun(surroundings, async () => {
     const target = await targetOf(args, surroundings);
     if (settle !== undefined) {
@@ -183,7 +182,7 @@ function shownOf({ sent, ending, lost, settled }: JournalOperation, isWritten: b
 
 function isWanted({ outcome, key }: Shown, args: JournalArguments): boolean {
   if (args.unknown === true && outcome !== "unknown") return false;
-  return args.key === undefined || key === args.key;
+  return args.key === undefined || isKeyOf(key, args.key);
 }
 
 /** Each operation that begins and each that ends, from now on. */
@@ -253,7 +252,7 @@ function summary(operations: readonly Shown[], args: JournalArguments, bad: numb
   const parts = (["answered", "settled", "unknown", "not-sent", "in flight"] as const)
     .filter((outcome) => count(outcome) > 0)
     .map((outcome) => `${count(outcome)} ${outcome}`);
-  const which = args.key === undefined ? "" : ` of ${printable(args.key)}`;
+  const which = args.key === undefined ? "" : ` of ${printable(storedKey(args.key))}`;
   const number = `${operations.length} operation${operations.length === 1 ? "" : "s"}${which}`;
   const tried = operations.flatMap(({ key, requestId, tried: what }) =>
     what === undefined ? [] : [printable(`${key ?? requestId}: ${what}`)],

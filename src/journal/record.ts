@@ -154,8 +154,12 @@ function kept(text: string, name: keyof typeof charactersMax): string {
 const keptOf = (text: string | undefined, name: keyof typeof charactersMax) =>
   text === undefined ? undefined : kept(text, name);
 
-/** An operation's key as it is stored; a stored key stays the same. A search by key compares with this. */
+/** An operation's key as it is stored; a stored key stays the same. */
 export const storedKey = (key: string): string => kept(key, "key");
+
+/** Whether a stored key is that of a text as a till wrote it, of which the envelope may have cut the end, or as it is shown. */
+export const isKeyOf = (stored: string | undefined, text: string): boolean =>
+  stored === storedKey(text) || stored === storedKey(text.slice(0, charactersMax.key));
 
 /** Whether a text would be stored as it is: neither cut nor masked. */
 export const isStoredWhole = (text: string): boolean => storedKey(text) === text;

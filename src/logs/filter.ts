@@ -44,9 +44,13 @@ export class LogFilter {
     const { sinceMs, service, outcome } = this.#criteria;
     if (sinceMs !== undefined && (this.#timeMs === undefined || this.#timeMs < sinceMs)) return false;
     if (service !== undefined && (event.kind === "text" || event.kind === "line" || event.service !== service)) return false;
-    if (this.#key !== undefined && (event.kind === "text" || event.kind === "line" || event.key !== this.#key)) return false;
+    if (this.#key !== undefined && (event.kind === "text" || event.kind === "line" || !isOf(this.#key, event))) return false;
     if (outcome !== undefined && (event.kind !== "exchange" || event.outcome !== outcome)) return false;
     const text = this.#grep;
     return text === undefined || raw.toLowerCase().includes(text) || rendered().toLowerCase().includes(text);
   }
 }
+
+/** True if an event is about a key; a call without one is known by its request's id. */
+const isOf = (key: string, event: { readonly key?: string | undefined; readonly requestId?: string | undefined }) =>
+  event.key === key || event.requestId === key;

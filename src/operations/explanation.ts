@@ -1,11 +1,12 @@
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { closingRoutes, type SettlingRules, settlingRulesOf } from "../contract/settling.ts";
 import type { ContractName } from "../core/call.ts";
-import { isGoodEnd, type OperationEnd } from "../core/followed.ts";
+import { isGoodEnd, isOperationEnd, type OperationEnd } from "../core/followed.ts";
 import { localDay, localTime } from "../core/local-time.ts";
 import { quoted } from "../core/shell-text.ts";
 import type { JournalSnapshot } from "../journal/reader.ts";
 import {
+  isKeyOf,
   isSameOperation,
   isUnknown,
   type JournalOperation,
@@ -83,10 +84,14 @@ export async function explainKey(
 ): Promise<ExplainedKey> {
   const { records, isWritten, bad } = snapshot;
   const key = storedKey(asked);
-  const operations = joinOperations(records).filter(({ sent }) => sent.key === key || sent.requestId === asked);
-  const { lines, lack } = await toldOf(key, (operations[0]?.sent ?? records[0]?.record)?.timeMs ?? 0);
+  const operations = joinOperations(records).filter(({ sent }) => isKeyOf(sent.key, asked) || sent.requestId === asked);
+  const first = operations[0]?.sent;
+  const { lines, lack } = await toldOf(first?.key ?? key, (first ?? records[0]?.record)?.timeMs ?? 0);
   const lacks = lack === undefined ? [] : [lack];
   const exchanges = lines.map((line) => readEvent(line)).filter((event) => event.kind === "exchange");
+  // A request that was not sent itself, as a repetition isn't, has told its key to the log alone.
+  const named = exchanges.find((each) => each.requestId === asked && each.key !== undefined && each.key !== key)?.key;
+  if (operations.length === 0 && named !== undefined) return explainKey(named, snapshot, contractOf, toldOf);
   if (operations.length === 0) return { operations: [], notes: [...nothingThere(asked, snapshot, exchanges), ...lacks] };
   const explained = explain({ records, operations, isWritten, exchanges, contractOf });
   const told = new Set(exchanges.filter((each) => !isOwnQuestion(each)).map(({ requestId }) => requestId));
@@ -114,10 +119,8 @@ function nothingThere(
     "It doesn't prove that nothing was sent by another box or program, before that, at the terminal itself, or while the journal " +
       "could not be written.",
     ...exchanges.map((each) => `${localDay(each.timeMs)} ${localTime(each.timeMs, 0)}  ${toldText(each, "")}`),
-    damaged || exchanges.some(({ outcome }) => outcome !== "not-sent")
-      ? "To do: Look for it at the terminal or in its report before anything is sent again, under whatever key."
-      : "To do: Send the same call if only this box uses the terminal; otherwise look at the terminal first. A call that was refused " +
-        "because the line was down is in the log without its key.",
+    "To do: Look for it at the terminal or in its report before anything is sent again, under whatever key. A call that was refused " +
+      "because the line was down is in the log without its key.",
   ];
 }
 
@@ -140,7 +143,7 @@ function isSharedKey(
   const contract = contractOf(sent.service);
   const isOther = ({ sequence, record }: StoredSent) =>
     sequence < before &&
-    record.digest !== sent.digest &&
+    !isSameOperation(record, sent) &&
     (contract === undefined || settlingRulesOf(contract, record.route) !== undefined);
   return (index.byKey.get(nameOf(sent)) ?? []).some(isOther);
 }
@@ -154,6 +157,8 @@ type Explaining = ExplainOptions & { readonly index: SentIndex };
 export interface SentIndex {
   /** By service and key. */
   readonly byKey: ReadonlyMap<string, readonly StoredSent[]>;
+  /** The services that have sent something, by key. */
+  readonly services: ReadonlyMap<string | undefined, ReadonlySet<string>>;
   /** What closes a batch or a shift. */
   readonly closings: readonly StoredSent[];
 }
@@ -162,15 +167,21 @@ const nameOf = ({ service, key }: SentRecord) => `${service}\n${key}`;
 
 export function sentIn(records: readonly StoredRecord[]): SentIndex {
   const byKey = new Map<string, StoredSent[]>();
+  const services = new Map<string | undefined, Set<string>>();
   const closings: StoredSent[] = [];
   for (const { sequence, record } of records) {
     if (record.kind !== "sent") continue;
     const stored = { sequence, record };
     if (byKey.get(nameOf(record))?.push(stored) === undefined) byKey.set(nameOf(record), [stored]);
+    if (services.get(record.key)?.add(record.service) === undefined) services.set(record.key, new Set([record.service]));
     if (closingRoutes.has(record.route)) closings.push(stored);
   }
-  return { byKey, closings };
+  return { byKey, services, closings };
 }
+
+/** The currency of a record, or of the payment that it gives back, whose key it has. */
+export const currencyOf = (sent: SentRecord, { byKey }: SentIndex) =>
+  sent.currency ?? byKey.get(nameOf(sent))?.find(({ record }) => record.currency !== undefined)?.record.currency;
 
 /** All sendings of one operation, in order. */
 export type Sendings = readonly [JournalOperation, ...JournalOperation[]];
@@ -184,8 +195,26 @@ export function explain(options: ExplainOptions): readonly Explanation[] {
     else same.push(each);
   }
   const explaining = { ...options, index: sentIn(options.records) };
-  return groups.map((sendings) => explained(sendings, groups, explaining));
+  const all = groups.map((sendings) => explained(sendings, groups, explaining));
+  const takenBack = (each: Explanation) => all.find((other) => tookBack(other, each, options.contractOf));
+  return all.map((each) => ({ ...each, todo: takenBack(each) === undefined ? each.todo : noGoods }));
 }
+
+/** True if one operation has given back all that another one, under the same key, has sold. */
+function tookBack(back: Explanation, sold: Explanation, contractOf: ExplainOptions["contractOf"]): boolean {
+  const contract = contractOf(sold.service);
+  const rulesOf = ({ route }: Explanation) => contract && settlingRulesOf(contract, route);
+  const isDone = isGoodResult(back.result) || (back.result === "reversed" && rulesOf(back)?.takesBack === true);
+  const isOfSame =
+    back.service === sold.service && sold.key !== undefined && back.key === sold.key && back.amount === sold.amount;
+  return (
+    isDone && isOfSame && isGoodResult(sold.result) && rulesOf(sold)?.counts === "sold" && rulesOf(back)?.counts === "refunded"
+  );
+}
+
+const isGoodResult = (result: Explanation["result"]) => isOperationEnd(result) && isGoodEnd(result);
+
+const noGoods = "It was carried out, and taken back afterwards under its key: no goods for it.";
 
 function explained(sendings: Sendings, all: readonly Sendings[], options: Explaining): Explanation {
   const { service, route, key, amount, currency } = sendings[0].sent;
@@ -317,10 +346,11 @@ export function endingOf(
     };
   }
   const now = Date.now();
-  const { end, isAccepted: isTaken } = togetherOf(sendings.map((each) => recalledSending(each, contract, now, now)));
+  const { end, isAccepted, standing } = togetherOf(sendings.map((each) => recalledSending(each, contract, now, now)));
   const rules = contract && settlingRulesOf(contract, route);
+  const isShared = isSharedKey(last.sent, { index, contractOf });
   if (end !== undefined)
-    return { result: end, proof: proofText(sendings, end), todo: isUnclear(end, rules) ? unclear : todos[end] };
+    return { result: end, proof: proofText(sendings, end), todo: todoAfter(end, { rules, key, isShared }) };
   if (sendings.every(({ ending }) => ending?.outcome === "not-sent"))
     return { result: "failed", proof: "Nothing was sent.", todo: todos.failed };
   if (contract !== undefined && rules === undefined && last.ending?.outcome === "answered") {
@@ -333,33 +363,43 @@ export function endingOf(
   }
   // What is answered and goes on is remembered for a day; then the same call would be sent.
   const isKept = sendings.some(isUnknown) || now - last.sent.timeMs < dayMs;
-  const isShared = isSharedKey(last.sent, { index, contractOf });
   // Of several operations under one key the request's id names one.
-  const name = key === undefined || isShared || !isNamedByKey(last.sent, contractOf) ? requestId : key;
+  const isAlone = !isShared && index.services.get(key)?.size === 1 && isNamedByKey(last.sent, contractOf);
+  const name = key !== undefined && isAlone ? key : requestId;
   const settle = isKept
     ? `, then record what you saw: posline journal settle ${quoted(name)} --as done --note "..." (or --as not-done)`
     : "";
   // What may have the key of a payment is asked about only if it was known before what that had.
   const isTold = rules?.baseline === undefined || sendings.some(({ sent }) => sent.before !== undefined);
   const isAskable = contract !== undefined && routeOf(contracts[contract], route)?.polling !== undefined;
-  const canAsk = isKept && !isShared && isTold && isAskable && key !== undefined;
-  const look = `look at the terminal or its report${settle}`;
+  const { learns } = rules ?? {};
+  const isNamed = learns === undefined || sendings.some(({ sent, ending }) => ending?.learned ?? sent.ask?.[learns]);
+  const canAsk = isKept && !isShared && isTold && isAskable && isNamed && key !== undefined;
+  const isTwice = standing.length > 1;
+  const isBusy = isAccepted && !isShared && !isTwice && rules?.print?.code !== (last.ending?.code ?? Number.NaN);
   const isClosed = index.closings.some(
     ({ sequence, record }) => sequence > last.sequence && terminalOf(record) === terminalOf(last.sent),
   );
   const forgotten = isClosed ? " A batch or shift may have been closed since, so that the terminal may have forgotten it." : "";
-  const isAccepted = isTaken && !isShared;
-  const why = isShared
-    ? "Another operation used this key, so no answer proves whose end it tells: this one may have been carried out, or never begun."
-    : "No answer proves how it ended: it may have been carried out.";
+  const begun = sendings.some(({ ending }) => ending?.begun === true) ? "begun, and may have been carried out" : maybe;
+  const whys = [
+    [!isAskable, "The contract has no question about it: it may have been carried out."],
+    [isShared, `Another operation used this key, so no answer proves whose end it tells: this one was ${begun}.`],
+    [isTwice, "It was sent more than once, and only a good end would say what became of all."],
+    [isAccepted, "The terminal took it on, and no answer so far says how it ended."],
+    [true, "No answer proves how it ended: it may have been carried out."],
+  ] as const;
+  const [, why] = whys.find(([holds]) => holds) ?? whys[4];
   const ask = canAsk ? "send the same call again with Prefer: wait, which asks the terminal and sends nothing twice; or " : "";
-  const wait = isAccepted ? "wait while the terminal is busy with it; then " : "";
+  const wait = isBusy ? "wait while the terminal is busy with it; then " : "";
   return {
     result: "unknown",
-    proof: `${isAccepted ? "The terminal took it on, and no answer so far says how it ended." : why}${forgotten}`,
-    todo: `Don't repeat it${key === undefined ? "" : " under a new key"}: ${wait}${ask}${look}`,
+    proof: `${why}${forgotten}`,
+    todo: `Don't repeat it${key === undefined ? "" : " under a new key"}: ${wait}${ask}look at the terminal or its report${settle}`,
   };
 }
+
+const maybe = "perhaps carried out, or never begun";
 
 function proofText(sendings: readonly JournalOperation[], end: OperationEnd): string {
   const settled = sendings.findLast((each) => each.settled?.result === end)?.settled;
@@ -371,9 +411,6 @@ function proofText(sendings: readonly JournalOperation[], end: OperationEnd): st
   return "The records together prove that.";
 }
 
-const tellTill =
-  "Within a day of it, a till that doesn't know may send the same call with Prefer: wait: nothing is done twice.";
-
 /** True of a refund that was reversed: money may have gone back or not. */
 export const isUnclear = (end: Ending["result"] | undefined, rules: SettlingRules | undefined) =>
   end === "reversed" && rules?.counts === "refunded" && !rules.takesBack;
@@ -382,9 +419,23 @@ const unclear =
   "The contract doesn't say what of a refund was reversed: look at the terminal or its report before another one is sent.";
 
 /** What to do after each end. */
+function todoAfter(
+  end: OperationEnd,
+  { rules, key, isShared }: { rules: SettlingRules | undefined; key: string | undefined; isShared: boolean },
+): string {
+  if (isUnclear(end, rules)) return unclear;
+  if (end === "failed" && isShared)
+    return "Nothing of this one was carried out; another operation has its key: look at that one.";
+  const again =
+    rules === undefined || key === undefined
+      ? "Don't send it again: it would be done again."
+      : "Within a day of it, a till that doesn't know may send the same call with Prefer: wait: nothing is done twice.";
+  return isGoodEnd(end) && end !== "unprinted" ? `${todos[end]} ${again}` : todos[end];
+}
+
 const todos: Readonly<Record<OperationEnd, string>> = {
-  approved: `Nothing: it was carried out. ${tellTill}`,
-  closed: `Nothing: the document is there. ${tellTill}`,
+  approved: "Nothing: it was carried out.",
+  closed: "Nothing: the document is there.",
   unprinted:
     "The document is there, and its print is missing: print a copy (/check_copy). Don't send it again under a new key.",
   declined: "It was not carried out: a new attempt needs a new key.",

@@ -4,7 +4,7 @@ import type { ContractName } from "../core/call.ts";
 import type { OperationEnd } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { JournalError } from "../journal/errors.ts";
-import { isSameOperation, type SentRecord, storedKey } from "../journal/record.ts";
+import { isKeyOf, isSameOperation, type SentRecord, storedKey } from "../journal/record.ts";
 
 /**
  * The settling of an operation by the person who looked at the terminal: which operation is meant, and what is recorded. The running
@@ -91,7 +91,7 @@ export function chosenBy<T extends { readonly sent: SentRecord }>(
 
 /** Sendings with that key, or else with an id that names one of several operations under one key: of that operation all sendings. */
 function namedBy<T extends { readonly sent: SentRecord }>(open: readonly T[], key: string): readonly T[] {
-  const byKey = open.filter(({ sent }) => (sent.key ?? sent.requestId) === storedKey(key));
+  const byKey = open.filter(({ sent }) => isKeyOf(sent.key ?? sent.requestId, key));
   if (byKey.length > 0) return byKey;
   const byOther = open.filter(({ sent }) => sent.requestId === key || sent.digest === key);
   return open.filter(({ sent }) => byOther.some((each) => isOneOperation(each.sent, sent)));

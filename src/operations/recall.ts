@@ -1,5 +1,6 @@
 import { contractOf } from "../contract/contracts.ts";
 import type { OperationLogEnding } from "../contract/operation-log.ts";
+import { settlingRulesOf } from "../contract/settling.ts";
 import type { ContractName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import {
@@ -67,8 +68,8 @@ export function mayBeSettled(recorded: JournalOperation, contract: ContractName 
   if (isUnknown(recorded)) return true;
   if (recorded.settled !== undefined || recorded.ending === undefined || !hasLeft(recorded)) return false;
   const now = nowMs();
-  const sending = recalledSending(recorded, contract, now, now);
-  return operationOf(sending) !== undefined && endOfOne(sending) === undefined;
+  const isFollowable = contract !== undefined && settlingRulesOf(contract, recorded.sent.route) !== undefined;
+  return isFollowable && endOfOne(recalledSending(recorded, contract, now, now)) === undefined;
 }
 
 /** Gives the memory the sendings of earlier processes. */

@@ -76,13 +76,13 @@ test("posline explain says of a key that isn't there what that proves, and what 
     /^Nothing of pay-9 is in the journal, which begins at 20\S+ \S+: since then this box has sent nothing under this key/,
   );
   assert.match(out, /It doesn't prove that nothing was sent by another box/);
-  assert.match(out, /\nTo do: Send the same call if only this box uses the terminal/);
+  assert.match(out, /\nTo do: Look for it at the terminal or in its report before anything is sent again/);
   const refused = await run("pay-3");
   assert.match(
     refused.out,
     /\n20\S+ \S+ {2}The till, which asked \/sale, was told that it was not sent \(request late, HTTP 503\)/,
   );
-  assert.match(refused.out, /\nTo do: Send the same call if/);
+  assert.match(refused.out, /\nTo do: Look for it at the terminal/);
   const told = await run("pay-2");
   assert.match(told.out, /was given the terminal's answer: .*\nTo do: Look for it at the terminal/s);
   await assert.rejects(async () => run(undefined), /name the operation by its pay_id or documentExtID/);

@@ -282,3 +282,75 @@ test("explain() gives each operation of a key its own explanation: by route, or 
     ({ route, amount }) => [route, amount],
   );
 });
+
+/** What was found to lead a person astray: the records of an operation, and what is said of it. */
+const advised: readonly (readonly [what: string, records: readonly JournalRecord[], proof: RegExp, todo: RegExp])[] = [
+  [
+    "cash without a key is done again by the same call",
+    [sent({ service: "fiscal", route: "/withdraw", key: undefined }), outcome({ status: "success", end: "closed" })],
+    /own answer/,
+    /^Nothing: the document is there\. Don't send it again/,
+  ],
+  [
+    "so is what is no operation to follow",
+    [sent({ service: "fiscal", route: "/check_copy" }), settled({ result: "closed", by: "operator" })],
+    /A person recorded that/,
+    /Don't send it again/,
+  ],
+  [
+    "a failed sale whose key another amount has",
+    [sent(), settled({ result: "failed" }), sent({ digest: "e", amount: "99" }), { ...going, sent: 3 } as JournalRecord],
+    /asked about it/,
+    /another operation has its key: look at that one/,
+  ],
+  [
+    "a sale that was cancelled under its key, by the same body",
+    [sent(), settled({}), sent({ route: "/cancel", requestId: "r2" }), settled({ sent: 3, result: "reversed" })],
+    /asked about it/,
+    /taken back afterwards under its key: no goods/,
+  ],
+  [
+    "a sale that was sent twice",
+    [sent(), going, sent({ requestId: "r2" }), { ...going, sent: 3 } as JournalRecord],
+    /^It was sent more than once, and only a good end/,
+    /^Don't repeat it under a new key: send the same call again .* or look at the terminal/,
+  ],
+  [
+    "a code whose trans was in the lost answer",
+    [sent({ service: "qr", route: "/showqrcode" }), outcome({ outcome: "unknown" })],
+    /^No answer proves/,
+    /^Don't repeat it under a new key: look at the terminal/,
+  ],
+  [
+    "a refund by QR beside another one",
+    [sent({ service: "qr", route: "/refund" }), outcome({ outcome: "unknown" }), sent({ service: "qr", route: "/cancel" })],
+    /^The contract has no question about it/,
+    /posline journal settle r1 /,
+  ],
+  [
+    "a receipt that lacks its print",
+    [sent({ service: "fiscal" }), outcome({ status: "error", code: 15, begun: true })],
+    /^The terminal took it on/,
+    /^Don't repeat it under a new key: send the same call again/,
+  ],
+  [
+    "a key that another service has as well",
+    [sent(), outcome({ outcome: "unknown" }), sent({ service: "fiscal", digest: "e", requestId: "r2" })],
+    /^No answer proves/,
+    /posline journal settle r1 /,
+  ],
+  [
+    "a refund that was reversed",
+    [sent({ route: "/refund", before: {} }), settled({ result: "reversed" })],
+    /asked about it/,
+    /doesn't say what of a refund was reversed: look at the terminal/,
+  ],
+];
+
+for (const [what, records, proof, todo] of advised) {
+  test(`explain() advises nothing that is done twice or can't be: ${what}`, () => {
+    const [first] = explained(records);
+    assert.match(first?.proof ?? "", proof);
+    assert.match(first?.todo ?? "", todo);
+  });
+}
