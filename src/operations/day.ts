@@ -5,7 +5,7 @@ import { isGoodEnd, isOperationEnd } from "../core/followed.ts";
 import type { JournalSnapshot } from "../journal/reader.ts";
 import { isUnknown, type JournalOperation, type SentRecord } from "../journal/record.ts";
 import { replay } from "../journal/replay.ts";
-import { currencyOf, endingOf, isNamedByKey, isUnclear, type Sendings, sentIn } from "./explanation.ts";
+import { endingOf, isNamedByKey, isUnclear, recordedCurrency, type Sendings, sentIn } from "./explanation.ts";
 import { pairsOf, pairWithinMs, type Side } from "./pairs.ts";
 import { hasLeft } from "./recall.ts";
 
@@ -105,7 +105,7 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
     const isWhole = /^-?\d+$/.test(sent.amount ?? "");
     const sum = { count: 1, sum: isWhole ? BigInt(sent.amount ?? 0) : 0n, unrecorded: isWhole ? 0 : 1 };
     const column = isGood ? counts : isOpen ? "unknown" : "notDone";
-    added.push({ service: sent.service, currency: currencyOf(sent, index), [column]: sum });
+    added.push({ service: sent.service, currency: recordedCurrency(sent, index), [column]: sum });
   }
   const isBoth = used.has("bank") && used.has("fiscal");
   const unpairable = isBoth ? [...payments, ...receipts].filter(({ amount }) => amount === undefined).length : 0;

@@ -180,7 +180,7 @@ export function sentIn(records: readonly StoredRecord[]): SentIndex {
 }
 
 /** The currency of a record, or of the payment that it gives back, whose key it has. */
-export const currencyOf = (sent: SentRecord, { byKey }: SentIndex) =>
+export const recordedCurrency = (sent: SentRecord, { byKey }: SentIndex) =>
   sent.currency ?? byKey.get(nameOf(sent))?.find(({ record }) => record.currency !== undefined)?.record.currency;
 
 /** All sendings of one operation, in order. */
