@@ -55,8 +55,9 @@ export class Box {
   readonly guest: Guest;
   readonly terminal: CabledTerminal;
 
-  constructor(image: string) {
-    this.machine = new Machine(image);
+  /** @param isNetworked It reaches this machine at 10.0.2.2. */
+  constructor(image: string, isNetworked = false) {
+    this.machine = new Machine(image, isNetworked);
     this.guest = new Guest(this.machine);
     this.terminal = new CabledTerminal(this.machine.cable);
   }

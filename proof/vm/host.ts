@@ -16,7 +16,7 @@ export class Skipped extends Error {
 
 /** The path of a program, or undefined when this machine hasn't got it. */
 export function found(program: string): string | undefined {
-  const folders = [...(process.env["PATH"] ?? "").split(":"), "/usr/sbin", "/sbin"];
+  const folders = [...(process.env["PATH"] ?? "").split(":"), "/usr/sbin", "/sbin", "/usr/lib/systemd"];
   return folders.map((folder) => join(folder, program)).find((path) => existsSync(path));
 }
 
@@ -69,6 +69,7 @@ export const packages = {
     "dpkg-deb": "dpkg",
   },
   repository: { "apt-ftparchive": "apt-utils", gpg: "gpg" },
+  centre: { prometheus: "prometheus", "systemd-journal-remote": "systemd-journal-remote" },
   arm: { mmdebstrap: "mmdebstrap", "qemu-aarch64-static": "qemu-user-static", "qemu-arm-static": "qemu-user-static" },
 } as const satisfies Record<string, Readonly<Record<string, string>>>;
 

@@ -2,7 +2,7 @@
 # image.sh SUITE FOLDER MIRROR: makes vmlinuz, initrd.gz and disk.img of a clean Debian guest in FOLDER.
 #
 # The guest has systemd, udev, a guest agent and Debian's full kernel with what a USB serial adapter needs (the cloud kernel has no
-# USB); trixie also has Debian's own nodejs, apt, unattended-upgrades and ser2net. There is no network, and nothing of posline. As root
+# USB); trixie also has Debian's own nodejs, apt, unattended-upgrades, ser2net and systemd-journal-upload. Nothing of posline is in it. As root
 # it is made as root, else in a user namespace.
 set -eu
 
@@ -17,7 +17,7 @@ case "$1" in
     mirror=$3
     # What Depends of the package asks for; on bookworm posline-standalone brings its own Node, and what else needs a package of
     # Debian's is shown on trixie alone.
-    case "$suite" in bookworm) more= ;; *) more=,nodejs,apt,unattended-upgrades,ser2net ;; esac
+    case "$suite" in bookworm) more= ;; *) more=,nodejs,apt,unattended-upgrades,ser2net,systemd-journal-remote ;; esac
     exec mmdebstrap --variant=essential --format=null --architectures=amd64 \
       --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
       --include="systemd,systemd-sysv,udev,dbus,kmod,procps,iproute2,e2fsprogs,qemu-guest-agent,curl,libstdc++6$more" \
@@ -49,7 +49,7 @@ unpacked() {
 }
 modules="$root/lib/modules/$version"
 mkdir -p "$modules/kernel"
-for name in xhci_pci virtio_console virtio_rng usbserial ftdi_sio cdc_acm cp210x ch341 pl2303 tcp_diag veth loop overlay; do
+for name in xhci_pci virtio_console virtio_rng virtio_net usbserial ftdi_sio cdc_acm cp210x ch341 pl2303 tcp_diag veth loop overlay; do
   for file in $(files "$name"); do
     plain=$(basename "$file" | sed 's/\.ko.*/.ko/')
     unpacked "$file" "$modules/kernel/$plain"

@@ -25,14 +25,19 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(sign
 
 export class Machine {
   readonly #image: string;
+  readonly #isNetworked: boolean;
   readonly #folder = mkdtempSync(join(tmpdir(), "posline-vm-"));
   #process: ChildProcess | undefined;
   #monitor: JsonSocket | undefined;
   #agent: JsonSocket | undefined;
 
-  /** A box that is off, with a disk like the image's. */
-  constructor(image: string) {
+  /**
+   * A box that is off, with a disk like the image's.
+   * @param isNetworked It has a network card, and this machine is at 10.0.2.2.
+   */
+  constructor(image: string, isNetworked = false) {
     this.#image = image;
+    this.#isNetworked = isNetworked;
     must(["qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", join(image, "disk.img"), this.#path("disk")]);
   }
 
@@ -132,6 +137,7 @@ export class Machine {
       ...["-device", "virtio-rng-pci", "-device", "qemu-xhci,id=usb"],
       ...socket("cable", "usb"),
       ...["-device", `usb-serial,chardev=cable,bus=usb.0,serial=${adapterSerial}`],
+      ...(this.#isNetworked ? ["-netdev", "user,id=net", "-device", "virtio-net-pci,netdev=net"] : []),
       ...["-trace", "usb_serial_set_baud", "-D", this.#path("trace.log")],
     ];
   }

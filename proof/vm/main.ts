@@ -9,6 +9,7 @@ import { bookworm } from "./proofs/bookworm.ts";
 import { clock } from "./proofs/clock.ts";
 import { disk } from "./proofs/disk.ts";
 import { drain } from "./proofs/drain.ts";
+import { fleet } from "./proofs/fleet.ts";
 import { gateway } from "./proofs/gateway.ts";
 import { install } from "./proofs/install.ts";
 import { killed, watchdog } from "./proofs/killed.ts";
@@ -28,7 +29,7 @@ import { unplug } from "./proofs/unplug.ts";
 
 const proofs: readonly Proof[] = [
   ...[install, setup, unplug, reload, clock, restart, upgrade, watchdog, killed, disk, gateway, drain, network, ser2net],
-  ...[absent, power, remove, bookworm, arm],
+  ...[absent, power, remove, bookworm, arm, fleet],
 ];
 
 const usage = `npm run test:vm -- [--short] [--prepare] [--only NAME ...]
