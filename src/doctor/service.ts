@@ -1,4 +1,4 @@
-import { adminAccess } from "../config/admin-access.ts";
+import { adminOfBox } from "../config/admin-target.ts";
 import { type Config, emulatedPath } from "../config/config.ts";
 import { isTcpPath } from "../config/device-name.ts";
 import { adminDefaults } from "../config/limits.ts";
@@ -23,7 +23,7 @@ export interface RunningPosline {
   readonly pid: number;
   /** The systemd service; undefined if a person started posline. */
   readonly unit: string | undefined;
-  /** URL of the admin port; undefined if posline has none. */
+  /** URL of the admin port, with a slash at its end; undefined if posline has none. */
   readonly base: string | undefined;
   /** Answer to /status; undefined if none came. */
   readonly status: JsonObject | undefined;
@@ -113,8 +113,8 @@ async function askService(
   host: Host,
 ): Promise<Pick<RunningPosline, "base" | "status" | "hasOtherToken">> {
   if (admin === undefined) return { base: undefined, status: undefined, hasOtherToken: false };
-  const { url: base, headers } = adminAccess(admin);
-  const answer = await host.httpGet(`${base}/status`, headers);
+  const { url: base, headers } = adminOfBox(admin);
+  const answer = await host.httpGet(`${base}status`, headers);
   const status = answer?.status === 200 ? parseObject(answer.body) : undefined;
   return { base, status, hasOtherToken: answer?.status === 401 };
 }
@@ -161,7 +161,7 @@ function answerFindings(service: RunningPosline): Finding[] {
     return [finding("service", "note", what, { cure })];
   }
   if (hasOtherToken) {
-    const what = `${name} runs, and refuses the token of this configuration, so its status isn't known (${base}/status)`;
+    const what = `${name} runs, and refuses the token of this configuration, so its status isn't known (${base}status)`;
     const cause = "the token was changed since it was started, or it was started with another configuration";
     return [finding("service", "warn", what, { cause, cure: restart })];
   }
@@ -170,10 +170,10 @@ function answerFindings(service: RunningPosline): Finding[] {
       unit === undefined
         ? "look at its log, on its standard output"
         : "systemctl status posline; sudo journalctl -u posline -n 50";
-    return [finding("service", "bad", `${name} runs, and doesn't answer on its admin port (${base}/status)`, { cure })];
+    return [finding("service", "bad", `${name} runs, and doesn't answer on its admin port (${base}status)`, { cure })];
   }
   const ready = status["ready"] === true ? "is ready" : "isn't ready";
-  const findings = [finding("service", status["ready"] === true ? "ok" : "warn", `${name} ${ready} (${base}/readyz)`)];
+  const findings = [finding("service", status["ready"] === true ? "ok" : "warn", `${name} ${ready} (${base}readyz)`)];
   const journal = isObject(status["journal"]) ? status["journal"] : {};
   const unknown = isObject(journal["unknown"]) ? journal["unknown"]["total"] : 0;
   if (typeof unknown === "number" && unknown > 0) {
