@@ -8,9 +8,7 @@ import { codeOf } from "../core/error-code.ts";
 import { exitCodes } from "../core/exit.ts";
 import { printable } from "../core/shell-text.ts";
 import type { Support, SupportSources } from "../doctor/support.ts";
-import { JournaldLog } from "../logs/journald-log.ts";
-import { readLogFile } from "../logs/log-file.ts";
-import { LogView } from "../logs/view.ts";
+import { showLog } from "../logs/show-log.ts";
 import { renderSettingsJson, sourceFlags } from "./config.ts";
 
 /** `posline support`: one archive with all that is needed to find out what happened on a box. */
@@ -96,19 +94,10 @@ async function loadedOr({ config }: SupportArguments): Promise<Loaded | ConfigEr
 async function lastLogLines({ log, unit = "posline" }: SupportArguments): Promise<string> {
   const shown: Buffer[] = [];
   const complaints: string[] = [];
-  const journal = new JournaldLog({
-    ...{ unit, sinceMs: undefined, follow: false, last: logLinesMax, unfiltered: true },
-    err: (text) => complaints.push(text.trim()),
-  });
-  const view = new LogView({
-    criteria: { sinceMs: undefined, service: undefined, key: undefined, outcome: undefined, grep: undefined },
-    ...{ last: logLinesMax, json: false, colour: false, terminal: false },
-    ...(log === undefined ? { skips: (text: string) => journal.skips(text) } : {}),
-    out: (bytes) => shown.push(Buffer.from(bytes)),
-  });
-  const { signal } = new AbortController();
-  await (log === undefined ? journal.read(view, signal) : readLogFile(log, false, view, signal));
-  if (view.isEmpty)
+  const place = log === undefined ? { unit } : { file: log };
+  const out = (bytes: Buffer) => shown.push(bytes);
+  const err = (text: string) => complaints.push(text.trim());
+  if (!(await showLog(place, { last: logLinesMax, out, err }, new AbortController().signal)))
     throw new Error(complaints[0] ?? `there is no line in the journal of ${unit}: name the log with --log FILE`);
   return Buffer.concat(shown).toString("utf8");
 }
