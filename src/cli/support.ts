@@ -7,6 +7,7 @@ import { type ArgumentsOf, defineCommand, type FlagTable, type PositionalTable }
 import { codeOf } from "../core/error-code.ts";
 import { exitCodes } from "../core/exit.ts";
 import { printable } from "../core/shell-text.ts";
+import { tableLines } from "../core/table.ts";
 import type { Support, SupportSources } from "../doctor/support.ts";
 import { showLog } from "../logs/show-log.ts";
 import { renderSettingsJson, sourceFlags } from "./config.ts";
@@ -20,16 +21,14 @@ export type SupportArguments = ArgumentsOf<typeof flags, typeof positionals>;
 
 /** What is in it and what isn't, as text. */
 export function renderManifest({ manifest: { files, missing, leftOut } }: Support): string {
-  const width = Math.max(...[...files, ...missing].map(({ name }) => name.length));
-  const row = (name: string, text: string) => `  ${name.padEnd(width)}  ${printable(text)}\n`;
-  const there = files.map(({ name, what, bytes }) => row(name, `${what}, ${bytes} bytes`));
-  const absent = missing.map(({ name, why }) => row(name, why));
-  const never = leftOut.map((what) => `  ${what}\n`);
-  return [
-    ...["In the archive:\n", ...there],
-    ...(absent.length === 0 ? [] : ["Missing:\n", ...absent]),
-    ...["Never in it:\n", ...never],
-  ].join("");
+  const table = tableLines([
+    ...files.map(({ name, what, bytes }) => [name, printable(`${what}, ${bytes} bytes`)]),
+    ...missing.map(({ name, why }) => [name, printable(why)]),
+  ]);
+  const part = (heading: string, lines: readonly string[]) =>
+    lines.length === 0 ? "" : [heading, ...lines.map((line) => `  ${line}`)].map((line) => `${line}\n`).join("");
+  const [there, absent] = [table.slice(0, files.length), table.slice(files.length)];
+  return part("In the archive:", there) + part("Missing:", absent) + part("Never in it:", leftOut);
 }
 
 async function runSupport(args: SupportArguments): Promise<number> {
