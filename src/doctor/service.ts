@@ -1,19 +1,17 @@
 import { adminOfBox } from "../config/admin-target.ts";
 import { type Config, emulatedPath } from "../config/config.ts";
-import { isTcpPath } from "../config/device-name.ts";
 import { adminDefaults } from "../config/limits.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { debuggingOf } from "../core/node-debugging.ts";
 import { quoted } from "../core/shell-text.ts";
 import { lookForHolders } from "../device/holders.ts";
 import { killOf, stopUnit } from "../device/open-errors.ts";
-import { OpenError } from "../device/transport.ts";
 import { parseObject } from "../envelope/json.ts";
+import type { BoxFacts } from "./accounts.ts";
 import { type Finding, finding } from "./finding.ts";
-import { type Host, namesIn, readTextAt } from "./host.ts";
+import { type Host, namesIn, nodeOf, readTextAt } from "./host.ts";
 import { type ConfiguredPort, configuredPorts, listenersOn, readTcpListeners } from "./ports.ts";
 import { type Processes, poslineNameOf, type RunningProcess } from "./processes.ts";
-import type { SystemdUnits } from "./units.ts";
 
 /**
  * The posline that runs with this configuration, as its admin port describes it. A running posline proves its lines clean before each call,
@@ -37,20 +35,11 @@ export interface RunningPosline {
   readonly stopped: boolean;
 }
 
-interface ServiceFacts {
-  readonly host: Host;
-  readonly processes: Processes;
-  readonly units: SystemdUnits;
-}
-
 /**
  * Finds the posline that runs with this configuration, and asks it how it is. Only a process that holds one of its ports or devices
  * counts: another posline on this host has another configuration.
  */
-export async function findService(
-  config: Config,
-  { host, processes, units }: ServiceFacts,
-): Promise<RunningPosline | undefined> {
+export async function findService(config: Config, { host, processes, units }: BoxFacts): Promise<RunningPosline | undefined> {
   const holders = await pidsHolding(config, host, processes);
   const ports = configuredPorts(config).map(({ port }) => port);
   const isSocketOurs =
@@ -92,16 +81,9 @@ async function pidsHolding(config: Config, host: Host, processes: Processes): Pr
       for (const { pid } of await processes.holding(inode)) pids.add(pid);
     }
   }
-  const nodes: string[] = [];
-  for (const { path } of Object.values(config.lines)) {
-    if (path === emulatedPath || isTcpPath(path)) continue;
-    const node = await host.resolve(path).catch((error: unknown) => {
-      if (error instanceof OpenError) return undefined;
-      throw error;
-    });
-    if (node !== undefined) nodes.push(node);
-  }
-  for (const { holders } of (await lookForHolders(nodes, host.proc)).values()) for (const { pid } of holders) pids.add(pid);
+  const nodes = await Promise.all(Object.values(config.lines).map(({ path }) => nodeOf(path, host)));
+  const there = nodes.filter((node) => node !== undefined);
+  for (const { holders } of (await lookForHolders(there, host.proc)).values()) for (const { pid } of holders) pids.add(pid);
   return pids;
 }
 
