@@ -102,8 +102,6 @@ export function openLog(level: LogLevel, options: LogOptions = {}): Log {
   const { fd = 1, render, identifier = "posline", journaldSocket = journaldStreams } = options;
   const journald = options.journald ?? isJournald(fd, process.env["JOURNAL_STREAM"]);
   let held: HeldExchange[] = [];
-  /** When the record being written happened, which may be seconds ago. */
-  let happenedMs: number | undefined;
   const prefixed = render === undefined && journald;
   const warning = (msg: string, fields: { readonly dropped?: number } = {}) => {
     const line = JSON.stringify({ level: "warn", time: isoOf(Date.now()), ...fields, msg });
@@ -128,7 +126,8 @@ export function openLog(level: LogLevel, options: LogOptions = {}): Log {
     {
       level,
       base: null,
-      timestamp: () => `,"time":"${isoOf(happenedMs ?? Date.now())}"`,
+      // Each line says when its event happened, which may be seconds ago.
+      timestamp: false,
       formatters: { level: (label) => ({ level: label }) },
     },
     prefixed ? Object.assign(lines, { [Symbol.for("pino.metadata")]: true }) : lines,
@@ -140,26 +139,20 @@ export function openLog(level: LogLevel, options: LogOptions = {}): Log {
     held = [];
     let failure: unknown;
     for (const { record, endedMs } of those) {
-      happenedMs = endedMs;
       try {
-        logger.info(exchangeFields(record), "exchange");
+        logger.info({ time: isoOf(endedMs), ...exchangeFields(record) }, "exchange");
       } catch (error) {
         // Kept for later, since it is a bug, of which no other line and no call must be the worse.
         failure ??= error;
       }
     }
-    happenedMs = undefined;
-    if (failure !== undefined) logger.error({ error: loggedSentence(String(failure)) }, "an exchange could not be logged");
+    if (failure === undefined) return;
+    logger.error({ time: isoOf(Date.now()), error: loggedSentence(String(failure)) }, "an exchange could not be logged");
   };
   const put = ({ level: at, fields, message, timeMs }: Line, leftOut: number) => {
     leftOutEver += leftOut;
     writeHeld();
-    happenedMs = timeMs;
-    try {
-      logger[at](leftOut > 0 ? { ...fields, leftOut } : fields, message);
-    } finally {
-      happenedMs = undefined;
-    }
+    logger[at]({ time: isoOf(timeMs), ...fields, ...(leftOut > 0 && { leftOut }) }, message);
   };
   const kinds = new LogBudgets(put);
   const texts = new LogBudgets(put, textsMax);
