@@ -2,7 +2,7 @@ import { fstatSync } from "node:fs";
 import { adminTarget } from "../config/admin-target.ts";
 import { type ArgumentsOf, defineCommand, type FlagTable, type PositionalTable } from "../core/command.ts";
 import { exitCodes, UsageError } from "../core/exit.ts";
-import { inQuotes } from "../core/shell-text.ts";
+import { hasColours, inQuotes } from "../core/shell-text.ts";
 import { matchesAll } from "../logs/filter.ts";
 import { type LogPlace, showLog } from "../logs/show-log.ts";
 import { readSince, sinceExamples } from "../logs/since.ts";
@@ -50,7 +50,7 @@ async function show(args: LogsArguments, stop: AbortSignal): Promise<void> {
   const json = args.json === true;
   const shown = {
     ...{ criteria, follow, last, terminal, json },
-    colour: args.color ?? (terminal && !process.env["NO_COLOR"] && process.env["TERM"] !== "dumb"),
+    colour: args.color ?? hasColours(process.env, terminal),
     err: (text: string) => void process.stderr.write(text),
     out: (bytes: Buffer) => {
       if (!stop.aborted) process.stdout.write(bytes);

@@ -121,7 +121,17 @@ export function openLog(level: LogLevel, options: LogOptions = {}): Log {
     gather: () => writeHeld(),
     droppedLine: (dropped, refusal) => warning(droppedText(refusal), { dropped }),
   });
-  const lines = new LineWriter(writer, prefixed, render);
+  const sink = {
+    /** Pino sets it before each line of a sink that is marked so. */
+    lastLevel: 0,
+    ...(prefixed && { [Symbol.for("pino.metadata")]: true }),
+    write: (line: string) => {
+      // No terminal that shows the log later is to obey the words of a till or a device.
+      const safe = printableJson(line);
+      const prefix = prefixed ? priorityPrefix(sink.lastLevel) : "";
+      writer.write(render === undefined ? `${prefix}${safe}` : render(safe.trimEnd()));
+    },
+  };
   const logger: Logger = pino(
     {
       level,
@@ -130,9 +140,8 @@ export function openLog(level: LogLevel, options: LogOptions = {}): Log {
       timestamp: false,
       formatters: { level: (label) => ({ level: label }) },
     },
-    prefixed ? Object.assign(lines, { [Symbol.for("pino.metadata")]: true }) : lines,
+    sink,
   );
-  let exchanges = logger.isLevelEnabled("info");
   let leftOutEver = 0;
   const writeHeld = () => {
     const those = held;
@@ -160,7 +169,7 @@ export function openLog(level: LogLevel, options: LogOptions = {}): Log {
     exchange(record) {
       // An exchange on the line is never left out, and is a warning if its outcome is unknown.
       if (record.outcome === "unknown") put(lineOf("warn", "exchange", exchangeFields(record)), 0);
-      if (record.outcome === "unknown" || !exchanges) return;
+      if (record.outcome === "unknown" || !logger.isLevelEnabled("info")) return;
       if (record.outcome === "answered") {
         held.push({ record, endedMs: Date.now() });
         if (held.length < exchangesTogether) writer.expect();
@@ -190,7 +199,6 @@ export function openLog(level: LogLevel, options: LogOptions = {}): Log {
     setLevel(now) {
       writeHeld();
       logger.level = now;
-      exchanges = logger.isLevelEnabled("info");
     },
     flush() {
       kinds.end();
@@ -235,28 +243,6 @@ const lineOf = (level: Line["level"], message: string, fields: object): Line => 
   ...{ level, message, fields },
   timeMs: Date.now(),
 });
-
-/** Takes pino's lines, and puts their priority in front if it is wanted. */
-class LineWriter {
-  /** Set by pino before each `write`, if the stream is marked with `pino.metadata`. */
-  lastLevel = 0;
-  readonly #writer: LogWriter;
-  readonly #prefixed: boolean;
-  readonly #render: LogOptions["render"];
-
-  constructor(writer: LogWriter, prefixed: boolean, render: LogOptions["render"]) {
-    this.#writer = writer;
-    this.#prefixed = prefixed;
-    this.#render = render;
-  }
-
-  /** No terminal that shows the log later is to obey the words of a till or a device. */
-  write(line: string): void {
-    const safe = printableJson(line);
-    if (this.#render !== undefined) this.#writer.write(this.#render(safe.trimEnd()));
-    else this.#writer.write(this.#prefixed ? priorityPrefix(this.lastLevel) + safe : safe);
-  }
-}
 
 /** True if a request that wasn't sent was well-formed: it names an operation, or only had no line. */
 function wasGood({ key, httpStatus }: ExchangeRecord): boolean {
