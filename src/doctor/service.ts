@@ -1,7 +1,7 @@
 import { adminOfBox } from "../config/admin-target.ts";
 import { type Config, emulatedPath } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
-import { isObject, type JsonObject } from "../core/json-object.ts";
+import { type JsonObject, objectIn } from "../core/json-object.ts";
 import { debuggingOf } from "../core/node-debugging.ts";
 import { quoted } from "../core/shell-text.ts";
 import { lookForHolders } from "../device/holders.ts";
@@ -105,15 +105,13 @@ async function askService(
 export function saysItHas({ base, status }: RunningPosline, { name, port, service }: ConfiguredPort): boolean {
   if (status === undefined) return false;
   if (service === undefined) return name === "admin" && base !== undefined && Number(new URL(base).port) === port;
-  const services = status["services"];
-  const shown = isObject(services) ? services[service] : undefined;
-  return isObject(shown) && shown["port"] === port;
+  return objectIn(objectIn(status["services"])[service])["port"] === port;
 }
 
 /** True if the running posline says that it writes its journal into a folder. */
 export function saysItWrites({ status }: RunningPosline, folder: string): boolean {
-  const journal = status?.["journal"];
-  return isObject(journal) && journal["folder"] === folder && journal["state"] === "ok";
+  const journal = objectIn(status?.["journal"]);
+  return journal["folder"] === folder && journal["state"] === "ok";
 }
 
 /** Findings about the whole service: whether it answers, its journal, its log, and its Node. */
@@ -156,8 +154,8 @@ function answerFindings(service: RunningPosline): Finding[] {
   }
   const ready = status["ready"] === true ? "is ready" : "isn't ready";
   const findings = [finding("service", status["ready"] === true ? "ok" : "warn", `${name} ${ready} (${base}readyz)`)];
-  const journal = isObject(status["journal"]) ? status["journal"] : {};
-  const unknown = isObject(journal["unknown"]) ? journal["unknown"]["total"] : 0;
+  const journal = objectIn(status["journal"]);
+  const unknown = objectIn(journal["unknown"])["total"];
   if (typeof unknown === "number" && unknown > 0) {
     const operations = `${unknown} ${unknown === 1 ? "operation" : "operations"}`;
     const cure = "sudo posline journal --unknown lists them: query the terminal for each before selling again";
@@ -173,9 +171,8 @@ function answerFindings(service: RunningPosline): Finding[] {
 
 /** Findings about the service's log: lines that were dropped from it are found nowhere. */
 function logFindings(log: unknown): Finding[] {
-  if (!isObject(log)) return [];
-  const { state, dropped } = log;
-  const count = isObject(dropped) ? dropped["reader"] : 0;
+  const { state, dropped } = objectIn(log);
+  const count = objectIn(dropped)["reader"];
   const isMissing = typeof count === "number" && count > 0;
   const lines = `${String(count)} log ${count === 1 ? "line was" : "lines were"} dropped since posline started`;
   if (typeof state === "string" && state !== "ok")
@@ -202,12 +199,11 @@ interface ConfiguredLine {
 /** Findings about a line as the running service describes it; none if the service doesn't know the line. */
 export function lineStateFindings(configured: ConfiguredLine, service: RunningPosline | undefined): Finding[] {
   const { name: line } = configured;
-  const lines = service?.status?.["lines"];
-  const shown = isObject(lines) ? lines[line] : undefined;
   if (service === undefined) return [];
-  const device = isObject(shown) && isObject(shown["device"]) ? shown["device"] : {};
+  const shown = objectIn(objectIn(service.status?.["lines"])[line]);
+  const device = objectIn(shown["device"]);
   if (service.emulated || device["path"] === emulatedPath) return [emulatedFinding(line, service)];
-  if (!isObject(shown) || typeof shown["state"] !== "string") return [];
+  if (typeof shown["state"] !== "string") return [];
   if (typeof device["path"] === "string" && !isSameDevice(device, configured))
     return [otherDeviceFinding(configured, device["path"], service)];
   const { state } = shown;
@@ -260,11 +256,10 @@ function otherDeviceFinding({ name, path }: ConfiguredLine, theirs: string, { pi
 
 /** The services of a line that the running posline does not hear, one finding a reason. Its line may be clean all the same. */
 function unheardFindings(line: string, { pid, status }: RunningPosline): Finding[] {
-  const shown = status?.["services"];
   const byReason = new Map<string, { readonly services: string[]; readonly cure: string | undefined }>();
-  for (const [service, each] of Object.entries(isObject(shown) ? shown : {})) {
-    const heard = isObject(each) && each["line"] === line ? each["heard"] : undefined;
-    if (!isObject(heard) || heard["state"] !== "unheard") continue;
+  for (const [service, each] of Object.entries(objectIn(status?.["services"]))) {
+    const heard = objectIn(objectIn(each)["heard"]);
+    if (objectIn(each)["line"] !== line || heard["state"] !== "unheard") continue;
     const reason = typeof heard["reason"] === "string" ? cut(heard["reason"]) : `${service} is not heard`;
     const cure = typeof heard["cure"] === "string" ? cut(heard["cure"]) : undefined;
     const found = byReason.get(reason);
