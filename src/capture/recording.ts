@@ -2,7 +2,7 @@ import type { LineConfig } from "../config/config.ts";
 import { lineDefaults } from "../config/limits.ts";
 import type { ContractName, ServiceName } from "../core/call.ts";
 import type { FaultKind, FaultReason } from "../core/fault.ts";
-import { isObject, type JsonObject } from "../core/json-object.ts";
+import { isObject, type JsonObject, objectIn } from "../core/json-object.ts";
 import { parseObject } from "../envelope/json.ts";
 import type { EngineRest } from "../line/events.ts";
 import type { Receiving } from "../line/frame-reader.ts";
@@ -165,7 +165,7 @@ function headIn(value: JsonObject, number: number): RecordingHead {
       `it has form ${JSON.stringify(recording)}, and this posline reads ${recordingForm}: use the posline that wrote it`,
     );
   }
-  const readAt = isObject(value["readAt"]) ? value["readAt"] : {};
+  const readAt = objectIn(value["readAt"]);
   const isOfLine = isObject(config) && Object.keys(lineDefaults).every((setting) => setting in config);
   const isComplete = typeof line === "string" && isOfLine && Array.isArray(services) && services.every(isObject);
   const isDated = isMoment(readAt["t"]) && typeof readAt["time"] === "string" && /^2\d{3}-/.test(readAt["time"]);

@@ -40,10 +40,9 @@ export async function maskedFrames(flags: AdminFlags, line: string | undefined):
   const url = new URL("tap", target.url);
   const from = url.href;
   if (line !== undefined) url.searchParams.set("line", line);
-  const headers = target.token === undefined ? {} : { Authorization: `Bearer ${target.token}` };
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     // Not fetch, which gives up an answer that is silent for five minutes.
-    const request = (url.protocol === "https:" ? getSecurely : get)(url, { headers }, resolve);
+    const request = (url.protocol === "https:" ? getSecurely : get)(url, { headers: { ...target.headers } }, resolve);
     request.setTimeout(connectMsMax, () => request.destroy(new Error(`no answer within ${connectMsMax / 1_000} s`)));
     request.on("error", (error) => {
       const fix = 'is posline running, with "admin": {} in its configuration?';
@@ -62,7 +61,7 @@ export async function maskedFrames(flags: AdminFlags, line: string | undefined):
   const fix =
     response.statusCode !== 401
       ? ""
-      : target.token === undefined
+      : target.headers.Authorization === undefined
         ? ": name its token's file with --token-file"
         : ": the token is wrong";
   throw new UnavailableError(`Cannot tap ${from}: ${state}${fix}`);

@@ -12,7 +12,7 @@ import { contracts } from "../contract/contracts.ts";
 import { reachableAddress } from "../core/address.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
 import { UsageError } from "../core/exit.ts";
-import { isObject } from "../core/json-object.ts";
+import { objectIn } from "../core/json-object.ts";
 import { nearest } from "../core/nearest.ts";
 import { inQuotes } from "../core/shell-text.ts";
 import { urlHost } from "../core/url-host.ts";
@@ -88,7 +88,7 @@ export function unknownService(name: ServiceName, services: Config["services"], 
  * @throws UsageError where its address isn't known: the operation must not go on at another one.
  */
 export async function resumedService<T extends CallTarget>(token: unknown, args: T): Promise<Called<T>> {
-  const { service: name, contract: spoken } = isObject(token) ? token : {};
+  const { service: name, contract: spoken } = objectIn(token);
   const contract = contractNames.find((each) => each === (spoken ?? name));
   // What is wrong with it is said by whoever reads it whole.
   if (typeof name !== "string" || contract === undefined) return { service: { name: "bank", contract: "bank" }, args };

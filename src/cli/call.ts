@@ -26,6 +26,7 @@ import {
   clientService,
   readTarget,
   resumedService,
+  type Target,
   textFrom,
   unreachableText,
 } from "./call-target.ts";
@@ -90,27 +91,30 @@ async function runNew(given: CallArguments, follower: CallFollower): Promise<num
   const { contract: service } = called;
   const route = routeIn(service, args.route);
   const body = await bodyFor(args);
-  const timeoutMs = timeoutMsOf(args);
+  const options = args.timeout === undefined ? {} : { timeoutMs: msOf("--timeout", args.timeout) };
   if (args.wait !== true) requireKey(service, route, body, args.curl === true);
   const file = args.tokenFile === undefined ? undefined : TokenFile.forNew(args.tokenFile);
   const target = await readTarget(args, called);
   if (args.curl === true) return printCurl({ service, route, body, target });
   if (needsMerchantId(args, service, route)) target.requireMerchantId();
-  const client = target.client();
-  try {
-    if (!args.wait) return await ask(client, { called, route, body, timeoutMs }, args);
+  return withClient(target, async (client) => {
+    if (!args.wait) return ask(client, { called, route, body, options }, args);
     // The operation's name is checked by settle, which knows all of them.
     const settle = clientService(client, called).settle as (
       operation: string,
       body: object,
       options: object,
     ) => Promise<Settled>;
-    return await follower.follow(client, args, file, (options) =>
-      settle(methodName(route.path), body ?? {}, { ...options, ...windowOf(args) }),
+    return follower.follow(client, args, file, (following) =>
+      settle(methodName(route.path), body ?? {}, { ...following, ...windowOf(args) }),
     );
-  } finally {
-    await client.close();
-  }
+  });
+}
+
+/** Makes a client, which is closed when all is done. */
+async function withClient(target: Target, run: (client: Client) => Promise<number>): Promise<number> {
+  const client = target.client();
+  return run(client).finally(() => client.close());
 }
 
 /** In place of a route: the contract's own harmless question, by which a terminal says what it offers. */
@@ -125,20 +129,17 @@ async function runTest(called: CalledService, args: CallArguments): Promise<numb
   }
   const target = await readTarget(args, called);
   if (args.line !== undefined && called.contract === "fiscal") target.requireMerchantId();
-  const client = target.client();
-  try {
-    const answer = await testTerminal(client, called);
-    if (json === true || process.stdout.isTTY !== true) printReply({ ...answer }, args);
-    else
-      process.stdout.write(
-        `${printableLines(`${called.name} answered in ${answer.ms} ms. It offers ${offerText(answer.offer)}`)}\n`,
-      );
-    return exitCodes.ok;
-  } catch (error) {
-    return failedCall(error, called, args);
-  } finally {
-    await client.close();
-  }
+  return withClient(target, async (client) => {
+    try {
+      const answer = await testTerminal(client, called);
+      const text = `${called.name} answered in ${answer.ms} ms. It offers ${offerText(answer.offer)}`;
+      if (json === true || process.stdout.isTTY !== true) printReply({ ...answer }, args);
+      else process.stdout.write(`${printableLines(text)}\n`);
+      return exitCodes.ok;
+    } catch (error) {
+      return failedCall(error, called, args);
+    }
+  });
 }
 
 async function printCurl(request: CurlRequest): Promise<number> {
@@ -164,12 +165,9 @@ async function runResumed(given: CallArguments, text: string, follower: CallFoll
   const { service: called, args } = await resumedService(token, placed);
   const target = await readTarget(args, called);
   if (called.contract === "fiscal") target.requireMerchantId();
-  const client = target.client();
-  try {
-    return await follower.follow(client, args, file, (options) => client.resume(token, { ...options, ...windowOf(args) }));
-  } finally {
-    await client.close();
-  }
+  return withClient(target, (client) =>
+    follower.follow(client, args, file, (options) => client.resume(token, { ...options, ...windowOf(args) })),
+  );
 }
 
 /**
@@ -193,11 +191,12 @@ interface OneRequest {
   readonly called: CalledService;
   readonly route: Route;
   readonly body: JsonObject | undefined;
-  readonly timeoutMs: number | undefined;
+  /** Milliseconds for the whole call. */
+  readonly options: { readonly timeoutMs?: number };
 }
 
 /** Sends it, and prints its answer on standard output. */
-async function ask(client: Client, { called, route, body, timeoutMs }: OneRequest, args: CallArguments): Promise<number> {
+async function ask(client: Client, { called, route, body, options }: OneRequest, args: CallArguments): Promise<number> {
   // Made of the same table whose routes these are.
   const methods = clientService(client, called) as unknown as Readonly<
     Record<string, (...given: readonly (object | undefined)[]) => Promise<JsonObject>>
@@ -205,7 +204,6 @@ async function ask(client: Client, { called, route, body, timeoutMs }: OneReques
   const method = methods[methodName(route.path)];
   if (method === undefined) throw new UsageError(`Cannot call ${called.name} ${route.path}: there is no such route`);
   try {
-    const options = timeoutMs === undefined ? {} : { timeoutMs };
     const reply = route.body === "none" ? await method(options) : await method(body ?? {}, options);
     printReply(reply, args);
     if (!goesOn(contracts[called.contract], route.path, reply)) return exitCodes.ok;
@@ -296,16 +294,12 @@ async function resumedFrom(given: string, args: CallArguments): Promise<Resumed>
 }
 
 function windowOf({ window }: CallArguments): { readonly windowMs?: number } {
-  if (window === undefined) return {};
-  if (!(window > 0)) throw new UsageError(`Cannot call: --window ${window} must be a number of seconds above 0`);
-  return { windowMs: window * 1_000 };
+  return window === undefined ? {} : { windowMs: msOf("--window", window) };
 }
 
-/** Milliseconds for the whole call. */
-function timeoutMsOf({ timeout }: CallArguments): number | undefined {
-  if (timeout === undefined) return undefined;
-  if (!(timeout > 0)) throw new UsageError(`Cannot call: --timeout ${timeout} must be a number of seconds above 0`);
-  return timeout * 1_000;
+function msOf(flag: string, seconds: number): number {
+  if (!(seconds > 0)) throw new UsageError(`Cannot call: ${flag} ${seconds} must be a number of seconds above 0`);
+  return seconds * 1_000;
 }
 
 const positionals = {

@@ -4,6 +4,7 @@ import { fileSchema } from "../config/schema.ts";
 import { serviceEnvironment } from "../config/service-environment.ts";
 import { type ArgumentsOf, type CommandIo, defineCommand, type FlagTable, processIo } from "../core/command.ts";
 import { printable, printableJson, printableLines } from "../core/shell-text.ts";
+import { tableLines } from "../core/table.ts";
 
 /** `posline config`: what every setting is and where it came from, or the schema of the file. */
 
@@ -44,13 +45,7 @@ const secretMask = "****";
 /** The settings as a table, in the order of the file, each with where it came from. */
 export function renderSettings(loaded: Loaded): string {
   // A control character in a path or a name must not reach the terminal.
-  const rows = rowsOf(loaded).map(({ path, value, origin }) => ({
-    path: printable(path),
-    value: printable(value),
-    origin: printable(origin),
-  }));
-  const widths = { path: maxLength(rows.map((row) => row.path)), value: maxLength(rows.map((row) => row.value)) };
-  const table = rows.map((row) => `${row.path.padEnd(widths.path)}  ${row.value.padEnd(widths.value)}  ${row.origin}`);
+  const table = tableLines(rowsOf(loaded).map(({ path, value, origin }) => [path, value, origin].map(printable)));
   const warnings = loaded.warnings.map((warning) => `warning: ${printable(warning)}`);
   return `${[...table, ...(warnings.length > 0 ? ["", ...warnings] : [])].join("\n")}\n`;
 }
@@ -66,8 +61,6 @@ export function renderSettingsJson(loaded: Loaded): string {
 function isSecret(key: string, value: unknown): boolean {
   return secretKeys.has(key) && typeof value === "string";
 }
-
-const maxLength = (texts: readonly string[]) => Math.max(0, ...texts.map((text) => text.length));
 
 function rowsOf({ config, origins }: Loaded): Row[] {
   const rows: Row[] = [];

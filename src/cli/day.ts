@@ -8,13 +8,14 @@ import { type ArgumentsOf, type CommandIo, defineCommand, type FlagTable, proces
 import { exitCodes, UsageError } from "../core/exit.ts";
 import { asFile, replaceFile } from "../core/replace-file.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
+import { tableLines } from "../core/table.ts";
 import { urlHost } from "../core/url-host.ts";
 import { version } from "../core/version.ts";
 import { readJournal } from "../journal/reader.ts";
 import { sinceExamples } from "../logs/since.ts";
 import { type Day, type DayOpen, type DayRow, type DaySum, dayColumns, dayOf, rowsTogether } from "../operations/day.ts";
 import { type DayPart, dayPage } from "./day-page.ts";
-import { boxesFlags, dateAndTime, journalRun, layOut, type OfBox, ofBoxes, targetOf } from "./journal.ts";
+import { boxesFlags, dateAndTime, journalRun, type OfBox, ofBoxes, targetOf } from "./journal.ts";
 import { momentOf } from "./logs.ts";
 
 /** `posline day`: what is asked every evening before the till and the terminal's report are compared, as far as the journal has it. */
@@ -128,9 +129,8 @@ function tableOf(rows: readonly DayRow[]): DayPart["rows"] {
 }
 
 function textOf({ heading, rows, open, notes }: DayPart): string {
-  const least = (rows[0] ?? []).map(() => 0);
   const right = titles.map((_, column) => column).slice(2);
-  return `${heading}\n${layOut(rows, least, right)}${[...open, ...notes].map((each) => `${each}\n`).join("")}`;
+  return [heading, ...tableLines(rows, { right }), ...open, ...notes].map((line) => `${line}\n`).join("");
 }
 
 function sumWords({ count, sum, unrecorded: missing }: DaySum): readonly [string, string] {

@@ -1,7 +1,7 @@
 import { isTcpPath } from "../config/device-name.ts";
 import { type ArgumentsOf, type CommandIo, defineCommand, type FlagTable, processIo } from "../core/command.ts";
 import { exitCodes } from "../core/exit.ts";
-import { printable, printableJson } from "../core/shell-text.ts";
+import { hasColours, printable, printableJson } from "../core/shell-text.ts";
 import type { DoctorOptions, DoctorReport, ReportedLine } from "../doctor/doctor.ts";
 import type { Finding, Level, RedactedBytes } from "../doctor/finding.ts";
 import { sourceFlags } from "./config.ts";
@@ -167,7 +167,7 @@ export function lookOf({ env, stdout }: Pick<NodeJS.Process, "env" | "stdout">):
   return {
     unicode: /utf-?8/i.test(locale) && env["TERM"] !== "linux",
     columns: isTty ? stdout.columns : undefined,
-    colour: isTty && env["NO_COLOR"] === undefined && env["TERM"] !== "dumb",
+    colour: hasColours(env, isTty),
   };
 }
 

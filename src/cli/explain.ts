@@ -13,9 +13,7 @@ import { localDay, localTime } from "../core/local-time.ts";
 import { moneyText } from "../core/money.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
 import { readJournal } from "../journal/reader.ts";
-import { JournaldLog } from "../logs/journald-log.ts";
-import { readLogFile } from "../logs/log-file.ts";
-import { LogView } from "../logs/view.ts";
+import { showLog } from "../logs/show-log.ts";
 import { type Explanation, explainKey, type ToldLines } from "../operations/explanation.ts";
 import { boxesFlags, journalRun, ofBoxes, targetOf } from "./journal.ts";
 
@@ -60,20 +58,15 @@ async function readLog({ log, unit = "posline" }: ExplainArguments, key: string,
   let bytes = 0;
   // A call waits in the queue before it is sent.
   const sinceMs = sentMs - 60_000;
-  const view = new LogView({
-    criteria: { key, sinceMs },
-    ...{ last: undefined, json: true, colour: false, terminal: false, timeMs: sinceMs },
-    out: (chunk) => {
-      bytes += chunk.length;
-      if (bytes <= logBytesMax) found.push(Buffer.from(chunk));
-    },
-  });
+  const out = (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes <= logBytesMax) found.push(chunk);
+  };
   const complaints: string[] = [];
+  const err = (text: string) => complaints.push(text.trim());
   try {
-    const stop = new AbortController().signal;
-    const err = (text: string) => complaints.push(text.trim());
-    if (log !== undefined) await readLogFile(log, false, view, stop);
-    else await new JournaldLog({ unit, sinceMs, follow: false, last: undefined, unfiltered: false, err }).read(view, stop);
+    const place = log === undefined ? { unit } : { file: log };
+    await showLog(place, { criteria: { key, sinceMs }, json: true, out, err }, new AbortController().signal);
   } catch (error) {
     const why = complaints.at(-1) ?? messageOf(error);
     return { lines: [], lack: `What tills were told isn't shown, since the log can't be read: ${why}` };

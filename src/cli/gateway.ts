@@ -2,10 +2,9 @@ import type { Flags } from "../config/load.ts";
 import { localUpstream } from "../config/upstreams.ts";
 import type { ContractName } from "../core/call.ts";
 import { type ArgumentsOf, defineCommand, type FlagTable } from "../core/command.ts";
-import { version } from "../core/version.ts";
 import { sourceFlags } from "./config.ts";
 import { loadLab } from "./lab.ts";
-import { logFlags, runUntilStopped } from "./run-service.ts";
+import { logFlags, logStart, runUntilStopped } from "./run-service.ts";
 
 /** `posline gateway`: tills with a serial port alone, and services that are reached over HTTP. */
 
@@ -24,13 +23,9 @@ export function runGateway(args: GatewayArguments): Promise<number> {
     start: async ({ config: loaded, warnings }, log) => {
       const { startGateway } = await import("../gateway/gateway.ts");
       const gateway = await startGateway({ config: loaded, log, lab: loadLab });
-      log.process("info", "posline relays", { version });
-      for (const warning of warnings) log.process("warn", warning);
+      logStart(log, "posline relays", warnings, { listening: [], admin: gateway.admin });
       for (const { service, line, upstream } of gateway.asking)
         log.process("info", "asking", { service, line, path: upstream });
-      if (gateway.admin !== undefined) {
-        log.process("info", "admin listens", { host: gateway.admin.host, port: gateway.admin.port });
-      }
       return gateway;
     },
   });

@@ -1,4 +1,4 @@
-import { adminAccess } from "../config/admin-access.ts";
+import { adminOfBox } from "../config/admin-target.ts";
 import type { AdminConfig, Config } from "../config/config.ts";
 import { contractOf } from "../contract/contracts.ts";
 import { codeOf } from "../core/error-code.ts";
@@ -35,7 +35,7 @@ const adminMs = { GET: 5_000, POST: recordMs + 5_000 } as const;
 
 /** Asks it over HTTP. */
 export const askAdmin: AskAdmin = async (admin, method, path, body) => {
-  const { url, headers: known } = adminAccess(admin);
+  const { url, headers: known } = adminOfBox(admin);
   let headers = known;
   if (method === "POST" && admin.token === undefined) {
     const facts = await askAdmin(admin, "GET", "/page/paths.json");
@@ -45,7 +45,7 @@ export const askAdmin: AskAdmin = async (admin, method, path, body) => {
     if (key !== undefined) headers = { Authorization: `Bearer ${key.session()}` };
   }
   try {
-    const response = await fetch(`${url}${path}`, {
+    const response = await fetch(new URL(path, url), {
       method,
       ...(body === undefined ? { headers } : { body, headers: { ...headers, "Content-Type": "application/json" } }),
       signal: AbortSignal.timeout(adminMs[method]),

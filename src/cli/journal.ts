@@ -16,6 +16,7 @@ import { exitCodes, UsageError } from "../core/exit.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { localDay, localTime } from "../core/local-time.ts";
 import { inQuotes, printable, printableJson, printableLines } from "../core/shell-text.ts";
+import { tableLines } from "../core/table.ts";
 import { JournalError } from "../journal/errors.ts";
 import { JournalFollower, type JournalSnapshot, readJournal } from "../journal/reader.ts";
 import { isKeyOf, type JournalOperation, joinOperations, storedKey } from "../journal/record.ts";
@@ -223,17 +224,9 @@ const widthsMin = [19, 7, 10, 12, 5, 8, 9, 4, 0];
 const amountColumns = [titles.indexOf("AMOUNT")];
 
 const rowsOf = (operations: readonly Shown[], ...above: (readonly string[])[]) =>
-  layOut([...above, ...operations.map(cellsOf)], widthsMin, amountColumns);
-
-/** Rows as a table. @param right Columns whose cells end below each other. */
-export function layOut(rows: readonly (readonly string[])[], least: readonly number[], right: readonly number[]): string {
-  const widths = least.map((width, column) => Math.max(width, ...rows.map((row) => [...(row[column] ?? "")].length)));
-  const pad = (cell: string, column: number) => {
-    const gap = " ".repeat((widths[column] ?? 0) - [...cell].length);
-    return right.includes(column) ? `${gap}${cell}` : `${cell}${gap}`;
-  };
-  return rows.map((row) => `${row.map(pad).join("  ").trimEnd()}\n`).join("");
-}
+  tableLines([...above, ...operations.map(cellsOf)], { least: widthsMin, right: amountColumns })
+    .map((line) => `${line}\n`)
+    .join("");
 
 function cellsOf({ time, service, route, key, trans, amount, ...shown }: Shown): readonly string[] {
   const { outcome, left, code, requestId, result } = shown;

@@ -2,13 +2,10 @@ import { fstatSync } from "node:fs";
 import { adminTarget } from "../config/admin-target.ts";
 import { type ArgumentsOf, defineCommand, type FlagTable, type PositionalTable } from "../core/command.ts";
 import { exitCodes, UsageError } from "../core/exit.ts";
-import { inQuotes } from "../core/shell-text.ts";
+import { hasColours, inQuotes } from "../core/shell-text.ts";
 import { matchesAll } from "../logs/filter.ts";
-import { JournaldLog } from "../logs/journald-log.ts";
-import { LiveLog } from "../logs/live-log.ts";
-import { readLogFile, readStream } from "../logs/log-file.ts";
+import { type LogPlace, showLog } from "../logs/show-log.ts";
 import { readSince, sinceExamples } from "../logs/since.ts";
-import { LogView } from "../logs/view.ts";
 
 /** `posline logs`: the log as a technician reads it, from journald, a file, standard input or a running posline. */
 
@@ -43,51 +40,27 @@ async function runLogs(args: LogsArguments): Promise<number> {
 }
 
 async function show(args: LogsArguments, stop: AbortSignal): Promise<void> {
-  const { service, key, outcome, grep, unit } = args;
+  const { service, key, outcome, grep } = args;
   const follow = args.follow === true || args.live === true;
   const sinceMs = args.since === undefined ? undefined : momentOf(args.since, "Cannot show the log: --since");
   const criteria = { sinceMs, service, key, outcome, grep };
   const last = linesOf(args.lines) ?? (follow && sinceMs === undefined ? followLines : undefined);
-  const source = sourceOf(args);
-  const live =
-    source === "live" ? new LiveLog({ ...(await adminTarget(args, "show the log")), err: toStandardError }) : undefined;
-  if (source !== "journal" && source !== "live" && unit !== undefined) {
-    throw new UsageError("Cannot show the log: --unit reads the system journal, and a file was named: leave one of them out");
-  }
-  const unfiltered = matchesAll(criteria) && args.json !== true;
-  const journal = new JournaldLog({
-    unit: unit ?? defaultUnit,
-    sinceMs,
-    follow,
-    last,
-    unfiltered,
-    err: toStandardError,
-  });
+  const place = await placeOfLog(args);
   const terminal = process.stdout.isTTY === true;
-  const view = new LogView({
-    criteria,
-    last,
-    terminal,
-    json: args.json === true,
-    colour: args.color ?? (terminal && !process.env["NO_COLOR"] && process.env["TERM"] !== "dumb"),
-    // journalctl has looked at the times of lines that carry none themselves.
-    ...(source === "journal" ? { timeMs: sinceMs, skips: (text: string) => journal.skips(text) } : {}),
-    out: (bytes) => {
+  const json = args.json === true;
+  const shown = {
+    ...{ criteria, follow, last, terminal, json },
+    colour: args.color ?? hasColours(process.env, terminal),
+    err: (text: string) => void process.stderr.write(text),
+    out: (bytes: Buffer) => {
       if (!stop.aborted) process.stdout.write(bytes);
     },
-  });
-  if (live !== undefined) return live.read(view, stop);
-  if (source === "journal") {
-    await journal.read(view, stop);
-    const what = unfiltered ? "has nothing" : "has nothing that fits";
-    if (view.isEmpty && !stop.aborted) process.stderr.write(`The journal of ${unit ?? defaultUnit} ${what}\n`);
-    return;
-  }
-  if (source === "input") return readStream(process.stdin, follow, view, stop);
-  if (source !== "live") await readLogFile(source.file, follow, view, stop);
+  };
+  const hasAny = await showLog(place, shown, stop);
+  if (!("unit" in place) || hasAny || stop.aborted) return;
+  const what = matchesAll(criteria) && !json ? "has nothing" : "has nothing that fits";
+  process.stderr.write(`The journal of ${place.unit} ${what}\n`);
 }
-
-const toStandardError = (text: string) => process.stderr.write(text);
 
 /** The moment that a flag means. @param cannot What can't be done without it, and the flag. */
 export function momentOf(text: string, cannot: string): number {
@@ -102,20 +75,22 @@ function linesOf(lines: number | undefined): number | undefined {
 }
 
 /** A running posline; a file that is named; what is piped in, or standard input by its name; the journal. */
-function sourceOf(args: LogsArguments): "live" | "journal" | "input" | { readonly file: string } {
+async function placeOfLog(args: LogsArguments): Promise<LogPlace> {
   const { file, unit } = args;
+  const cannot = "Cannot show the log:";
   if (args.live === true) {
     const other = file !== undefined ? "a file was named" : unit !== undefined ? "--unit reads the system journal" : undefined;
-    if (other === undefined) return "live";
-    throw new UsageError(`Cannot show the log: --live follows a running posline, and ${other}: leave one of them out`);
+    if (other === undefined) return { live: await adminTarget(args, "show the log") };
+    throw new UsageError(`${cannot} --live follows a running posline, and ${other}: leave one of them out`);
   }
-  for (const name of ["url", "tokenFile", "config"] as const) {
-    if (args[name] === undefined) continue;
-    const flag = name === "tokenFile" ? "token-file" : name;
-    throw new UsageError(`Cannot show the log: --${flag} says where a running posline is: add --live`);
-  }
-  if (file !== undefined) return file === "-" ? "input" : { file };
-  return unit === undefined && isPipedIn() ? "input" : "journal";
+  const stray = Object.entries({ url: args.url, "token-file": args.tokenFile, config: args.config }).find(
+    ([, value]) => value !== undefined,
+  );
+  if (stray !== undefined) throw new UsageError(`${cannot} --${stray[0]} says where a running posline is: add --live`);
+  if (file !== undefined && unit !== undefined)
+    throw new UsageError(`${cannot} --unit reads the system journal, and a file was named: leave one of them out`);
+  if (file === "-" || (file === undefined && unit === undefined && isPipedIn())) return { input: process.stdin };
+  return file === undefined ? { unit: unit ?? defaultUnit } : { file };
 }
 
 /** Only what a shell pipes or redirects: ssh and cron give sockets and /dev/null, from which nothing would ever come. */

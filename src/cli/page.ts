@@ -35,7 +35,7 @@ export function pageKeyIn(keyFile: unknown, action: string): PageKey | undefined
   }
 }
 
-async function addressOf({ href }: URL): Promise<string> {
+async function addressOf(href: string): Promise<string> {
   const action = "print the page's address";
   const response = await fetch(`${href}page/paths.json`, { signal: AbortSignal.timeout(answerMs) }).catch((error: unknown) => {
     const why = (error instanceof Error ? connectionFailure(error.cause) : undefined) ?? messageOf(error);

@@ -1,6 +1,7 @@
 import { defineCommand } from "../core/command.ts";
 import { exitCodes } from "../core/exit.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
+import { tableLines } from "../core/table.ts";
 import type { Device } from "../device/devices.ts";
 import { usbWords } from "../device/usb-words.ts";
 
@@ -14,14 +15,9 @@ export interface PortsArguments {
 export function renderDevices(devices: readonly Device[]): string {
   if (devices.length === 0) return noDevices;
   const rows = devices.map((device) => [device.path, device.driver ?? "-", adapterOf(device), stateOf(device)].map(printable));
-  const table = [["DEVICE", "DRIVER", "ADAPTER", "STATE"], ...rows];
-  const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => (row[column] ?? "").length)));
-  const lines: string[] = [];
-  for (const [index, row] of table.entries()) {
-    lines.push(row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "));
-    const device = devices[index - 1];
-    if (index > 0 && device !== undefined) lines.push(...notesOf(device).map((note) => `    ${printable(note)}`));
-  }
+  const table = tableLines([["DEVICE", "DRIVER", "ADAPTER", "STATE"], ...rows]);
+  const notes = [[], ...devices.map(notesOf)];
+  const lines = table.flatMap((line, at) => [line, ...(notes[at] ?? []).map((note) => `    ${printable(note)}`)]);
   if (devices.every(({ usb }) => usb === undefined)) lines.push(noAdapter);
   return `${lines.join("\n")}\n`;
 }

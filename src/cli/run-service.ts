@@ -6,7 +6,7 @@ import type { FlagTable } from "../core/command.ts";
 import { deletedFolderText, exitCodeOf, exitCodes } from "../core/exit.ts";
 import { type Log, openLog } from "../core/log.ts";
 import { debuggingOf, printingVariable, switchOffDebugging } from "../core/node-debugging.ts";
-import { printableLines } from "../core/shell-text.ts";
+import { hasColours, printableLines } from "../core/shell-text.ts";
 import { urlHost } from "../core/url-host.ts";
 import { version } from "../core/version.ts";
 import type { Admin } from "../process/admin.ts";
@@ -133,9 +133,8 @@ async function renderOf(format: LogFormat): Promise<((line: string) => string) |
     import("../logs/event.ts"),
     import("../logs/terminal-text.ts"),
   ]);
-  const { env } = process;
-  const hasColours = isatty(1) && !env["NO_COLOR"] && env["TERM"] !== "dumb";
-  const renderer = new LogRenderer({ colour: hasColours ? coloured : uncoloured, dates: "change" });
+  const colour = hasColours(process.env, isatty(1)) ? coloured : uncoloured;
+  const renderer = new LogRenderer({ colour, dates: "change" });
   return (line) => renderer.next(readEvent(line));
 }
 

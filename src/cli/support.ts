@@ -7,10 +7,9 @@ import { type ArgumentsOf, defineCommand, type FlagTable, type PositionalTable }
 import { codeOf } from "../core/error-code.ts";
 import { exitCodes } from "../core/exit.ts";
 import { printable } from "../core/shell-text.ts";
+import { tableLines } from "../core/table.ts";
 import type { Support, SupportSources } from "../doctor/support.ts";
-import { JournaldLog } from "../logs/journald-log.ts";
-import { readLogFile } from "../logs/log-file.ts";
-import { LogView } from "../logs/view.ts";
+import { showLog } from "../logs/show-log.ts";
 import { renderSettingsJson, sourceFlags } from "./config.ts";
 
 /** `posline support`: one archive with all that is needed to find out what happened on a box. */
@@ -22,16 +21,14 @@ export type SupportArguments = ArgumentsOf<typeof flags, typeof positionals>;
 
 /** What is in it and what isn't, as text. */
 export function renderManifest({ manifest: { files, missing, leftOut } }: Support): string {
-  const width = Math.max(...[...files, ...missing].map(({ name }) => name.length));
-  const row = (name: string, text: string) => `  ${name.padEnd(width)}  ${printable(text)}\n`;
-  const there = files.map(({ name, what, bytes }) => row(name, `${what}, ${bytes} bytes`));
-  const absent = missing.map(({ name, why }) => row(name, why));
-  const never = leftOut.map((what) => `  ${what}\n`);
-  return [
-    ...["In the archive:\n", ...there],
-    ...(absent.length === 0 ? [] : ["Missing:\n", ...absent]),
-    ...["Never in it:\n", ...never],
-  ].join("");
+  const table = tableLines([
+    ...files.map(({ name, what, bytes }) => [name, printable(`${what}, ${bytes} bytes`)]),
+    ...missing.map(({ name, why }) => [name, printable(why)]),
+  ]);
+  const part = (heading: string, lines: readonly string[]) =>
+    lines.length === 0 ? "" : [heading, ...lines.map((line) => `  ${line}`)].map((line) => `${line}\n`).join("");
+  const [there, absent] = [table.slice(0, files.length), table.slice(files.length)];
+  return part("In the archive:", there) + part("Missing:", absent) + part("Never in it:", leftOut);
 }
 
 async function runSupport(args: SupportArguments): Promise<number> {
@@ -96,19 +93,10 @@ async function loadedOr({ config }: SupportArguments): Promise<Loaded | ConfigEr
 async function lastLogLines({ log, unit = "posline" }: SupportArguments): Promise<string> {
   const shown: Buffer[] = [];
   const complaints: string[] = [];
-  const journal = new JournaldLog({
-    ...{ unit, sinceMs: undefined, follow: false, last: logLinesMax, unfiltered: true },
-    err: (text) => complaints.push(text.trim()),
-  });
-  const view = new LogView({
-    criteria: { sinceMs: undefined, service: undefined, key: undefined, outcome: undefined, grep: undefined },
-    ...{ last: logLinesMax, json: false, colour: false, terminal: false },
-    ...(log === undefined ? { skips: (text: string) => journal.skips(text) } : {}),
-    out: (bytes) => shown.push(Buffer.from(bytes)),
-  });
-  const { signal } = new AbortController();
-  await (log === undefined ? journal.read(view, signal) : readLogFile(log, false, view, signal));
-  if (view.isEmpty)
+  const place = log === undefined ? { unit } : { file: log };
+  const out = (bytes: Buffer) => shown.push(bytes);
+  const err = (text: string) => complaints.push(text.trim());
+  if (!(await showLog(place, { last: logLinesMax, out, err }, new AbortController().signal)))
     throw new Error(complaints[0] ?? `there is no line in the journal of ${unit}: name the log with --log FILE`);
   return Buffer.concat(shown).toString("utf8");
 }

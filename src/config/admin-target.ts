@@ -1,6 +1,7 @@
+import { reachableAddress } from "../core/address.ts";
 import { UsageError } from "../core/exit.ts";
 import { inQuotes } from "../core/shell-text.ts";
-import { adminAccess } from "./admin-access.ts";
+import { urlHost } from "../core/url-host.ts";
 import { type AdminConfig, type Config, ConfigError } from "./config.ts";
 import { adminDefaults } from "./limits.ts";
 import { loadConfig } from "./load.ts";
@@ -14,12 +15,20 @@ export interface AdminFlags {
   readonly config?: string | undefined;
 }
 
-/** The admin port of a running posline. */
+/** How to ask a running posline. */
 export interface AdminTarget {
   /** A path is that of a reverse proxy; it ends with a slash. */
-  readonly url: URL;
-  readonly token: string | undefined;
+  readonly url: string;
+  /** What each request must carry: nothing if no token is known. */
+  readonly headers: { readonly Authorization?: string };
 }
+
+/** An admin port of this box. */
+export function adminOfBox({ host, port, token }: AdminConfig): AdminTarget {
+  return { url: `http://${urlHost(reachableAddress(host))}:${port}/`, headers: headersOf(token) };
+}
+
+const headersOf = (token: string | undefined) => (token === undefined ? {} : { Authorization: `Bearer ${token}` });
 
 /**
  * Finds the admin port: where the URL says, or the configuration, or at the usual address.
@@ -28,9 +37,9 @@ export interface AdminTarget {
  */
 export async function adminTarget({ url, tokenFile, config: file }: AdminFlags, action: string): Promise<AdminTarget> {
   const given = tokenFile === undefined ? undefined : tokenIn(tokenFile);
-  if (url !== undefined) return { url: baseOf(url, action), token: given };
+  if (url !== undefined) return { url: baseOf(url, action), headers: headersOf(given) };
   const admin: AdminConfig = (await adminOf(file)) ?? adminDefaults;
-  return { url: new URL(`${adminAccess(admin).url}/`), token: given ?? admin.token };
+  return adminOfBox(given === undefined ? admin : { ...admin, token: given });
 }
 
 function tokenIn(file: string): string {
@@ -40,7 +49,7 @@ function tokenIn(file: string): string {
   return token;
 }
 
-function baseOf(text: string, action: string): URL {
+function baseOf(text: string, action: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.search !== "") {
     throw new UsageError(
@@ -49,7 +58,7 @@ function baseOf(text: string, action: string): URL {
     );
   }
   if (!url.pathname.endsWith("/")) url.pathname += "/";
-  return url;
+  return url.href;
 }
 
 /** The configuration's admin port. The package's file can be read by few, and the usual address may do without it. */

@@ -61,6 +61,12 @@ export function servicesOn({ services }: Pick<Config, "services">, line: string)
   return Object.entries(services).filter(([, each]) => each.line === line);
 }
 
+/** True if all services of a line have an upstream. A till is at its other end then, which must not be sent a terminal's probe. */
+export function isForTills(config: Pick<Config, "services">, line: string): boolean {
+  const here = servicesOn(config, line);
+  return here.length > 0 && here.every(([, { upstream }]) => upstream !== undefined);
+}
+
 /** What setup's drop-in says. */
 export interface TerminalSettings extends Partial<Pick<FileShape, "journal" | "admin">> {
   readonly lines: Readonly<Record<string, Partial<LineShape>>>;

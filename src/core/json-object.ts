@@ -8,6 +8,9 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** A parsed value that should be a JSON object; without members if it is none. */
+export const objectIn = (value: unknown): JsonObject => (isObject(value) ? value : {});
+
 /** True if a value is an array of strings; an empty one counts. */
 export function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");

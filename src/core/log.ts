@@ -102,8 +102,6 @@ export function openLog(level: LogLevel, options: LogOptions = {}): Log {
   const { fd = 1, render, identifier = "posline", journaldSocket = journaldStreams } = options;
   const journald = options.journald ?? isJournald(fd, process.env["JOURNAL_STREAM"]);
   let held: HeldExchange[] = [];
-  /** When the record being written happened, which may be seconds ago. */
-  let happenedMs: number | undefined;
   const prefixed = render === undefined && journald;
   const warning = (msg: string, fields: { readonly dropped?: number } = {}) => {
     const line = JSON.stringify({ level: "warn", time: isoOf(Date.now()), ...fields, msg });
@@ -123,43 +121,47 @@ export function openLog(level: LogLevel, options: LogOptions = {}): Log {
     gather: () => writeHeld(),
     droppedLine: (dropped, refusal) => warning(droppedText(refusal), { dropped }),
   });
-  const lines = new LineWriter(writer, prefixed, render);
+  const sink = {
+    /** Pino sets it before each line of a sink that is marked so. */
+    lastLevel: 0,
+    ...(prefixed && { [Symbol.for("pino.metadata")]: true }),
+    write: (line: string) => {
+      // No terminal that shows the log later is to obey the words of a till or a device.
+      const safe = printableJson(line);
+      const prefix = prefixed ? priorityPrefix(sink.lastLevel) : "";
+      writer.write(render === undefined ? `${prefix}${safe}` : render(safe.trimEnd()));
+    },
+  };
   const logger: Logger = pino(
     {
       level,
       base: null,
-      timestamp: () => `,"time":"${isoOf(happenedMs ?? Date.now())}"`,
+      // Each line says when its event happened, which may be seconds ago.
+      timestamp: false,
       formatters: { level: (label) => ({ level: label }) },
     },
-    prefixed ? Object.assign(lines, { [Symbol.for("pino.metadata")]: true }) : lines,
+    sink,
   );
-  let exchanges = logger.isLevelEnabled("info");
   let leftOutEver = 0;
   const writeHeld = () => {
     const those = held;
     held = [];
     let failure: unknown;
     for (const { record, endedMs } of those) {
-      happenedMs = endedMs;
       try {
-        logger.info(exchangeFields(record), "exchange");
+        logger.info({ time: isoOf(endedMs), ...exchangeFields(record) }, "exchange");
       } catch (error) {
         // Kept for later, since it is a bug, of which no other line and no call must be the worse.
         failure ??= error;
       }
     }
-    happenedMs = undefined;
-    if (failure !== undefined) logger.error({ error: loggedSentence(String(failure)) }, "an exchange could not be logged");
+    if (failure === undefined) return;
+    logger.error({ time: isoOf(Date.now()), error: loggedSentence(String(failure)) }, "an exchange could not be logged");
   };
   const put = ({ level: at, fields, message, timeMs }: Line, leftOut: number) => {
     leftOutEver += leftOut;
     writeHeld();
-    happenedMs = timeMs;
-    try {
-      logger[at](leftOut > 0 ? { ...fields, leftOut } : fields, message);
-    } finally {
-      happenedMs = undefined;
-    }
+    logger[at]({ time: isoOf(timeMs), ...fields, ...(leftOut > 0 && { leftOut }) }, message);
   };
   const kinds = new LogBudgets(put);
   const texts = new LogBudgets(put, textsMax);
@@ -167,7 +169,7 @@ export function openLog(level: LogLevel, options: LogOptions = {}): Log {
     exchange(record) {
       // An exchange on the line is never left out, and is a warning if its outcome is unknown.
       if (record.outcome === "unknown") put(lineOf("warn", "exchange", exchangeFields(record)), 0);
-      if (record.outcome === "unknown" || !exchanges) return;
+      if (record.outcome === "unknown" || !logger.isLevelEnabled("info")) return;
       if (record.outcome === "answered") {
         held.push({ record, endedMs: Date.now() });
         if (held.length < exchangesTogether) writer.expect();
@@ -197,7 +199,6 @@ export function openLog(level: LogLevel, options: LogOptions = {}): Log {
     setLevel(now) {
       writeHeld();
       logger.level = now;
-      exchanges = logger.isLevelEnabled("info");
     },
     flush() {
       kinds.end();
@@ -242,28 +243,6 @@ const lineOf = (level: Line["level"], message: string, fields: object): Line => 
   ...{ level, message, fields },
   timeMs: Date.now(),
 });
-
-/** Takes pino's lines, and puts their priority in front if it is wanted. */
-class LineWriter {
-  /** Set by pino before each `write`, if the stream is marked with `pino.metadata`. */
-  lastLevel = 0;
-  readonly #writer: LogWriter;
-  readonly #prefixed: boolean;
-  readonly #render: LogOptions["render"];
-
-  constructor(writer: LogWriter, prefixed: boolean, render: LogOptions["render"]) {
-    this.#writer = writer;
-    this.#prefixed = prefixed;
-    this.#render = render;
-  }
-
-  /** No terminal that shows the log later is to obey the words of a till or a device. */
-  write(line: string): void {
-    const safe = printableJson(line);
-    if (this.#render !== undefined) this.#writer.write(this.#render(safe.trimEnd()));
-    else this.#writer.write(this.#prefixed ? priorityPrefix(this.lastLevel) + safe : safe);
-  }
-}
 
 /** True if a request that wasn't sent was well-formed: it names an operation, or only had no line. */
 function wasGood({ key, httpStatus }: ExchangeRecord): boolean {

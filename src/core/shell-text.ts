@@ -7,6 +7,11 @@
  */
 const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
+/** Whether text may be coloured: it goes to a terminal that knows colours, and nobody has switched them off. */
+export function hasColours(env: NodeJS.ProcessEnv, isTerminal: boolean): boolean {
+  return isTerminal && !env["NO_COLOR"] && env["TERM"] !== "dumb";
+}
+
 /** Text as a terminal may show it: the words of tills, adapters and files carry no such character there. */
 export function printable(text: string): string {
   return text.replace(unsafe, "\uFFFD");

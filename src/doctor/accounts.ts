@@ -1,13 +1,29 @@
 import type { Stats } from "node:fs";
 import { serviceUser } from "../device/open-errors.ts";
 import { type Host, readTextAt } from "./host.ts";
-import type { SystemdUnits } from "./units.ts";
+import { type Processes, readProcesses } from "./processes.ts";
+import { noUnits, readUnits, type SystemdUnits } from "./units.ts";
 
 /** A user with all groups that it acts with. */
 export interface ServiceAccount {
   readonly name: string;
   readonly uid: number;
   readonly gids: ReadonlySet<number>;
+}
+
+/** What is known of the box, read once. */
+export interface BoxFacts {
+  readonly host: Host;
+  readonly processes: Processes;
+  readonly units: SystemdUnits;
+  /** The service's; undefined if the package isn't installed. */
+  readonly account: ServiceAccount | undefined;
+}
+
+/** @param isInstalled Whether the installed configuration is looked at: what the units do says nothing of another one. */
+export async function readBox(host: Host, isInstalled = true): Promise<BoxFacts> {
+  const [processes, units] = await Promise.all([readProcesses(host), isInstalled ? readUnits(host) : noUnits]);
+  return { host, processes, units, account: await serviceAccount(host, units) };
 }
 
 /** The user that the service runs as; undefined where there is none, because the package isn't installed. */

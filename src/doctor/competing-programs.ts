@@ -2,6 +2,7 @@ import { readFile, realpath } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Device } from "../device/devices.ts";
 import { brltty, getty, kernelConsole, modemManager } from "../device/open-errors.ts";
+import type { BoxFacts } from "./accounts.ts";
 import { causeFinding, type Finding, finding } from "./finding.ts";
 import { type Host, namesIn, readTextAt, udevRuleFolders, usbDeviceFolder } from "./host.ts";
 import type { Processes, RunningProcess } from "./processes.ts";
@@ -13,11 +14,13 @@ import type { Processes, RunningProcess } from "./processes.ts";
 export async function competingProgramFindings(
   line: string,
   node: string,
-  { device, host, processes }: { readonly device: Device | undefined; readonly host: Host; readonly processes: Processes },
+  device: Device | undefined,
+  facts: BoxFacts,
 ): Promise<{ readonly findings: readonly Finding[]; readonly inUse: boolean }> {
+  const { host, processes } = facts;
   const consoles = await consoleFindings(line, node, host, processes);
   const findings = [await modemFinding(line, node, host, processes)];
-  if (device?.usb !== undefined) findings.push(await brailleFinding(line, node, device, { host, processes }));
+  if (device?.usb !== undefined) findings.push(await brailleFinding(line, node, device, facts));
   const ok = finding("console", "ok", "no login prompt and no kernel messages on it", { line });
   return { findings: [...findings, ...(consoles.length === 0 ? [ok] : consoles)], inUse: consoles.length > 0 };
 }
@@ -44,12 +47,7 @@ async function isIgnored(node: string, host: Host): Promise<boolean> {
   return false;
 }
 
-async function brailleFinding(
-  line: string,
-  node: string,
-  device: Device,
-  { host, processes }: { readonly host: Host; readonly processes: Processes },
-): Promise<Finding> {
+async function brailleFinding(line: string, node: string, device: Device, { host, processes }: BoxFacts): Promise<Finding> {
   const runs = processes.named("brltty") !== undefined;
   const rule = await brailleRule(device, host);
   if (rule === undefined && !runs) return finding("brltty", "ok", "brltty has no claim on this adapter", { line });

@@ -1,24 +1,14 @@
 import type { Config, LineConfig } from "../config/config.ts";
 import { readTcpAddress } from "../config/device-name.ts";
 import type { Device } from "../device/devices.ts";
-import type { ServiceAccount } from "./accounts.ts";
+import type { BoxFacts } from "./accounts.ts";
 import { competingProgramFindings } from "./competing-programs.ts";
 import { checkHolders, permissionFindings, seeAll, stopCommand } from "./device.ts";
 import { type Finding, finding } from "./finding.ts";
-import type { Host } from "./host.ts";
-import type { Processes } from "./processes.ts";
 import { findService, lineStateFindings, serviceFindings } from "./service.ts";
 import { tcpHolderFinding } from "./tcp-line.ts";
-import type { SystemdUnits } from "./units.ts";
 
 /** What stands in the way of a probe on a device. A probe goes only to a device that surely nobody uses. */
-
-interface BarrierFacts {
-  readonly host: Host;
-  readonly processes: Processes;
-  readonly units: SystemdUnits;
-  readonly account: ServiceAccount | undefined;
-}
 
 /** The device of a line, as far as the box knows it. */
 export interface LineDevice {
@@ -36,7 +26,7 @@ export interface DeviceCheck {
   readonly barrier: Finding | undefined;
 }
 
-export async function checkDevice({ name, config, node, device }: LineDevice, facts: BarrierFacts): Promise<DeviceCheck> {
+export async function checkDevice({ name, config, node, device }: LineDevice, facts: BoxFacts): Promise<DeviceCheck> {
   const { host, processes } = facts;
   const address = readTcpAddress(config.path);
   if (address !== undefined) {
@@ -49,7 +39,7 @@ export async function checkDevice({ name, config, node, device }: LineDevice, fa
   const holders = await checkHolders(name, node, host, processes);
   const isServed = holders.isFree === false && holders.finding.level === "ok";
   const permission = await permissionFindings(name, node, { ...facts, isServed });
-  const programs = await competingProgramFindings(name, node, { device, host, processes });
+  const programs = await competingProgramFindings(name, node, device, facts);
   const barrier = async () => {
     if (holders.isFree === false) {
       const cure = `${await stopCommand(node, host, processes)}, then this command again, for a full test`;
@@ -71,7 +61,7 @@ export function notProbed(line: string, why: string, cure?: string): Finding {
 export async function servedFindings(
   { name, config: line, node }: LineDevice,
   config: Config,
-  facts: BarrierFacts,
+  facts: BoxFacts,
 ): Promise<readonly Finding[]> {
   const service = await findService(config, facts);
   const ofLine = lineStateFindings({ ...line, name, ...(node === undefined ? {} : { node }) }, service);

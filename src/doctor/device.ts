@@ -15,7 +15,7 @@ import {
 import { classOf, isPty } from "../device/sysfs.ts";
 import { OpenError } from "../device/transport.ts";
 import { usbWords } from "../device/usb-words.ts";
-import { mayUse, type ServiceAccount } from "./accounts.ts";
+import { type BoxFacts, mayUse } from "./accounts.ts";
 import { causeFinding, type Finding, type FindingDetails, finding } from "./finding.ts";
 import { type Host, readTextAt } from "./host.ts";
 import { type Processes, poslineNameOf, poslineToolOf } from "./processes.ts";
@@ -130,10 +130,7 @@ export async function stopCommand(node: string, host: Host, processes: Processes
   return killOf(holders.filter(({ ended }) => ended !== true).map(({ pid }) => pid)) ?? "let it close the device";
 }
 
-interface PermissionFacts {
-  readonly host: Host;
-  readonly account: ServiceAccount | undefined;
-  readonly units: SystemdUnits;
+interface PermissionFacts extends BoxFacts {
   /** A bridge has it open, so its user may. */
   readonly isServed: boolean;
 }
@@ -142,21 +139,17 @@ interface PermissionFacts {
 export async function permissionFindings(
   line: string,
   node: string,
-  { host, account, units, isServed }: PermissionFacts,
+  facts: PermissionFacts,
 ): Promise<{ readonly mine: boolean; readonly findings: readonly Finding[] }> {
-  const mine = await accessTo(node, host.places);
-  const theirs = await serviceFinding(line, node, { host, account, units });
+  const mine = await accessTo(node, facts.host.places);
+  const theirs = await serviceFinding(line, node, facts);
   if (mine.granted)
     return { mine: true, findings: [finding("permission", "ok", "this user may open it", { line }), ...theirs] };
-  const level = isServed || theirs.some((each) => each.level === "ok") ? "note" : "bad";
+  const level = facts.isServed || theirs.some((each) => each.level === "ok") ? "note" : "bad";
   return { mine: false, findings: [causeFinding("permission", level, noPermission(node, mine.cure), { line }), ...theirs] };
 }
 
-async function serviceFinding(
-  line: string,
-  node: string,
-  { host, account, units }: { readonly host: Host; readonly account: ServiceAccount | undefined; readonly units: SystemdUnits },
-): Promise<Finding[]> {
+async function serviceFinding(line: string, node: string, { host, account, units }: BoxFacts): Promise<Finding[]> {
   if (account === undefined) return [];
   const here = await stat(node).catch(() => undefined);
   if (here === undefined) return [];

@@ -3,7 +3,7 @@ import { isTcpPath } from "../config/device-name.ts";
 import { contractOnLine } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
-import { isObject, isTexts, type JsonObject } from "../core/json-object.ts";
+import { isObject, isTexts, type JsonObject, objectIn } from "../core/json-object.ts";
 import { cannotOpen, telnet, wordsOf } from "../device/open-errors.ts";
 import { OpenError } from "../device/transport.ts";
 import { bytePatternOf } from "../trouble/byte-patterns.ts";
@@ -145,7 +145,7 @@ const namesMax = 8;
 
 /** The operations or payment systems that the service's answer lists. */
 function capabilitiesText(json: JsonObject): string {
-  const data = isObject(json["data"]) ? json["data"] : {};
+  const data = objectIn(json["data"]);
   for (const operations of [json["operations"], data["operations"]]) {
     if (isTexts(operations)) return `${operations.length} operations`;
   }

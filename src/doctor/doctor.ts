@@ -1,21 +1,21 @@
 import { type Config, emulatedPath, type LineConfig } from "../config/config.ts";
-import { readTcpAddress, type TcpAddress } from "../config/device-name.ts";
+import { readTcpAddress } from "../config/device-name.ts";
+import { isForTills } from "../config/found-terminal.ts";
 import { quoted } from "../core/shell-text.ts";
 import { listDevices } from "../device/devices.ts";
-import { type ServiceAccount, serviceAccount } from "./accounts.ts";
+import { type BoxFacts, readBox } from "./accounts.ts";
 import { deviceFinding, findDevice } from "./device.ts";
 import { checkDevice, notProbed } from "./device-barrier.ts";
 import { diagnoseLine } from "./diagnosis.ts";
 import { type Finding, finding } from "./finding.ts";
 import { type Host, type HostPlaces, hostOf } from "./host.ts";
 import { type ConfiguredPort, portFindings } from "./ports.ts";
-import { type Processes, readProcesses } from "./processes.ts";
 import { scanLine } from "./scan.ts";
 import { findService, lineStateFindings, type RunningPosline, saysItHas, saysItWrites, serviceFindings } from "./service.ts";
 import { type ConfigToCheck, type DoctorTarget, loadConfigToCheck } from "./setup.ts";
 import { clockFindings, nodeFinding, stateFindings } from "./system.ts";
 import { reachFindings, tcpFinding } from "./tcp-line.ts";
-import { isServing, noUnits, readUnits, type SystemdUnits } from "./units.ts";
+import { isServing, type SystemdUnits } from "./units.ts";
 import { usbSettingsFindings } from "./usb-settings.ts";
 
 /**
@@ -51,11 +51,7 @@ export interface ReportedLine {
 }
 
 /** Facts about the host that are the same for every line. */
-interface HostFacts {
-  readonly host: Host;
-  readonly processes: Processes;
-  readonly units: SystemdUnits;
-  readonly account: ServiceAccount | undefined;
+interface HostFacts extends BoxFacts {
   readonly scan: boolean;
   readonly progress: (text: string) => void;
 }
@@ -82,18 +78,12 @@ export async function examine(options: DoctorOptions): Promise<DoctorReport> {
     asGiven.forEach(onFinding);
   };
   const host = hostOf(places);
-  const [setup, processes, allUnits] = await Promise.all([
-    loadConfigToCheck(wanted, host),
-    readProcesses(host),
-    readUnits(host),
-  ]);
+  const setup = await loadConfigToCheck(wanted, host);
   const { config, isInstalled } = setup;
-  // The units serve the installed configuration: what they do says nothing of another one.
-  const units = isInstalled ? allUnits : noUnits;
-  const facts: HostFacts = { host, processes, units, account: await serviceAccount(host, units), scan, progress };
+  const facts: HostFacts = { ...(await readBox(host, isInstalled)), scan, progress };
   add([...setup.findings, nodeFinding(host)]);
   add(await clockFindings(host));
-  if (isInstalled) add(unitFindings(units));
+  if (isInstalled) add(unitFindings(facts.units));
   const lines = Object.entries(setup.lines).map(reported);
   if (config === undefined) add([await devicesFinding(host)]);
   else {
@@ -181,11 +171,7 @@ async function* lineFindings({ name, line, config, service }: LineFacts, facts: 
     return;
   }
   const address = readTcpAddress(line.path);
-  if (address !== undefined) {
-    yield* tcpLineFindings({ name, line, config, service }, address, facts);
-    return;
-  }
-  const found = await findDevice(name, line.path, facts.host);
+  const found = address === undefined ? await findDevice(name, line.path, facts.host) : overTcp;
   if ("findings" in found) {
     const lineState = lineStateFindings({ ...line, name }, service);
     yield [...found.findings, ...lineState, notProbed(name, "there is no device to test")];
@@ -193,38 +179,27 @@ async function* lineFindings({ name, line, config, service }: LineFacts, facts: 
   }
   const { node, device } = found;
   const { findings, barrier } = await checkDevice({ name, config: line, node, device }, facts);
-  yield [deviceFinding(name, line.path, node, device), ...findings];
-  yield await usbSettingsFindings(name, node, device, facts.host);
-  yield lineStateFindings({ ...line, name, node }, service);
-  const toProbe = { name, config: line, services: config.services };
-  if (isForTills(name, config)) yield [notProbedTill(name, node)];
-  else if (barrier !== undefined) yield [barrier];
-  else yield await (facts.scan ? scanLine : diagnoseLine)(toProbe, facts.host, facts.progress);
-}
-
-/** The findings of a line over TCP: who is connected, and what the terminal answers. */
-async function* tcpLineFindings(
-  { name, line, config, service }: LineFacts,
-  address: TcpAddress,
-  facts: HostFacts,
-): AsyncGenerator<readonly Finding[]> {
-  const { findings, barrier } = await checkDevice({ name, config: line, node: undefined, device: undefined }, facts);
-  yield [tcpFinding(name, line.path), ...findings, ...(await reachFindings(name, line.path, address, facts.units))];
-  yield lineStateFindings({ ...line, name }, service);
-  if (isForTills(name, config)) yield [notProbedTill(name, line.path)];
+  if (address !== undefined) {
+    yield [tcpFinding(name, line.path), ...findings, ...(await reachFindings(name, line.path, address, facts.units))];
+  }
+  if (node !== undefined) {
+    yield [deviceFinding(name, line.path, node, device), ...findings];
+    yield await usbSettingsFindings(name, node, device, facts.host);
+  }
+  yield lineStateFindings({ ...line, name, ...(node !== undefined && { node }) }, service);
+  if (isForTills(config, name)) yield [notProbedTill(name, node ?? line.path)];
   else if (barrier !== undefined) yield [barrier];
   else {
+    const isScanned = facts.scan && address === undefined;
     const speed = finding("scan", "skipped", "no speed is tried: it is the far end's, which posline can't set", { line: name });
-    if (facts.scan) yield [speed];
-    yield await diagnoseLine({ name, config: line, services: config.services }, facts.host, facts.progress);
+    if (facts.scan && !isScanned) yield [speed];
+    const toProbe = { name, config: line, services: config.services };
+    yield await (isScanned ? scanLine : diagnoseLine)(toProbe, facts.host, facts.progress);
   }
 }
 
-/** True if all services of a line have an upstream. A till is at its other end then, which must not be sent a terminal's probe. */
-function isForTills(line: string, { services }: Config): boolean {
-  const here = Object.values(services).filter((service) => service.line === line);
-  return here.length > 0 && here.every(({ upstream }) => upstream !== undefined);
-}
+/** What a line over TCP has of a device here. */
+const overTcp = { node: undefined, device: undefined };
 
 function notProbedTill(line: string, node: string): Finding {
   const why = "its services have an upstream, so a till is at its other end";

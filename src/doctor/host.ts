@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
 import { readdir, readFile, realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import type { LineConfig } from "../config/config.ts";
+import { emulatedPath, type LineConfig } from "../config/config.ts";
+import { isTcpPath } from "../config/device-name.ts";
 import type { Places as DevicePlaces } from "../device/devices.ts";
 import { resolveDevice } from "../device/identity.ts";
-import type { OpenTransport } from "../device/transport.ts";
+import { OpenError, type OpenTransport } from "../device/transport.ts";
 
 /** Asks an HTTP service of this host; gives undefined if it can't be reached. */
 export type HttpGet = (
@@ -47,6 +48,15 @@ export function hostOf(places: HostPlaces): Host {
     ...places,
     ...{ sys, dev, proc, etc, run, usr, places: devicePlaces },
   };
+}
+
+/** The device that a line's path means now; undefined if it isn't there, and of a line without one. */
+export async function nodeOf(path: string, host: Host): Promise<string | undefined> {
+  if (path === emulatedPath || isTcpPath(path)) return undefined;
+  return host.resolve(path).catch((error: unknown) => {
+    if (error instanceof OpenError) return undefined;
+    throw error;
+  });
 }
 
 /** Loaded when a line is probed: on a host without the addon for its processor, everything else can still be looked at. */

@@ -1,13 +1,13 @@
 import { isIP } from "node:net";
-import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import { addressesOf, canonicalAddress } from "../core/address.ts";
 import type { ServiceName } from "../core/call.ts";
 import { urlHost } from "../core/url-host.ts";
 import { killOf } from "../device/open-errors.ts";
+import type { BoxFacts } from "./accounts.ts";
 import { type Finding, finding } from "./finding.ts";
 import { type Host, readTextAt } from "./host.ts";
-import { type Processes, poslineNameOf, poslineToolOf } from "./processes.ts";
+import { poslineNameOf, poslineToolOf } from "./processes.ts";
 import type { SystemdUnits } from "./units.ts";
 
 /** A socket that listens, as the kernel lists it. */
@@ -18,10 +18,7 @@ export interface BoundPort {
   readonly inode: string;
 }
 
-interface PortFacts {
-  readonly host: Host;
-  readonly processes: Processes;
-  readonly units: SystemdUnits;
+interface PortFacts extends BoxFacts {
   /** The process id of the posline that says on its admin port that a port is its own. */
   readonly saysItHas: (wanted: ConfiguredPort) => number | undefined;
 }
@@ -146,21 +143,23 @@ async function takenFinding(
 }
 
 /** Listening sockets, IPv4 and IPv6. */
-export async function readTcpListeners({ proc }: Host): Promise<BoundPort[]> {
-  const found: BoundPort[] = [];
-  for (const table of ["tcp", "tcp6"]) {
-    const text = (await readTextAt(join(proc, "net", table))) ?? "";
-    // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode
-    const rows = text.matchAll(/^\s*\d+: ([0-9A-F]+):([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A \S+ \S+ \S+\s+\d+\s+\d+ (\d+)/gm);
-    for (const [, hex = "", port = "", inode = ""] of rows) {
-      found.push({ address: addressIn(hex), port: Number.parseInt(port, 16), inode });
-    }
-  }
-  return found;
+export const readTcpListeners = (host: Host) => readTcpSockets(host, "local");
+
+/** Sockets of IPv4 and IPv6: those that listen, by their own end, or those that are connected, by their far one. */
+export async function readTcpSockets({ proc }: Host, end: "local" | "remote"): Promise<readonly BoundPort[]> {
+  const state = { local: "0A", remote: "01" }[end];
+  const texts = await Promise.all(["tcp", "tcp6"].map((table) => readTextAt(proc, "net", table)));
+  // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode
+  const row = /^\s*\d+: (?<local>\S+) (?<remote>\S+) (?<state>\S+) \S+ \S+ \S+\s+\d+\s+\d+ (?<inode>\d+)/gm;
+  return [...texts.join("\n").matchAll(row)].flatMap(({ groups = {} }) => {
+    const [hex = "", port = ""] = (groups[end] ?? "").split(":");
+    if (groups["state"] !== state) return [];
+    return [{ address: addressIn(hex), port: Number.parseInt(port, 16), inode: groups["inode"] ?? "" }];
+  });
 }
 
 /** The kernel writes an address as words of four bytes in its own order, which on what posline runs on is the lowest first. */
-export function addressIn(hex: string): string {
+function addressIn(hex: string): string {
   if (/^0{32}$/.test(hex)) return "*";
   const bytes = Buffer.from(hex, "hex");
   for (let word = 0; word < bytes.length; word += 4) bytes.subarray(word, word + 4).reverse();

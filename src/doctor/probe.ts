@@ -65,13 +65,13 @@ export interface ProbeOptions {
 export async function probeServices(options: ProbeOptions): Promise<ProbeResult> {
   const { config, open, probes, progress, pace = usualPace(config) } = options;
   const link = new ProbeLink(config, new Set(probes.map(({ contract }) => contract.framing)), pace.frameMs);
-  const session = new ProbeSession(link, { config, probes, pace });
+  const session = new ProbeSession(link, probes, pace);
   try {
     await link.open(open);
     const before = link.raw;
     for (const probe of probes) {
       progress(`probing ${probe.service}: ${probe.contract.probe.route}`);
-      for (const crc16 of session.readingsFor(probe)) if (await session.send(probe, crc16)) break;
+      for (const crc16 of session.readingsFor(probe, config)) if (await session.send(probe, crc16)) break;
     }
     const leftClean = await session.leave(progress);
     return { before, lost: link.lost, leftClean };
@@ -80,25 +80,17 @@ export async function probeServices(options: ProbeOptions): Promise<ProbeResult>
   }
 }
 
-interface SessionOptions {
-  readonly config: LineConfig;
-  readonly probes: readonly ServiceProbe[];
-  readonly pace: ProbePace;
-}
-
 /** The probes sent on one line, and which answer belongs to which. */
 class ProbeSession {
   readonly #link: ProbeLink;
-  readonly #config: LineConfig;
   readonly #probes: readonly ServiceProbe[];
   readonly #pace: ProbePace;
   /** Bytes of whole frames since the last probe, and of frames with a wrong checksum. */
   #framed = 0;
   #brokenBytes = 0;
 
-  constructor(link: ProbeLink, { config, probes, pace }: SessionOptions) {
+  constructor(link: ProbeLink, probes: readonly ServiceProbe[], pace: ProbePace) {
     this.#link = link;
-    this.#config = config;
     this.#probes = probes;
     this.#pace = pace;
   }
@@ -107,8 +99,7 @@ class ProbeSession {
    * The readings of CRC16 to probe with: the line's own first, then the other one; or the one that a service of this line has
    * answered by. An STX frame has a CRC-32, of which there is one kind.
    */
-  *readingsFor({ contract }: ServiceProbe): Generator<Crc16> {
-    const { crc16 } = this.#config;
+  *readingsFor({ contract }: ServiceProbe, { crc16 }: LineConfig): Generator<Crc16> {
     if (contract.framing === "stx") {
       yield crc16;
       return;

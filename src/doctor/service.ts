@@ -1,19 +1,17 @@
-import { adminAccess } from "../config/admin-access.ts";
+import { adminOfBox } from "../config/admin-target.ts";
 import { type Config, emulatedPath } from "../config/config.ts";
-import { isTcpPath } from "../config/device-name.ts";
 import { adminDefaults } from "../config/limits.ts";
-import { isObject, type JsonObject } from "../core/json-object.ts";
+import { type JsonObject, objectIn } from "../core/json-object.ts";
 import { debuggingOf } from "../core/node-debugging.ts";
 import { quoted } from "../core/shell-text.ts";
 import { lookForHolders } from "../device/holders.ts";
 import { killOf, stopUnit } from "../device/open-errors.ts";
-import { OpenError } from "../device/transport.ts";
 import { parseObject } from "../envelope/json.ts";
+import type { BoxFacts } from "./accounts.ts";
 import { type Finding, finding } from "./finding.ts";
-import { type Host, namesIn, readTextAt } from "./host.ts";
+import { type Host, namesIn, nodeOf, readTextAt } from "./host.ts";
 import { type ConfiguredPort, configuredPorts, listenersOn, readTcpListeners } from "./ports.ts";
 import { type Processes, poslineNameOf, type RunningProcess } from "./processes.ts";
-import type { SystemdUnits } from "./units.ts";
 
 /**
  * The posline that runs with this configuration, as its admin port describes it. A running posline proves its lines clean before each call,
@@ -23,7 +21,7 @@ export interface RunningPosline {
   readonly pid: number;
   /** The systemd service; undefined if a person started posline. */
   readonly unit: string | undefined;
-  /** URL of the admin port; undefined if posline has none. */
+  /** URL of the admin port, with a slash at its end; undefined if posline has none. */
   readonly base: string | undefined;
   /** Answer to /status; undefined if none came. */
   readonly status: JsonObject | undefined;
@@ -37,20 +35,11 @@ export interface RunningPosline {
   readonly stopped: boolean;
 }
 
-interface ServiceFacts {
-  readonly host: Host;
-  readonly processes: Processes;
-  readonly units: SystemdUnits;
-}
-
 /**
  * Finds the posline that runs with this configuration, and asks it how it is. Only a process that holds one of its ports or devices
  * counts: another posline on this host has another configuration.
  */
-export async function findService(
-  config: Config,
-  { host, processes, units }: ServiceFacts,
-): Promise<RunningPosline | undefined> {
+export async function findService(config: Config, { host, processes, units }: BoxFacts): Promise<RunningPosline | undefined> {
   const holders = await pidsHolding(config, host, processes);
   const ports = configuredPorts(config).map(({ port }) => port);
   const isSocketOurs =
@@ -92,16 +81,9 @@ async function pidsHolding(config: Config, host: Host, processes: Processes): Pr
       for (const { pid } of await processes.holding(inode)) pids.add(pid);
     }
   }
-  const nodes: string[] = [];
-  for (const { path } of Object.values(config.lines)) {
-    if (path === emulatedPath || isTcpPath(path)) continue;
-    const node = await host.resolve(path).catch((error: unknown) => {
-      if (error instanceof OpenError) return undefined;
-      throw error;
-    });
-    if (node !== undefined) nodes.push(node);
-  }
-  for (const { holders } of (await lookForHolders(nodes, host.proc)).values()) for (const { pid } of holders) pids.add(pid);
+  const nodes = await Promise.all(Object.values(config.lines).map(({ path }) => nodeOf(path, host)));
+  const there = nodes.filter((node) => node !== undefined);
+  for (const { holders } of (await lookForHolders(there, host.proc)).values()) for (const { pid } of holders) pids.add(pid);
   return pids;
 }
 
@@ -113,8 +95,8 @@ async function askService(
   host: Host,
 ): Promise<Pick<RunningPosline, "base" | "status" | "hasOtherToken">> {
   if (admin === undefined) return { base: undefined, status: undefined, hasOtherToken: false };
-  const { url: base, headers } = adminAccess(admin);
-  const answer = await host.httpGet(`${base}/status`, headers);
+  const { url: base, headers } = adminOfBox(admin);
+  const answer = await host.httpGet(`${base}status`, headers);
   const status = answer?.status === 200 ? parseObject(answer.body) : undefined;
   return { base, status, hasOtherToken: answer?.status === 401 };
 }
@@ -123,15 +105,13 @@ async function askService(
 export function saysItHas({ base, status }: RunningPosline, { name, port, service }: ConfiguredPort): boolean {
   if (status === undefined) return false;
   if (service === undefined) return name === "admin" && base !== undefined && Number(new URL(base).port) === port;
-  const services = status["services"];
-  const shown = isObject(services) ? services[service] : undefined;
-  return isObject(shown) && shown["port"] === port;
+  return objectIn(objectIn(status["services"])[service])["port"] === port;
 }
 
 /** True if the running posline says that it writes its journal into a folder. */
 export function saysItWrites({ status }: RunningPosline, folder: string): boolean {
-  const journal = status?.["journal"];
-  return isObject(journal) && journal["folder"] === folder && journal["state"] === "ok";
+  const journal = objectIn(status?.["journal"]);
+  return journal["folder"] === folder && journal["state"] === "ok";
 }
 
 /** Findings about the whole service: whether it answers, its journal, its log, and its Node. */
@@ -161,7 +141,7 @@ function answerFindings(service: RunningPosline): Finding[] {
     return [finding("service", "note", what, { cure })];
   }
   if (hasOtherToken) {
-    const what = `${name} runs, and refuses the token of this configuration, so its status isn't known (${base}/status)`;
+    const what = `${name} runs, and refuses the token of this configuration, so its status isn't known (${base}status)`;
     const cause = "the token was changed since it was started, or it was started with another configuration";
     return [finding("service", "warn", what, { cause, cure: restart })];
   }
@@ -170,12 +150,12 @@ function answerFindings(service: RunningPosline): Finding[] {
       unit === undefined
         ? "look at its log, on its standard output"
         : "systemctl status posline; sudo journalctl -u posline -n 50";
-    return [finding("service", "bad", `${name} runs, and doesn't answer on its admin port (${base}/status)`, { cure })];
+    return [finding("service", "bad", `${name} runs, and doesn't answer on its admin port (${base}status)`, { cure })];
   }
   const ready = status["ready"] === true ? "is ready" : "isn't ready";
-  const findings = [finding("service", status["ready"] === true ? "ok" : "warn", `${name} ${ready} (${base}/readyz)`)];
-  const journal = isObject(status["journal"]) ? status["journal"] : {};
-  const unknown = isObject(journal["unknown"]) ? journal["unknown"]["total"] : 0;
+  const findings = [finding("service", status["ready"] === true ? "ok" : "warn", `${name} ${ready} (${base}readyz)`)];
+  const journal = objectIn(status["journal"]);
+  const unknown = objectIn(journal["unknown"])["total"];
   if (typeof unknown === "number" && unknown > 0) {
     const operations = `${unknown} ${unknown === 1 ? "operation" : "operations"}`;
     const cure = "sudo posline journal --unknown lists them: query the terminal for each before selling again";
@@ -191,9 +171,8 @@ function answerFindings(service: RunningPosline): Finding[] {
 
 /** Findings about the service's log: lines that were dropped from it are found nowhere. */
 function logFindings(log: unknown): Finding[] {
-  if (!isObject(log)) return [];
-  const { state, dropped } = log;
-  const count = isObject(dropped) ? dropped["reader"] : 0;
+  const { state, dropped } = objectIn(log);
+  const count = objectIn(dropped)["reader"];
   const isMissing = typeof count === "number" && count > 0;
   const lines = `${String(count)} log ${count === 1 ? "line was" : "lines were"} dropped since posline started`;
   if (typeof state === "string" && state !== "ok")
@@ -220,12 +199,11 @@ interface ConfiguredLine {
 /** Findings about a line as the running service describes it; none if the service doesn't know the line. */
 export function lineStateFindings(configured: ConfiguredLine, service: RunningPosline | undefined): Finding[] {
   const { name: line } = configured;
-  const lines = service?.status?.["lines"];
-  const shown = isObject(lines) ? lines[line] : undefined;
   if (service === undefined) return [];
-  const device = isObject(shown) && isObject(shown["device"]) ? shown["device"] : {};
+  const shown = objectIn(objectIn(service.status?.["lines"])[line]);
+  const device = objectIn(shown["device"]);
   if (service.emulated || device["path"] === emulatedPath) return [emulatedFinding(line, service)];
-  if (!isObject(shown) || typeof shown["state"] !== "string") return [];
+  if (typeof shown["state"] !== "string") return [];
   if (typeof device["path"] === "string" && !isSameDevice(device, configured))
     return [otherDeviceFinding(configured, device["path"], service)];
   const { state } = shown;
@@ -278,11 +256,10 @@ function otherDeviceFinding({ name, path }: ConfiguredLine, theirs: string, { pi
 
 /** The services of a line that the running posline does not hear, one finding a reason. Its line may be clean all the same. */
 function unheardFindings(line: string, { pid, status }: RunningPosline): Finding[] {
-  const shown = status?.["services"];
   const byReason = new Map<string, { readonly services: string[]; readonly cure: string | undefined }>();
-  for (const [service, each] of Object.entries(isObject(shown) ? shown : {})) {
-    const heard = isObject(each) && each["line"] === line ? each["heard"] : undefined;
-    if (!isObject(heard) || heard["state"] !== "unheard") continue;
+  for (const [service, each] of Object.entries(objectIn(status?.["services"]))) {
+    const heard = objectIn(objectIn(each)["heard"]);
+    if (objectIn(each)["line"] !== line || heard["state"] !== "unheard") continue;
     const reason = typeof heard["reason"] === "string" ? cut(heard["reason"]) : `${service} is not heard`;
     const cure = typeof heard["cure"] === "string" ? cut(heard["cure"]) : undefined;
     const found = byReason.get(reason);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { arch, cpus, release, totalmem, uptime } from "node:os";
-import { adminAccess } from "../config/admin-access.ts";
+import { adminOfBox } from "../config/admin-target.ts";
 import type { AdminConfig, Config } from "../config/config.ts";
 import { secretsIn } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
@@ -114,9 +114,8 @@ function hiding(config: Config | undefined): (text: string) => string {
 
 /** Asks the running posline. A status of 503 is an answer, too. */
 async function askRunning(admin: AdminConfig | undefined, path: string): Promise<string> {
-  const access = adminAccess(admin ?? adminDefaults);
-  const { headers } = access;
-  const url = `${access.url}${path}`;
+  const { url: base, headers } = adminOfBox(admin ?? adminDefaults);
+  const url = `${base}${path.slice(1)}`;
   let response: Response;
   try {
     response = await fetch(url, { headers, signal: AbortSignal.timeout(answerMs), redirect: "error" });

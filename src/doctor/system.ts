@@ -6,7 +6,7 @@ import { codeOf } from "../core/error-code.ts";
 import { quoted } from "../core/shell-text.ts";
 import { readAndWrite } from "../device/devices.ts";
 import { serviceUser } from "../device/open-errors.ts";
-import { mayUse, type ServiceAccount } from "./accounts.ts";
+import { type BoxFacts, mayUse, type ServiceAccount } from "./accounts.ts";
 import { type Finding, finding } from "./finding.ts";
 import { type Host, namesIn, readTextAt } from "./host.ts";
 
@@ -50,9 +50,7 @@ async function syncFinding(host: Host, cure: string): Promise<Finding> {
   return finding("time sync", "note", "the clock follows no time server", { cause, cure });
 }
 
-interface StateFacts {
-  readonly host: Host;
-  readonly account: ServiceAccount | undefined;
+interface StateFacts extends BoxFacts {
   /** Whether a running posline says that it writes its journal there. */
   readonly isWritten: (folder: string) => boolean;
 }

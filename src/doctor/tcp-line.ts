@@ -1,12 +1,12 @@
 import { lookup } from "node:dns/promises";
-import { join } from "node:path";
 import type { TcpAddress } from "../config/device-name.ts";
 import { canonicalAddress } from "../core/address.ts";
 import { noNetwork } from "../device/open-errors.ts";
+import type { BoxFacts } from "./accounts.ts";
 import { causeFinding, type Finding, finding } from "./finding.ts";
-import { type Host, readTextAt } from "./host.ts";
-import { addressIn } from "./ports.ts";
-import { type Processes, poslineNameOf } from "./processes.ts";
+import type { Host } from "./host.ts";
+import { readTcpSockets } from "./ports.ts";
+import { poslineNameOf } from "./processes.ts";
 import type { SystemdUnits } from "./units.ts";
 
 /**
@@ -23,7 +23,7 @@ export function tcpFinding(line: string, path: string): Finding {
 export async function tcpHolderFinding(
   line: string,
   address: TcpAddress,
-  { host, processes }: { readonly host: Host; readonly processes: Processes },
+  { host, processes }: BoxFacts,
 ): Promise<{ readonly finding: Finding; readonly isFree: boolean }> {
   const inodes = await connectedTo(address, host);
   if (inodes.length === 0) {
@@ -56,16 +56,8 @@ async function lookedUp(host: string): Promise<readonly string[]> {
 }
 
 /** The sockets of this box that are connected to an address, by inode. */
-async function connectedTo({ host: name, port }: TcpAddress, { proc }: Host): Promise<readonly string[]> {
+async function connectedTo({ host: name, port }: TcpAddress, host: Host): Promise<readonly string[]> {
   const addresses = new Set(await lookedUp(name));
-  const inodes: string[] = [];
-  for (const table of ["tcp", "tcp6"]) {
-    const text = (await readTextAt(join(proc, "net", table))) ?? "";
-    // As in readTcpListeners, with 01 for a connection that stands.
-    const rows = text.matchAll(/^\s*\d+: \S+ ([0-9A-F]+):([0-9A-F]{4}) 01 \S+ \S+ \S+\s+\d+\s+\d+ (\d+)/gm);
-    for (const [, hex = "", remotePort = "", inode = ""] of rows) {
-      if (Number.parseInt(remotePort, 16) === port && addresses.has(canonicalAddress(addressIn(hex)))) inodes.push(inode);
-    }
-  }
-  return inodes;
+  const connected = await readTcpSockets(host, "remote");
+  return connected.flatMap((each) => (each.port === port && addresses.has(each.address) ? [each.inode] : []));
 }

@@ -114,7 +114,7 @@ export class LiveLog {
   }
 
   async #open(signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    const { url, token } = this.#options;
+    const { url, headers } = this.#options;
     const from = this.#lastId;
     const answer = await fetch(new URL(from === undefined ? `events?recent=${recentMax}` : "events", url), {
       signal,
@@ -122,13 +122,13 @@ export class LiveLog {
       headers: {
         Accept: "text/event-stream",
         ...(from === undefined ? {} : { "Last-Event-ID": from }),
-        ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+        ...headers,
       },
     });
     const { status, body } = answer;
     if (status === 200 && body !== null && /^text\/event-stream\b/.test(answer.headers.get("content-type") ?? "")) return body;
     const why = status === 200 ? "what answers there is not posline's admin port" : await refusalText(answer);
-    const fix = status === 401 ? `${token === undefined ? ": name its file with --token-file" : ""}` : "";
+    const fix = status === 401 ? `${headers.Authorization === undefined ? ": name its file with --token-file" : ""}` : "";
     const message = `Cannot follow posline at ${url}: ${why}${fix}`;
     throw status >= 500 ? new ConnectionLost(message) : new SourceError(message);
   }

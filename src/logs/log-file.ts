@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
+import { setTimeout as pause } from "node:timers/promises";
 import { codeOf, messageOf } from "../core/error-code.ts";
 import { exitCodes } from "../core/exit.ts";
 import type { LogSink } from "./view.ts";
@@ -98,7 +99,7 @@ export async function readLogFile(path: string, follow: boolean, sink: LogSink, 
     await tail.read(sink);
     sink.caughtUp();
     while (follow && !stop.aborted) {
-      await pause(lookMs, stop);
+      await pause(lookMs, undefined, { signal: stop }).catch(() => {});
       await tail.read(sink);
     }
     if (!stop.aborted) sink.endLine();
@@ -135,16 +136,4 @@ function unreadable(path: string, error: unknown): SourceError {
     return new SourceError(`Cannot read ${path}: no permission: sudo posline logs ${path}`);
   }
   return new SourceError(`Cannot read ${path}: ${messageOf(error)}`);
-}
-
-function pause(ms: number, stop: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      stop.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    stop.addEventListener("abort", end);
-  });
 }

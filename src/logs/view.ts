@@ -9,12 +9,12 @@ import { coloured, terminalSafeJson, uncoloured, withoutColours } from "./termin
 export interface LogViewOptions {
   readonly criteria: LogCriteria;
   /** Count of the last lines to show of those that are there already; all if undefined. */
-  readonly last: number | undefined;
+  readonly last?: number | undefined;
   /** True to give posline's own lines as they are, in place of the form for people. */
-  readonly json: boolean;
-  readonly colour: boolean;
+  readonly json?: boolean;
+  readonly colour?: boolean;
   /** True if the text goes straight to a terminal, to which it must not send commands. */
-  readonly terminal: boolean;
+  readonly terminal?: boolean;
   /** The time assumed for text that no line with a time precedes. */
   readonly timeMs?: number | undefined;
   /** True if a text is the source's own, and not a line of the log. */
@@ -51,8 +51,8 @@ export class LogView implements LogSink {
     this.#options = options;
     this.#filter = new LogFilter(options.criteria, options.timeMs);
     this.#renderer = new LogRenderer({
-      colour: options.colour ? coloured : uncoloured,
-      dates: options.terminal ? "change" : "each",
+      colour: options.colour === true ? coloured : uncoloured,
+      dates: options.terminal === true ? "change" : "each",
     });
     this.#last = options.last === undefined ? undefined : [];
   }
@@ -99,7 +99,7 @@ export class LogView implements LogSink {
   }
 
   #isOmitted(text: string): boolean {
-    return this.#options.skips?.(text) === true || this.#options.json || text === "";
+    return this.#options.skips?.(text) === true || this.#options.json === true || text === "";
   }
 
   #show({ event, raw }: HeldLine): void {

@@ -4,19 +4,18 @@ import { isTcpPath } from "../config/device-name.ts";
 import {
   type DeviceState,
   type FoundTerminal,
+  isForTills,
   placeOf,
   servicesOn,
   type TerminalPlace,
   terminalSettings,
 } from "../config/found-terminal.ts";
 import { lineDefaults } from "../config/limits.ts";
-import { OpenError } from "../device/transport.ts";
-import { serviceAccount } from "../doctor/accounts.ts";
+import { readBox } from "../doctor/accounts.ts";
 import { findDevice } from "../doctor/device.ts";
 import { checkDevice, type LineDevice, servedFindings } from "../doctor/device-barrier.ts";
 import type { LineToProbe } from "../doctor/diagnosis.ts";
-import { type Host, type HostPlaces, hostOf, type RunCommand, runCommand } from "../doctor/host.ts";
-import { readProcesses } from "../doctor/processes.ts";
+import { type Host, type HostPlaces, hostOf, nodeOf, type RunCommand, runCommand } from "../doctor/host.ts";
 import { isDevice } from "../doctor/setup.ts";
 import {
   type AnsweringService,
@@ -167,26 +166,18 @@ class Setup {
 
   /** What a line over TCP leads to can't be seen from here, and counts as there. */
   async #isThere(path: string): Promise<boolean> {
-    return isTcpPath(path) || (await this.#nodeOf(path)) !== undefined;
+    return isTcpPath(path) || (await nodeOf(path, this.#host)) !== undefined;
   }
 
   /** The line of the file that has a device, by whatever name. */
   async #lineOf(path: string): Promise<readonly [string, LineConfig] | undefined> {
     const { lines } = this.#file.config;
-    const node = await this.#nodeOf(path);
+    const node = await nodeOf(path, this.#host);
     for (const [name, each] of Object.entries(lines)) {
       if (each.path === path) return [name, each];
-      if (node !== undefined && (await this.#nodeOf(each.path)) === node) return [name, each];
+      if (node !== undefined && (await nodeOf(each.path, this.#host)) === node) return [name, each];
     }
     return undefined;
-  }
-
-  async #nodeOf(path: string): Promise<string | undefined> {
-    if (path === emulatedPath || isTcpPath(path)) return undefined;
-    return this.#host.resolve(path).catch((error: unknown) => {
-      if (error instanceof OpenError) return undefined;
-      throw error;
-    });
   }
 
   /** @param path The device as it was named, which the line may have by another name. */
@@ -207,12 +198,12 @@ class Setup {
 
   /** Searches a device; undefined if no terminal answers there. */
   async #look(candidate: Candidate): Promise<Found | "unchanged" | undefined> {
-    const { isOfFile } = candidate;
+    const { name, isOfFile } = candidate;
     const { config } = this.#file;
-    this.#refuseTill(candidate);
-    const [processes, units] = await Promise.all([readProcesses(this.#host), readUnits(this.#host)]);
-    const account = await serviceAccount(this.#host, units);
-    const facts = { host: this.#host, processes, units, account };
+    if (isOfFile && isForTills(config, name)) {
+      throw new SetupError(`the services of line ${name} have an upstream, so a till is at its other end: nothing was sent`);
+    }
+    const facts = await readBox(this.#host);
     const { findings, barrier } = await checkDevice(candidate, facts);
     const isBad = findings.some(({ level }) => level === "bad");
     const served = isOfFile && barrier !== undefined && !isBad ? await servedFindings(candidate, config, facts) : [];
@@ -240,14 +231,6 @@ class Setup {
 
   #servicesOf({ isOfFile }: Candidate): Config["services"] {
     return isOfFile ? this.#file.config.services : {};
-  }
-
-  /** A till is at the other end of a line whose services have an upstream, and must not be sent a terminal's probe. */
-  #refuseTill({ name, isOfFile }: Candidate): void {
-    const own = isOfFile ? servicesOn(this.#file.config, name) : [];
-    if (own.length > 0 && own.every(([, { upstream }]) => upstream !== undefined)) {
-      throw new SetupError(`the services of line ${name} have an upstream, so a till is at its other end: nothing was sent`);
-    }
   }
 
   get #knownMerchantId(): string | undefined {
@@ -327,7 +310,7 @@ class Setup {
   async #deviceStates({ path, node }: Candidate): Promise<ReadonlyMap<string, DeviceState>> {
     const states = new Map<string, DeviceState>();
     for (const [name, each] of Object.entries(this.#file.config.lines)) {
-      const its = await this.#nodeOf(each.path);
+      const its = await nodeOf(each.path, this.#host);
       const isThis = each.path === path || (its !== undefined && its === node);
       const isOther = its !== undefined || isTcpPath(each.path);
       states.set(name, isThis ? "this" : isOther ? "other" : "away");

@@ -60,16 +60,12 @@ function run(lines: readonly string[], socket: string, failed: (reason: string) 
       resolve();
     };
     // systemd-notify would be taken for the speaker by its own process id; NotifyAccess=all makes systemd believe it.
-    const child = spawn("systemd-notify", [...lines], { env: { ...process.env, NOTIFY_SOCKET: socket }, stdio: "ignore" });
-    const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
-    timer.unref();
-    child.on("error", (error) => {
-      clearTimeout(timer);
-      end(`systemd-notify could not be run: ${error.message}`);
-    });
-    child.on("close", (code) => {
-      clearTimeout(timer);
-      end(code === 0 ? undefined : `systemd-notify failed (${code === null ? "timeout" : `exit code ${code}`})`);
-    });
+    const env = { ...process.env, NOTIFY_SOCKET: socket };
+    const bounds = { timeout: timeoutMs, killSignal: "SIGKILL" } as const;
+    const child = spawn("systemd-notify", [...lines], { env, stdio: "ignore", ...bounds });
+    child.on("error", (error) => end(`systemd-notify could not be run: ${error.message}`));
+    child.on("close", (code) =>
+      end(code === 0 ? undefined : `systemd-notify failed (${code === null ? "timeout" : `exit code ${code}`})`),
+    );
   });
 }

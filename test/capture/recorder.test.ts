@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startBefore, suspectOf } from "../../scripts/replay-test.ts";
-import { FlightRecorder, LineRecorder } from "../../src/capture/recorder.ts";
+import { FlightRecorder, LineRecorder, type RecordingSize } from "../../src/capture/recorder.ts";
 import { parseRecordings, type RecordedEvent, type Recording, recordingText } from "../../src/capture/recording.ts";
-import type { RingSize } from "../../src/capture/ring.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { contractNames } from "../../src/core/call.ts";
 import { bytesOf } from "../../src/core/pieces.ts";
@@ -27,7 +26,7 @@ class Recorded {
   readonly recorder: LineRecorder;
   readonly engine = new LineEngine({ name: "till", config, services });
 
-  constructor(size?: RingSize) {
+  constructor(size?: RecordingSize) {
     this.recorder = new LineRecorder({ name: "till", config, services }, size);
   }
 
@@ -222,7 +221,7 @@ test("LineRecorder notes when a caller's leaving decided something, though no ev
 });
 
 test("replay() gives no event to an engine while its state isn't known, and begins at the first rest", () => {
-  const life = new Recorded({ segmentBytes: 2_048, segmentsMax: 3 });
+  const life = new Recorded({ segmentChars: 6_144, segmentsMax: 3 });
   life.open();
   life.call("A");
   // Never at rest: the next one waits before this one is answered.
@@ -241,7 +240,7 @@ test("replay() gives no event to an engine while its state isn't known, and begi
 });
 
 test("A recording has what was before the line's first rest, marked as what can't be replayed", () => {
-  const life = new Recorded({ segmentBytes: 2_048, segmentsMax: 3 });
+  const life = new Recorded({ segmentChars: 6_144, segmentsMax: 3 });
   life.open();
   life.call("A");
   for (let n = 0; n < 90; n++) {

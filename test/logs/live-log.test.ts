@@ -33,7 +33,7 @@ test("LiveLog says where events are missing that posline keeps no longer, and of
   const seen = { lines: 0, err: "" };
   const stop = new AbortController();
   const live = new LiveLog({
-    ...{ url: new URL(`http://127.0.0.1:${port}/`), token: undefined },
+    ...{ url: `http://127.0.0.1:${port}/`, headers: {} },
     err: (text) => {
       seen.err += text;
     },

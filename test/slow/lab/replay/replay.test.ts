@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { LineRecorder } from "../../../../src/capture/recorder.ts";
+import { LineRecorder, type RecordingSize } from "../../../../src/capture/recorder.ts";
 import { parseRecordings, type Recording, recordingText } from "../../../../src/capture/recording.ts";
-import type { RingSize } from "../../../../src/capture/ring.ts";
 import { replay } from "../../../../src/lab/replay/replay.ts";
 import { garbling, Life, recordedStep, type World, worldOf } from "../../../line/worlds.ts";
 
 /**
- * Tests src/lab/replay/replay.ts, src/capture/recorder.ts, src/capture/ring.ts.
+ * Tests src/lab/replay/replay.ts, src/capture/recorder.ts.
  *
  * * The incidents are random lives of lines, as the safety of a line is tried on: hangs, losses, garbled frames, unplugs, restarts,
  * slow disks, callers that leave. Each is recorded, masked, written as text, read and replayed.
@@ -18,7 +17,7 @@ const numRuns = Number(process.env["REPLAY_RUNS"] ?? 250);
 const seed = 20_261_122;
 
 /** The recordings of all lines of a life, as they come out of a file. */
-function recordingsOf(world: World, size?: RingSize): readonly Recording[] {
+function recordingsOf(world: World, size?: RecordingSize): readonly Recording[] {
   const recorders: LineRecorder[] = [];
   new Life(world, (line) => {
     const recorder = new LineRecorder(line, size);
@@ -67,7 +66,7 @@ test("replay() begins where the engine was at rest, once the recorder's memory h
   fc.assert(
     fc.property(worlds, (world) => {
       const whole = recordingsOf(world);
-      for (const [index, recording] of recordingsOf(world, { segmentBytes: 2_048, segmentsMax: 4 }).entries()) {
+      for (const [index, recording] of recordingsOf(world, { segmentChars: 6_144, segmentsMax: 4 }).entries()) {
         const known = replayed(recording);
         const all = eventsOf(whole[index] ?? recording);
         if (known === all) continue;
