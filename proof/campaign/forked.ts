@@ -6,7 +6,7 @@ export class Forked<Message> {
   readonly #child: ChildProcess;
 
   /** @param module A file of this folder. */
-  constructor(module: string, args: readonly number[] = []) {
+  constructor(module: string, args: readonly (string | number)[] = []) {
     this.#module = module;
     this.#child = fork(new URL(module, import.meta.url), args.map(String), { execArgv: ["--import", "tsx"] });
   }

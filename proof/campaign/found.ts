@@ -2,45 +2,59 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { LineRecorder } from "../../src/capture/recorder.ts";
 import { recordingText } from "../../src/capture/recording.ts";
-import { emptyTally, LineLife, type World } from "./line-life.ts";
+import type { LineObserve } from "../../src/line/line.ts";
+import type { Kind } from "./batches.ts";
+import type { WatchedLine } from "./line-life.ts";
 import { outDir } from "./table.ts";
 
-/** A schedule that broke a promise, as small as it could be made: as a time line, and as a recording for `posline replay`. */
+/** A world that broke a promise, as small as it could be made: as a time line, and of lines as a recording for `posline replay`. */
 export interface Found {
   readonly message: string;
   readonly timeline: readonly string[];
-  /** What `posline replay` reads. */
+  /** What `posline replay` reads; empty of whole boxes. */
   readonly recording: string;
   /** From which the world can be run again. */
-  readonly world: World;
+  readonly world: unknown;
 }
 
-/** Lives the world once more, with someone who writes it down. */
-export function foundIn(world: World): Found {
-  const timeline: string[] = [];
-  const recorders: LineRecorder[] = [];
-  let message = "";
+/** Someone who writes down what happens in a world. */
+export class Notes {
+  readonly timeline: string[] = [];
+  readonly #recorders: LineRecorder[] = [];
+
+  say(atMs: number, text: string): void {
+    this.timeline.push(`${String(Math.round(atMs)).padStart(12)} ms  ${text}`);
+  }
+
+  watch(line: WatchedLine): LineObserve {
+    const recorder = new LineRecorder(line);
+    this.#recorders.push(recorder);
+    return (event, effects, now, engine) => recorder.observe(event, effects, now, engine);
+  }
+
+  get recording(): string {
+    return this.#recorders.map((each) => recordingText(each.recording([]))).join("");
+  }
+}
+
+/** Lives the world once more. @param before How it broke among others. */
+export async function foundIn<World, Tally>(kind: Kind<World, Tally>, world: World, before?: unknown): Promise<Found> {
+  const notes = new Notes();
+  let message = `it breaks only with what came before it: ${String(before)}`;
   try {
-    new LineLife(world, emptyTally(), {
-      say: (atMs, text) => timeline.push(`${String(atMs).padStart(12)} ms  ${text}`),
-      watch: (line) => {
-        const recorder = new LineRecorder(line);
-        recorders.push(recorder);
-        return (event, effects, now, engine) => recorder.observe(event, effects, now, engine);
-      },
-    }).run();
+    await kind.live(world, kind.emptyTally(), notes);
   } catch (error) {
     message = error instanceof Error ? error.message : String(error);
   }
-  return { message, timeline, recording: recorders.map((each) => recordingText(each.recording([]))).join(""), world };
+  return { message, timeline: notes.timeline, recording: notes.recording, world };
 }
 
-/** Writes it beside the results. @returns where the recording is. */
-export function writeFound({ message, timeline, recording, world }: Found, name: string, folder: string = outDir): string {
-  mkdirSync(folder, { recursive: true });
-  const path = join(folder, `${name}.jsonl`);
-  writeFileSync(path, recording);
-  const text = [message, ...timeline, `posline replay ${path}`, JSON.stringify(world)];
-  writeFileSync(join(folder, `${name}.txt`), `${text.join("\n")}\n`);
-  return path;
+/** Prints it, and writes it beside the results. */
+export function writeFound({ message, timeline, recording, world }: Found, name: string): void {
+  mkdirSync(outDir, { recursive: true });
+  const path = join(outDir, `${name}.jsonl`);
+  if (recording !== "") writeFileSync(path, recording);
+  const text = [message, ...timeline, ...(recording === "" ? [] : [`posline replay ${path}`]), JSON.stringify(world)];
+  writeFileSync(join(outDir, `${name}.txt`), `${text.join("\n")}\n`);
+  console.error(`broken: ${text.join("\n")}`);
 }

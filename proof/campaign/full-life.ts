@@ -12,6 +12,8 @@ import { folder } from "../../test/journal/records.ts";
 import { type Fate as CutFate, pageBytes, SimDisk, systemError } from "../../test/journal/sim-disk.ts";
 import type { VirtualNet } from "../../test/support/virtual-net.ts";
 import type { VirtualTime } from "../../test/support/virtual-time.ts";
+import { between, type Drawn, deed, mostly, often, one } from "./draw.ts";
+import type { Notes } from "./found.ts";
 import { type BoxSettings, FullBox, portOf } from "./full-box.ts";
 import { FullClients } from "./full-client.ts";
 import { FullFarEnd } from "./full-far-end.ts";
@@ -19,6 +21,7 @@ import { askBox, fetchOver, KeptConnections } from "./full-http.ts";
 import { type FullFate, FullTerminal } from "./full-terminal.ts";
 import { isAllowed, isClientKey, isGood, operationOf, type Stand, type TradeName, trades } from "./full-trade.ts";
 import { bodyOf } from "./request-body.ts";
+import { type Counts, emptyTallyOf, type TallyOf } from "./tally.ts";
 
 /**
  * Random lives of a whole box: the bridge with two services of any contract, on a line each or on one, a journal on a disk that fails and
@@ -34,241 +37,147 @@ const serviceNames = ["till-0", "till-1"] as const;
 const usualSettings: BoxSettings = { replyTimeoutMs: 4_000, queueCallsMax: 8, isMoved: false };
 const { replyTimeoutMs } = usualSettings;
 
-export type FullStep =
-  | {
-      readonly do: "sale";
-      readonly service: number;
-      readonly key: number;
-      readonly amount: number;
-      readonly waitS: number;
-      readonly leavesMs: number | undefined;
-    }
-  | { readonly do: "check" | "plain sale" | "abort"; readonly service: number; readonly key: number }
-  /** What takes it back, under the same key. */
-  | { readonly do: "back"; readonly service: number; readonly key: number; readonly amount: number; readonly waitS: number }
-  | { readonly do: "plain back"; readonly service: number; readonly key: number; readonly amount: number }
-  /** A person looks at the terminal, and settles the oldest operation of unknown outcome. */
-  | { readonly do: "look" }
-  /** A till with the typed client begins an operation of a key of its own, or takes it up again; or dies. */
-  | {
-      readonly do: "client";
-      readonly service: number;
-      readonly key: number;
-      readonly takesBack: boolean;
-      readonly isByBridge: boolean;
-      readonly windowS: number;
-    }
-  | { readonly do: "client dies"; readonly service: number; readonly key: number }
-  /** The time of day is set to so much before or behind the true one. */
-  | { readonly do: "clock"; readonly offMs: number }
-  | { readonly do: "wait"; readonly ms: number }
-  /** The terminal closes its batch by itself, and forgets; or a till has it closed. */
-  | { readonly do: "batch" | "close"; readonly service: number }
-  | { readonly do: "unplug"; readonly service: number; readonly ms: number }
-  | { readonly do: "disk"; readonly kind: "fails" | "hangs"; readonly ms: number }
-  | { readonly do: "kill" | "sigterm" }
-  /** The configuration is read anew: with nothing changed, or another timeout of a service, another line, or another port. */
-  | { readonly do: "reload"; readonly service: number; readonly sets: Partial<BoxSettings> }
-  | { readonly do: "power cut"; readonly fates: readonly CutFate[]; readonly renamesKept: boolean }
-  /** The process is killed, and a page of its journal goes bad before the next one reads it: so many behind the newest record's. */
-  | { readonly do: "page lost"; readonly behind: number; readonly as: "garbage" | "unreadable" };
-
-/** A service with its till and terminal. */
-export interface FullService {
-  readonly trade: TradeName;
-  /** Whether its till names a payment itself, and whether its terminal takes that name over (qr). */
-  readonly tillNames: boolean;
-  readonly takesNames: boolean;
-  /** Whether its till uses connections again. */
-  readonly keepsConnections: boolean;
-  readonly fates: readonly FullFate[];
-}
-
-export interface FullWorld {
-  readonly services: readonly FullService[];
-  /** Whether they share a line, where they are of different contracts. */
-  readonly sharesLine: boolean;
-  readonly onFailure: "refuse" | "relay";
-  readonly lateMs: number;
-  /** Whether the terminals close their batches in the end. */
-  readonly closesBatch: boolean;
-  readonly steps: readonly FullStep[];
-}
-
 const service = fc.nat({ max: serviceNames.length - 1 });
 /** Half of all is of one key, so that much stands under it. */
 const key = fc.oneof(fc.constant(0), fc.nat({ max: 3 }));
 const clientKey = fc.nat({ max: 1 });
+const waitS = between(0, 60);
 
 const usualAmount = 1500;
 
 /** What is given back, of a payment by QR code also in part. */
-const backAmount = fc.oneof(
-  { weight: 2, arbitrary: fc.constant(usualAmount) },
-  { weight: 1, arbitrary: fc.constantFrom(700, 800) },
-);
+const backAmount = often([2, fc.constant(usualAmount)], [1, one(700, 800)]);
 
-/** Milliseconds: a time server's step, a summer time, a box that began with a battery clock half a day wrong; by less than a day in all. */
-const offMs = fc.constantFrom(0, 0, 2_000, -2_000, -40_000, 3_600_000, -3_600_000, 39_600_000, -39_600_000);
-
-const fate: fc.Arbitrary<FullFate> = fc.record({
-  kind: fc.oneof(
-    { weight: 8, arbitrary: fc.constant("answered" as const) },
-    {
-      weight: 4,
-      arbitrary: fc.constantFrom(
-        ...([
-          ...["reply lost", "request lost", "corrupt", "late", "refused", "behind", "other key", "denied"],
-        ] as const satisfies readonly FullFate["kind"][]),
-      ),
-    },
+const fate = fc.record({
+  kind: often(
+    [8, one("answered")],
+    [4, one("reply lost", "request lost", "corrupt", "late", "refused", "behind", "other key", "denied")],
   ),
-  end: fc.constantFrom("good" as const, "good" as const, "bad" as const, "other" as const),
-  takesMs: fc.oneof(fc.integer({ min: 0, max: 3_000 }), fc.integer({ min: 0, max: 60_000 })),
-});
+  // How the operation ends, and how long that takes.
+  end: one("good", "good", "bad", "other"),
+  takesMs: fc.oneof(between(0, 3_000), between(0, 60_000)),
+}) satisfies fc.Arbitrary<FullFate>;
+
 const cutFate: fc.Arbitrary<CutFate> = fc.record({
-  keeps: fc.constantFrom("all" as const, "none" as const, "start" as const, "end" as const),
+  keeps: one("all", "none", "start", "end"),
   bytes: fc.nat({ max: slotBytes }),
 });
 
-const step: fc.Arbitrary<FullStep> = fc.oneof(
-  {
-    weight: 10,
-    arbitrary: fc.record({
-      ...{ do: fc.constant("sale" as const), service, key, waitS: fc.integer({ min: 0, max: 60 }) },
-      amount: fc.oneof({ weight: 9, arbitrary: fc.constant(usualAmount) }, { weight: 1, arbitrary: fc.constant(1700) }),
-      leavesMs: fc.oneof(
-        { weight: 4, arbitrary: fc.constant(undefined) },
-        { weight: 1, arbitrary: fc.integer({ min: 0, max: 30_000 }) },
-      ),
+const powerCut = deed("power cut", {
+  fates: fc.array(cutFate, { minLength: 1, maxLength: 8 }),
+  renamesKept: fc.boolean(),
+});
+
+/** The process is killed, and a page of its journal goes bad before the next one reads it: so many behind the newest record's. */
+const pageLost = deed("page lost", { behind: fc.nat({ max: 3 }), as: one("garbage", "unreadable") });
+
+const diskTrouble = deed("disk", { kind: one("fails", "hangs"), ms: one(1, 4_999, 5_001, 20_000) });
+
+const step = often(
+  [
+    10,
+    deed("sale", {
+      ...{ service, key, waitS, amount: mostly(9, usualAmount, fc.constant(1700)) },
+      leavesMs: often([4, fc.constant(undefined)], [1, between(0, 30_000)]),
     }),
-  },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant("check" as const), service, key }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom("plain sale" as const, "abort" as const), service, key }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("plain back" as const), service, key, amount: backAmount }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      ...{ do: fc.constant("back" as const), service, key, amount: backAmount },
-      waitS: fc.integer({ min: 0, max: 60 }),
+  ],
+  [3, deed("check", { service, key })],
+  [2, deed(["plain sale", "abort"], { service, key })],
+  // What takes it back, under the same key.
+  [1, deed("plain back", { service, key, amount: backAmount })],
+  [3, deed("back", { service, key, amount: backAmount, waitS })],
+  // A person looks at the terminal, and settles the oldest operation of unknown outcome.
+  [1, fc.constant({ do: "look" as const })],
+  // A till with the typed client begins an operation of a key of its own, or takes it up again; or dies.
+  [
+    4,
+    deed("client", {
+      ...{ service, key: clientKey, isByBridge: fc.boolean() },
+      takesBack: often([3, fc.constant(false)], [1, fc.constant(true)]),
+      windowS: between(0, 180),
     }),
-  },
-  { weight: 1, arbitrary: fc.constant({ do: "look" as const }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      ...{ do: fc.constant("client" as const), service, key: clientKey, isByBridge: fc.boolean() },
-      takesBack: fc.oneof({ weight: 3, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
-      windowS: fc.integer({ min: 0, max: 180 }),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("client dies" as const), service, key: clientKey }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("clock" as const), offMs }) },
-  { weight: 6, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: fc.integer({ min: 0, max: 30_000 }) }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom("batch" as const, "close" as const), service }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("unplug" as const), service, ms: fc.integer({ min: 0, max: 20_000 }) }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      do: fc.constant("disk" as const),
-      kind: fc.constantFrom("fails" as const, "hangs" as const),
-      ms: fc.constantFrom(1, 4_999, 5_001, 20_000),
-    }),
-  },
-  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom("kill" as const, "sigterm" as const) }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      do: fc.constant("power cut" as const),
-      fates: fc.array(cutFate, { minLength: 1, maxLength: 8 }),
-      renamesKept: fc.boolean(),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      ...{ do: fc.constant("reload" as const), service },
-      sets: fc.constantFrom(
+  ],
+  [1, deed("client dies", { service, key: clientKey })],
+  // The time of day is set to so much before or behind the true one: a time server's step, a summer time, a box that began with a battery
+  // clock half a day wrong; by less than a day in all.
+  [1, deed("clock", { offMs: one(0, 0, 2_000, -2_000, -40_000, 3_600_000, -3_600_000, 39_600_000, -39_600_000) })],
+  [6, deed("wait", { ms: between(0, 30_000) })],
+  // The terminal closes its batch by itself, and forgets; or a till has it closed.
+  [2, deed(["batch", "close"], { service })],
+  [1, deed("unplug", { service, ms: between(0, 20_000) })],
+  [1, diskTrouble],
+  [2, deed(["kill", "sigterm"], {})],
+  [1, powerCut],
+  // The configuration is read anew: with nothing changed, or another timeout of a service, another line, or another port.
+  [
+    2,
+    deed("reload", {
+      service,
+      sets: one<Partial<BoxSettings>>(
         {},
         ...[3_000, 4_000].map((ms) => ({ replyTimeoutMs: ms })),
         ...[8, 9].map((calls) => ({ queueCallsMax: calls })),
         ...[false, true].map((isMoved) => ({ isMoved })),
       ),
     }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      do: fc.constant("page lost" as const),
-      behind: fc.nat({ max: 3 }),
-      as: fc.constantFrom("garbage" as const, "unreadable" as const),
-    }),
-  },
+  ],
+  [1, pageLost],
 );
 
-const fullService: fc.Arbitrary<FullService> = fc.record({
-  trade: fc.constantFrom(...(Object.keys(trades) as TradeName[])),
+/** A service with its till and terminal. */
+const fullService = fc.record({
+  trade: one(...(Object.keys(trades) as TradeName[])), // Of the table's own keys
+  // Whether its till names a payment itself, and whether its terminal takes that name over (qr).
   tillNames: fc.boolean(),
   takesNames: fc.boolean(),
+  // Whether its till uses connections again.
   keepsConnections: fc.boolean(),
   fates: fc.array(fate, { minLength: 1, maxLength: 12 }),
 });
 
-export const fullWorld: fc.Arbitrary<FullWorld> = fc.record({
+export const fullWorld = fc.record({
   services: fc.tuple(fullService, fullService),
+  // Whether they share a line, where they are of different contracts.
   sharesLine: fc.boolean(),
-  onFailure: fc.constantFrom("refuse" as const, "relay" as const),
-  lateMs: fc.constantFrom(replyTimeoutMs - 1, replyTimeoutMs, replyTimeoutMs + 1, replyTimeoutMs + 10, 12_000),
+  onFailure: one("refuse", "relay"),
+  lateMs: one(replyTimeoutMs - 1, replyTimeoutMs, replyTimeoutMs + 1, replyTimeoutMs + 10, 12_000),
+  // Whether the terminals close their batches in the end.
   closesBatch: fc.boolean(),
   steps: fc.array(step, { minLength: 1, maxLength: 30, size: "max" }),
 });
 
-export interface FullTally {
-  lives: number;
-  calls: number;
-  /** Requests that a terminal heard whole. */
-  exchanges: number;
-  answered: number;
-  notSent: number;
-  unknown: number;
-  /** Their till left before they ended. */
-  left: number;
-  killed: number;
-  settled: number;
-  /** Answers that said by which `trans` their payment is given back. */
-  named: number;
-  restarts: number;
-  reloads: number;
-  /** Operations sent again without the header that their terminal carried out again, and that were told how the last one ended. */
-  lastOfSeveral: number;
-  /** Sales that ran twice where the journal could not know: it relays without a record, and its process ended. */
-  unrecordedTwice: number;
-  /** The same where a page of it was lost, with what it had of the first one, while answers said that no repetition is recognised. */
-  lostTwice: number;
-  /** Words that are another operation's, which was sent before it under the same key, by another route or for another amount, where that one's record may be lost. */
-  lostOthers: number;
-}
+export type FullStep = Drawn<typeof step>;
+export type FullWorld = Drawn<typeof fullWorld>;
 
-export const emptyFullTally = (): FullTally => ({
-  ...{
-    lives: 0,
-    calls: 0,
-    exchanges: 0,
-    answered: 0,
-    notSent: 0,
-    unknown: 0,
-    left: 0,
-    killed: 0,
-    settled: 0,
-    named: 0,
-    restarts: 0,
-    reloads: 0,
-    lastOfSeveral: 0,
-    unrecordedTwice: 0,
-    lostTwice: 0,
-    lostOthers: 0,
-  },
-});
+/** What lives come to, in the order of the table. */
+export const fullCounts = {
+  exchanges: ["exchanges", "requests that a terminal heard whole"],
+  lives: ["lives"],
+  calls: ["calls"],
+  answered: ["answered"],
+  notSent: ["not sent"],
+  unknown: ["unknown"],
+  left: ["till left"],
+  killed: ["process killed", "these five make up all calls"],
+  named: ["answers with a payment's trans", "each held against the code that was paid, or shown"],
+  restarts: ["restarts", "by SIGTERM, kill and power cut"],
+  reloads: ["reloads"],
+  settled: ["operations settled in the journal"],
+  lastOfSeveral: [
+    "operations told how the last of several ended",
+    "sent again without the header, and carried out again, against the contract: nobody can tell them apart",
+  ],
+  unrecordedTwice: ["sales twice, unrecorded", 'journal.onFailure "relay", its disk failing: nobody can know'],
+  lostTwice: ["sales twice, record lost", "a page of the journal went bad, and answers said that no repetition is recognised"],
+  lostOthers: [
+    "words of another operation, record lost",
+    "sent before it under its key, by another route or for another amount, and forgotten",
+  ],
+} as const satisfies Counts;
+
+export type FullTally = TallyOf<typeof fullCounts>;
+
+export const emptyFullTally = () => emptyTallyOf(fullCounts);
 
 /** A till's call with `Prefer: wait`. */
 interface FollowedCall {
@@ -343,12 +252,12 @@ export class FullLife {
   #calls = 0;
   #broken: Error | undefined;
 
-  constructor(world: FullWorld, { time, net }: FullPlace, tally: FullTally, say: (text: string) => void = () => {}) {
+  constructor(world: FullWorld, { time, net }: FullPlace, tally: FullTally, notes?: Pick<Notes, "say">) {
     this.#world = world;
     this.#time = time;
     this.#net = net;
     this.#tally = tally;
-    this.#say = (text) => say(`${Math.round(time.nowMs)} ms  ${text}`);
+    this.#say = (text) => notes?.say(time.nowMs, text);
     time.setOffMs = 0;
     const isShared = world.sharesLine && new Set(world.services.map(({ trade }) => trades[trade].contract)).size > 1;
     const shared = new FullFarEnd(time);
@@ -456,7 +365,7 @@ export class FullLife {
   }
 
   /** Nothing of the process does anything any more, and its disk is as the kernel has it. */
-  async #kill({ cut, spoilt }: { cut?: FullStep & { do: "power cut" }; spoilt?: FullStep & { do: "page lost" } } = {}) {
+  async #kill({ cut, spoilt }: { cut?: Drawn<typeof powerCut>; spoilt?: Drawn<typeof pageLost> } = {}) {
     this.#tally.restarts++;
     this.#tally.killed += this.#open.size;
     this.#open.clear();
@@ -471,7 +380,7 @@ export class FullLife {
     await this.#box.reload(this.#settings);
   }
 
-  #spoil({ behind, as }: FullStep & { do: "page lost" }): void {
+  #spoil({ behind, as }: Drawn<typeof pageLost>): void {
     const path = journalFile(folder);
     const newest = newestPage(this.#disk.files.get(path)?.current ?? Buffer.alloc(0));
     if (newest === undefined || newest < behind) return;
@@ -641,7 +550,7 @@ export class FullLife {
     return portOf(index, this.#settings[index]?.isMoved === true);
   }
 
-  #diskTrouble({ kind, ms }: FullStep & { do: "disk" }): void {
+  #diskTrouble({ kind, ms }: Drawn<typeof diskTrouble>): void {
     this.#mayLackRecords = true;
     const disk = this.#disk;
     const until = new Promise<void>((resolve) => this.#time.after(ms, () => resolve()));

@@ -18,6 +18,7 @@ import { configOf, idOf, merchantId, requestFor } from "../../test/line/lines.ts
 import { type Acceptance, SimulatedLine } from "../../test/line/simulated-line.ts";
 import { Timeline } from "../../test/line/timeline.ts";
 import { secondKinds } from "../../test/support/terminal.ts";
+import { between, type Drawn, deed, mostly, often, one } from "./draw.ts";
 import {
   detectable,
   type FateKind,
@@ -28,6 +29,7 @@ import {
   oddFirmware,
   type TerminalPlan,
 } from "./line-terminal.ts";
+import { type Counts, emptyTallyOf, type TallyOf } from "./tally.ts";
 
 /**
  * Random lives of two lines under one clock: calls of several services, a terminal on each line that does with each request what its
@@ -45,39 +47,131 @@ const lateReplyMs = 30_000;
 const queueCallsMax = 6;
 const queueWaitMs = 15_000;
 
-/** A till that tries again and again, each time with a new call, until one is answered or so often. */
-type Insisting = { readonly call: Step & { do: "call" }; readonly everyMs: number; readonly times: number };
+/** What lives come to, in the order of the table: by name its words, and a remark. Of times the longest counts, in milliseconds. */
+export const lineCounts = {
+  exchanges: ["exchanges", "requests of callers that a terminal heard whole"],
+  lives: ["lives of two lines"],
+  steps: ["steps drawn"],
+  events: ["decisions", "of engines, each checked"],
+  probes: ["probes"],
+  calls: ["calls"],
+  answered: ["calls answered"],
+  notSent: ["calls not sent"],
+  unknown: ["calls unknown"],
+  // Nobody was told anything.
+  killed: ["calls whose process was killed", "these four make up all calls"],
+  unplugs: ["unplugs"],
+  kills: ["kills"],
+  sigterms: ["SIGTERMs"],
+  // A till's own question of a probe's route got the answer to an earlier probe.
+  sameQuestion: ["tills' probe-shaped questions answered by an earlier probe's answer", "read-only, and the same question"],
+  strayed: ["right answers in time among stray bytes"],
+  strayedLost: ["of them not given to their call", "with half of another answer beside them"],
+  away: ["terminals that hung or were switched off", "for seconds to hours, in worlds that last for days"],
+  // From a call's coming to its end.
+  longestMs: ["longest call"],
+  recoveryMs: ["longest recovery", "of a terminal that is well, and has nothing left to answer"],
+  undetectable: ["answers that nobody can tell from others", "copies after a pause, in worlds made for it"],
+  beyond: ["exchanges in worlds made for it", "counted above too"],
+  firstBareSuccess: [
+    "first bare successes to a probe that a call got",
+    "of terminals that answered rightly until then, and what calls got behind them: nobody can tell them either",
+  ],
+  firstUnknown: [
+    "first calls unknown of terminals that had begun to answer probes otherwise",
+    "their answers are taken for older ones, once",
+  ],
+} as const satisfies Counts;
 
-export type Step =
-  | {
-      readonly do: "call";
-      readonly line: number;
-      readonly service: number;
-      readonly kind: "money" | "query" | "probe-shaped" | "second-shaped" | "shift";
-      readonly urgent: boolean;
-      readonly timeoutMs: number;
-      /** What its record takes, for a call for money, and how that ends. */
-      readonly record: { readonly ms: number; readonly kind: "done" | "failed" | "never" };
-      /** After how many milliseconds its caller leaves. */
-      readonly leavesMs: number | undefined;
-    }
-  | { readonly do: "wait"; readonly ms: number }
-  /** Until all calls have ended. */
-  | { readonly do: "settle" }
-  | { readonly do: "unplug"; readonly line: number; readonly ms: number; readonly awayMs: number }
-  | { readonly do: "noise" | "kill"; readonly line: number; readonly ms: number }
-  | {
-      readonly do: "hang" | "off";
-      readonly line: number;
-      /** How long it lasts, and how much of that is left when the world goes on. */
-      readonly lastsMs: number;
-      readonly leftMs: number;
-      /** How long answers take from then on, in turns. */
-      readonly paces: readonly number[];
-      /** Who doesn't wait until it is well. */
-      readonly till: Insisting | undefined;
-    }
-  | { readonly do: "sigterm"; readonly line: number; readonly graceMs: number; readonly ms: number };
+export type LineTally = TallyOf<typeof lineCounts>;
+
+export const emptyTally = () => emptyTallyOf(lineCounts);
+
+// A step comes some time after the one before: at once, or around what a line waits for.
+const soonMs = fc.oneof(
+  one(0, 1, 49, 50, 51, 64, 99, 100, 101, 199, 200, 201),
+  between(0, 6_000),
+  one(1_999, 2_000, 2_001, 2_999, 3_000, 3_001, 14_999, 15_000, 15_001),
+);
+const line = fc.nat({ max: lineServices.length - 1 });
+
+const call = deed("call", {
+  line,
+  service: fc.nat({ max: 2 }),
+  kind: one("money", "money", "money", "money", "query", "query", "probe-shaped", "second-shaped", "shift"),
+  urgent: often([7, fc.constant(false)], [1, fc.constant(true)]),
+  timeoutMs: one(3_001, 4_000, 6_000),
+  // What its record takes, for a call for money, and how that ends.
+  record: fc.record({
+    ms: often([6, one(0, 1, 5)], [1, between(100, 20_000)]),
+    kind: often([12, fc.constant("done" as const)], [1, one("failed", "never")]),
+  }),
+  // After how many milliseconds its caller leaves.
+  leavesMs: mostly(9, undefined, between(0, 8_000)),
+});
+
+type Call = Drawn<typeof call>;
+
+/** What befalls a line, with so long before it. */
+const befalls = (ms: fc.Arbitrary<number>) =>
+  fc.oneof(
+    deed(["noise", "kill"], { line, ms }),
+    deed("unplug", { line, ms, awayMs: one(0, 1, 99, 100, 101, 5_000, 40_000) }),
+    deed("sigterm", { line, graceMs: one(0, 1, 3_000, 10_000), ms }),
+  );
+
+/** Until all calls have ended. */
+const settle = fc.constant({ do: "settle" as const });
+
+const step = often([36, call], [4, deed("wait", { ms: soonMs })], [18, settle], [3, befalls(soonMs)]);
+
+/** Milliseconds that a terminal is away, at most: some hundred questions of an idle line, more than are ever counted at ease. */
+const awayMsMax = 3 * 3_600_000;
+
+// From a moment to hours: what a till, a customer and a shop take.
+const longMs = fc.oneof(soonMs, between(1_000, 60_000), between(60_000, awayMsMax));
+
+/** How long answers take, in turns: an even pace, one that goes up and down, or as fast as ever. */
+const paces = fc.oneof(
+  fc.constant<number[]>([]),
+  one(5, 150, 400, 700, 1_000, 2_500, 3_500, 4_000, 4_250, 5_000, 8_500, 10_000).map((ms) => [ms]),
+  fc
+    .record({ leastMs: between(5, 6_000), spreadMs: one(50, 300, 700, 2_000, 4_000) })
+    .chain(({ leastMs, spreadMs }) => fc.array(between(leastMs, leastMs + spreadMs), { minLength: 2, maxLength: 30 })),
+);
+
+/**
+ * A till that tries again and again, each time with a new call, until one is answered or so often: while the line recovers, once it may be
+ * clean, or once a silence has settled all.
+ */
+const insisting = fc.record({
+  call,
+  everyMs: fc.oneof(between(4_000, 60_000), one(31_000, 310_000, 330_000)),
+  times: between(2, 40),
+});
+
+type Insisting = Drawn<typeof insisting>;
+
+const away = deed(["hang", "hang", "off"], {
+  line,
+  // How long it lasts, and how much of that is left when the world goes on.
+  lastsMs: fc.oneof(between(5_000, 3_600_000), between(5_000, awayMsMax)),
+  leftMs: fc.oneof(between(0, 60_000), between(60_000, 1_200_000), between(0, awayMsMax)),
+  paces,
+  // Who doesn't wait until it is well.
+  till: fc.option(insisting, { nil: undefined }),
+});
+
+/** Days of a shop, in which terminals hang and are switched off. */
+const longStep = often([30, call], [12, settle], [6, deed("wait", { ms: longMs })], [5, away], [1, befalls(longMs)]);
+
+export type Step = Drawn<typeof longStep>;
+
+const acceptance: fc.Arbitrary<Acceptance | undefined> = mostly(
+  9,
+  undefined,
+  fc.record({ share: one(0, 0.5, 0.99), restMs: one(1, 50, 2_000, 4_000) }),
+);
 
 export interface LinePlan extends TerminalPlan {
   readonly hangsFirst?: (Required<TerminalPlan>["hangsFirst"] & { readonly till: Insisting }) | undefined;
@@ -93,197 +187,34 @@ export interface World {
   readonly isBeyond: boolean;
 }
 
-/** What lives came to. */
-export interface LineTally {
-  lives: number;
-  steps: number;
-  events: number;
-  calls: number;
-  /** Requests of callers that went out whole, and were heard by a terminal. */
-  exchanges: number;
-  probes: number;
-  answered: number;
-  notSent: number;
-  unknown: number;
-  /** Calls whose process was killed: nobody was told anything. */
-  killed: number;
-  /** Answers of other calls, in worlds beyond what can be detected. */
-  undetectable: number;
-  /** Calls that got the first bare success by which a terminal answered a probe, or behind it the answer to one that did. */
-  firstBareSuccess: number;
-  /** First calls of a terminal that had begun to answer probes otherwise, whose answer was taken for an older one. */
-  firstUnknown: number;
-  /** A till's own question of a probe's route that got the answer to an earlier probe: the same question, asked before. */
-  sameQuestion: number;
-  /** Right answers that came in time among stray bytes, and those of them that were not given to their call. */
-  strayed: number;
-  strayedLost: number;
-  /** Milliseconds from a call's coming to its end, the longest. */
-  longestMs: number;
-  unplugs: number;
-  kills: number;
-  sigterms: number;
-  /** Terminals that hung, or were switched off, for seconds to hours. */
-  away: number;
-  /** Milliseconds from when a terminal was well and had worked off all to when its line was clean, the longest. */
-  recoveryMs: number;
-}
-
-export const emptyTally = (): LineTally => ({
-  ...{ lives: 0, steps: 0, events: 0, calls: 0, exchanges: 0, probes: 0, answered: 0, notSent: 0, unknown: 0, killed: 0 },
-  ...{
-    undetectable: 0,
-    firstBareSuccess: 0,
-    firstUnknown: 0,
-    sameQuestion: 0,
-    strayed: 0,
-    strayedLost: 0,
-    longestMs: 0,
-    unplugs: 0,
-    kills: 0,
-    sigterms: 0,
-    away: 0,
-  },
-  recoveryMs: 0,
-});
-
-// A step comes some time after the one before: at once, or around what a line waits for.
-const soonMs = fc.oneof(
-  fc.constantFrom(0, 1, 49, 50, 51, 64, 99, 100, 101, 199, 200, 201),
-  fc.integer({ min: 0, max: 6_000 }),
-  fc.constantFrom(1_999, 2_000, 2_001, 2_999, 3_000, 3_001, 14_999, 15_000, 15_001),
-);
-const line = fc.nat({ max: lineServices.length - 1 });
-
-const call: fc.Arbitrary<Step & { do: "call" }> = fc.record({
-  do: fc.constant("call" as const),
-  line,
-  service: fc.nat({ max: 2 }),
-  kind: fc.constantFrom(
-    ...(["money", "money", "money", "money", "query", "query", "probe-shaped", "second-shaped", "shift"] as const),
-  ),
-  urgent: fc.oneof({ weight: 7, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
-  timeoutMs: fc.constantFrom(3_001, 4_000, 6_000),
-  record: fc.record({
-    ms: fc.oneof(
-      { weight: 6, arbitrary: fc.constantFrom(0, 1, 5) },
-      { weight: 1, arbitrary: fc.integer({ min: 100, max: 20_000 }) },
-    ),
-    kind: fc.oneof(
-      { weight: 12, arbitrary: fc.constant("done" as const) },
-      { weight: 1, arbitrary: fc.constantFrom("failed" as const, "never" as const) },
-    ),
-  }),
-  leavesMs: fc.oneof(
-    { weight: 9, arbitrary: fc.constant(undefined) },
-    { weight: 1, arbitrary: fc.integer({ min: 0, max: 8_000 }) },
-  ),
-});
-
-/** What befalls a line, with so long before it. */
-const befalls = (ms: fc.Arbitrary<number>): fc.Arbitrary<Step> =>
-  fc.oneof(
-    fc.record({ do: fc.constantFrom("noise" as const, "kill" as const), line, ms }),
-    fc.record({ do: fc.constant("unplug" as const), line, ms, awayMs: fc.constantFrom(0, 1, 99, 100, 101, 5_000, 40_000) }),
-    fc.record({ do: fc.constant("sigterm" as const), line, graceMs: fc.constantFrom(0, 1, 3_000, 10_000), ms }),
-  );
-
-const settle: fc.Arbitrary<Step> = fc.constant({ do: "settle" });
-
-const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 36, arbitrary: call },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: soonMs }) },
-  { weight: 18, arbitrary: settle },
-  { weight: 3, arbitrary: befalls(soonMs) },
-);
-
-/** Milliseconds that a terminal is away, at most: some hundred questions of an idle line, more than are ever counted at ease. */
-const awayMsMax = 3 * 3_600_000;
-
-// From a moment to hours: what a till, a customer and a shop take.
-const longMs = fc.oneof(soonMs, fc.integer({ min: 1_000, max: 60_000 }), fc.integer({ min: 60_000, max: awayMsMax }));
-
-/** An even pace, one that goes up and down, or as fast as ever. */
-const paces = fc.oneof(
-  fc.constant<number[]>([]),
-  fc.constantFrom(5, 150, 400, 700, 1_000, 2_500, 3_500, 4_000, 4_250, 5_000, 8_500, 10_000).map((ms) => [ms]),
-  fc
-    .record({ leastMs: fc.integer({ min: 5, max: 6_000 }), spreadMs: fc.constantFrom(50, 300, 700, 2_000, 4_000) })
-    .chain(({ leastMs, spreadMs }) =>
-      fc.array(fc.integer({ min: leastMs, max: leastMs + spreadMs }), { minLength: 2, maxLength: 30 }),
-    ),
-);
-
-/** It comes again while the line recovers, once it may be clean, or once a silence has settled all. */
-const insisting: fc.Arbitrary<Insisting> = fc.record({
-  call,
-  everyMs: fc.oneof(fc.integer({ min: 4_000, max: 60_000 }), fc.constantFrom(31_000, 310_000, 330_000)),
-  times: fc.integer({ min: 2, max: 40 }),
-});
-
-/** Days of a shop, in which terminals hang and are switched off. */
-const longStep: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 30, arbitrary: call },
-  { weight: 12, arbitrary: settle },
-  { weight: 6, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: longMs }) },
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      do: fc.constantFrom("hang" as const, "hang" as const, "off" as const),
-      line,
-      lastsMs: fc.oneof(fc.integer({ min: 5_000, max: 3_600_000 }), fc.integer({ min: 5_000, max: awayMsMax })),
-      leftMs: fc.oneof(
-        fc.integer({ min: 0, max: 60_000 }),
-        fc.integer({ min: 60_000, max: 1_200_000 }),
-        fc.integer({ min: 0, max: awayMsMax }),
-      ),
-      paces,
-      till: fc.option(insisting, { nil: undefined }),
-    }),
-  },
-  { weight: 1, arbitrary: befalls(longMs) },
-);
-
-const acceptance: fc.Arbitrary<Acceptance | undefined> = fc.oneof(
-  { weight: 9, arbitrary: fc.constant(undefined) },
-  { weight: 1, arbitrary: fc.record({ share: fc.constantFrom(0, 0.5, 0.99), restMs: fc.constantFrom(1, 50, 2_000, 4_000) }) },
-);
-
 /** Worlds whose terminals do these things. */
 export function worldOf(kinds: readonly FateKind[], isBeyond: boolean): fc.Arbitrary<World> {
-  const isErring = kinds.includes("error");
   const linePlan = fc.record({
     fates: fc.array(fateOf(kinds), { minLength: 1, maxLength: 24 }),
-    fateEvery: fc.constantFrom(1, 2, 5, 20),
+    fateEvery: one(1, 2, 5, 20),
     apart: fc.boolean(),
     // Where probes are answered with errors, one that piled up is answered with the rest (see safety.test.ts).
-    slowWhenQueued: fc.constant(!isErring),
+    slowWhenQueued: fc.constant(!kinds.includes("error")),
     odd: oddFirmware,
-    second: fc.constantFrom(...secondKinds, "answered" as const),
+    second: one(...secondKinds, "answered"),
     acceptances: fc.array(acceptance, { minLength: 1, maxLength: 8 }),
   });
   return fc.record({
     steps: fc.array(step, { minLength: 1, maxLength: 120, size: "max" }),
     lines: fc.tuple(linePlan, linePlan),
     // Unsigned, each recovery waits for a silence of 30 s.
-    isSigned: fc.oneof({ weight: 9, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+    isSigned: mostly(9, true, fc.constant(false)),
     probesIdle: fc.boolean(),
     isBeyond: fc.constant(isBeyond),
   });
 }
 
 /** Most terminals end with their answer; some with CR LF, an ACK, or zeros, which pad a packet. */
-const behind = fc.oneof(
-  { weight: 4, arbitrary: fc.constant("") },
-  { weight: 1, arbitrary: fc.constantFrom("0d0a", "06", "000000", "00000000") },
-);
+const behind = often([4, fc.constant("")], [1, one("0d0a", "06", "000000", "00000000")]);
 
 /** How long each terminal hangs from the start, how long its answers take then, and who tries meanwhile; most don't hang. */
 const hangsFirst = fc.array(
-  fc.oneof(
-    { weight: 3, arbitrary: fc.constant(undefined) },
-    { weight: 1, arbitrary: fc.record({ ms: fc.integer({ min: 20_000, max: 900_000 }), paces, till: insisting }) },
-  ),
+  often([3, fc.constant(undefined)], [1, fc.record({ ms: between(20_000, 900_000), paces, till: insisting })]),
   { minLength: lineServices.length, maxLength: lineServices.length },
 );
 
@@ -310,7 +241,7 @@ export function longWorldOf(): fc.Arbitrary<World> {
 
 /** A call of the world, and how it ended. */
 interface Called {
-  readonly step: Step & { do: "call" };
+  readonly step: Call;
   readonly request: LineRequest;
   readonly cameMs: number;
   readonly lineLife: number;
@@ -342,17 +273,17 @@ export interface WatchedLine {
   readonly services: readonly ContractService[];
 }
 
-export interface LifeOptions {
-  /** Takes what happens, for people. */
-  readonly say?: ((atMs: number, text: string) => void) | undefined;
-  readonly watch?: ((line: WatchedLine) => LineObserve) | undefined;
+/** Who takes what happens. */
+export interface Witness {
+  say(atMs: number, text: string): void;
+  watch(line: WatchedLine): LineObserve;
 }
 
 /** One life. Throws when a promise is broken. */
 export class LineLife {
   readonly #world: World;
   readonly #tally: LineTally;
-  readonly #options: LifeOptions;
+  readonly #witness: Witness | undefined;
   readonly #time = new Timeline();
   readonly #calls = new Map<string, Called>();
   /** Those of `#calls` that have neither ended nor been killed. */
@@ -361,10 +292,10 @@ export class LineLife {
   readonly #misled = new Set<string>();
   readonly #places: readonly Place[];
 
-  constructor(world: World, tally: LineTally, options: LifeOptions = {}) {
+  constructor(world: World, tally: LineTally, witness?: Witness) {
     this.#world = world;
     this.#tally = tally;
-    this.#options = options;
+    this.#witness = witness;
     this.#places = lineServices.map((_, index) => this.#placeOf(index));
   }
 
@@ -445,6 +376,7 @@ export class LineLife {
     tally.calls += counted;
     for (const { terminal } of this.#places) {
       tally.exchanges += terminal.seen.length;
+      if (this.#world.isBeyond) tally.beyond += terminal.seen.length;
       tally.probes += terminal.probes;
     }
     const { calls, answered, notSent, unknown, killed } = tally;
@@ -501,7 +433,7 @@ export class LineLife {
   }
 
   /** A terminal all of whose services have proven themselves hangs, or is switched off. Another would be believed after one silence. */
-  #goAway({ do: how, line: index, lastsMs, leftMs, paces, till }: Step & { do: "hang" | "off" }): void {
+  #goAway({ do: how, line: index, lastsMs, leftMs, paces, till }: Drawn<typeof away>): void {
     const place = this.#places[index];
     if (place === undefined) return;
     const { terminal } = place;
@@ -546,7 +478,7 @@ export class LineLife {
     place.line = this.#started(place);
   }
 
-  #call(each: Step & { do: "call" }): string {
+  #call(each: Call): string {
     const place = this.#places[each.line % this.#places.length];
     const services = place?.services ?? [];
     const service = services[each.service % services.length];
@@ -604,14 +536,13 @@ export class LineLife {
     const life = ++place.life;
     place.inFlight = undefined;
     const name = `till-${index}`;
-    const observe = this.#options.watch?.({ name, config, services });
+    const observe = this.#witness?.watch({ name, config, services });
     const acceptances = this.#world.lines[index]?.acceptances ?? [];
     const started = new SimulatedLine({
       ...{ name, config, services, time: this.#time, device: terminal.device },
       observe: (event, effects, now, engine) => {
         observe?.(event, effects, now, engine);
-        if (this.#options.say !== undefined && event.at !== "tick" && event.at !== "received")
-          this.#say(`line ${index}: ${event.at}`);
+        if (this.#witness !== undefined && event.at !== "tick" && event.at !== "received") this.#say(`line ${index}: ${event.at}`);
         // The place of one whose line stops is taken by the next one's.
         const current = this.#places?.[index];
         if (current !== undefined && current.life === life) this.#decided(current, effects);
@@ -721,17 +652,17 @@ export class LineLife {
   }
 
   #say(text: string): void {
-    this.#options.say?.(this.#time.now, text);
+    this.#witness?.say(this.#time.now, text);
   }
 }
 
 /** What their replies look like. One that opens a shift has a reply of its own, which may look like the second question's. */
-const shapes: Readonly<Record<(Step & { do: "call" })["kind"], Question | undefined>> = {
+const shapes: Readonly<Record<Call["kind"], Question | undefined>> = {
   ...{ money: undefined, query: undefined },
   ...{ "probe-shaped": "probe", "second-shaped": "second", shift: "second" },
 };
 
-const plainCall: Step & { do: "call" } = {
+const plainCall: Call = {
   ...({ do: "call", line: 0, service: 0, kind: "money", urgent: false, timeoutMs: 6_000 } as const),
   ...{ record: { ms: 1, kind: "done" }, leavesMs: undefined },
 };

@@ -7,68 +7,39 @@ import type { Timeline } from "../../test/line/timeline.ts";
 import { frame } from "../../test/support/fake-device.ts";
 import { strayed, strayOf } from "../../test/support/stray-bytes.ts";
 import { bothReplies, probeReplies, questionReply, type SecondKind } from "../../test/support/terminal.ts";
+import { between, type Drawn, mostly, often, one } from "./draw.ts";
 
 /**
  * A terminal on a line of the campaign, with a ledger of what it heard whole. It answers in order, one queue for all or one a service, and
  * does with each request what its fate says. It may hang for hours, be off, and take its time.
  */
 
-/** What the terminal does with one request. */
-export interface Fate {
-  readonly kind:
-    | "answer"
-    | "request lost"
-    | "reply lost"
-    | "corrupt"
-    | "dropped"
-    | "torn"
-    | "noise first"
-    | "strays"
-    | "split"
-    | "twice"
-    | "question twice"
-    | "error";
-  /** When the answer comes, in milliseconds. */
-  readonly delay:
-    | { readonly from: "request"; readonly ms: number }
-    /** Around the moment at which its call, or the wait for its probe, is over. */
-    | { readonly from: "deadline"; readonly ms: number };
-  /** Where bytes are changed, dropped or parted: a share of the frame. */
-  readonly at: number;
-  /** Milliseconds between the pieces of a split answer, or between an answer and its copy. */
-  readonly pauseMs: number;
-}
-
-/** What of a fate's kinds a world may have. */
-export type FateKind = Fate["kind"];
-
 /** All that stay within what docs/limits.md says can be detected. */
-export const detectable: readonly FateKind[] = [
+export const detectable = [
   ...(["request lost", "reply lost", "corrupt", "dropped", "torn", "noise first", "strays", "split"] as const),
   "question twice",
-];
+] as const;
 
-export function fateOf(kinds: readonly FateKind[]): fc.Arbitrary<Fate> {
-  return fc.record({
-    kind: fc.oneof(
-      { weight: 6, arbitrary: fc.constant<FateKind>("answer") },
-      { weight: 4, arbitrary: fc.constantFrom(...kinds) },
+/** What of a fate's kinds a world may have. */
+export type FateKind = "answer" | (typeof detectable)[number] | "twice" | "error";
+
+/** What the terminal does with one request. */
+export const fateOf = (kinds: readonly FateKind[]) =>
+  fc.record({
+    kind: often([6, fc.constant<FateKind>("answer")], [4, one(...kinds)]),
+    // When the answer comes, in milliseconds: soon, late, or around the moment at which its call, or the wait for its probe, is over.
+    delay: often(
+      [6, fc.record({ from: one("request"), ms: between(1, 50) })],
+      [2, fc.record({ from: one("request"), ms: between(1_500, 20_000) })],
+      [3, fc.record({ from: one("deadline"), ms: one(-2, -1, 0, 1, 2, 99, 100, 101) })],
     ),
-    delay: fc.oneof(
-      { weight: 6, arbitrary: fc.record({ from: fc.constant("request" as const), ms: fc.integer({ min: 1, max: 50 }) }) },
-      {
-        weight: 2,
-        arbitrary: fc.record({ from: fc.constant("request" as const), ms: fc.integer({ min: 1_500, max: 20_000 }) }),
-      },
-      {
-        weight: 3,
-        arbitrary: fc.record({ from: fc.constant("deadline" as const), ms: fc.constantFrom(-2, -1, 0, 1, 2, 99, 100, 101) }),
-      },
-    ),
+    // Where bytes are changed, dropped or parted: a share of the frame.
     at: fc.double({ min: 0.05, max: 0.99, noNaN: true }),
-    pauseMs: fc.constantFrom(0, 1, 5, 20, 99, 100, 101, 1_000),
+    // Milliseconds between the pieces of a split answer, or between an answer and its copy.
+    pauseMs: one(0, 1, 5, 20, 99, 100, 101, 1_000),
   });
-}
+
+export type Fate = Drawn<ReturnType<typeof fateOf>>;
 
 interface Queued {
   readonly framing: Framing;
@@ -78,28 +49,24 @@ interface Queued {
   readonly wasQueued: boolean;
 }
 
-/** To probes of these services it answers something else than their contracts say, as soon as it has answered so many requests. */
-export interface OddFirmware {
-  readonly services: readonly ContractName[];
-  readonly answer: string;
-  readonly fromRequest: number;
-}
-
 /** It may be an answer to anything: the first one can't be told from a call's (docs/limits.md). */
 const bareSuccess = '{"status":"success"}';
 
-/** Most terminals answer their probes as the contracts say. */
-export const oddFirmware: fc.Arbitrary<OddFirmware | undefined> = fc.oneof(
-  { weight: 9, arbitrary: fc.constant(undefined) },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      services: fc.subarray([...contractNames], { minLength: 1 }),
-      answer: fc.constantFrom(bareSuccess, "BUSY"),
-      fromRequest: fc.oneof(fc.constant(0), fc.nat({ max: 200 })),
-    }),
-  },
+/**
+ * To probes of these services it answers something else than their contracts say, as soon as it has answered so many requests. Most terminals
+ * answer as the contracts say.
+ */
+export const oddFirmware = mostly(
+  9,
+  undefined,
+  fc.record({
+    services: fc.subarray([...contractNames], { minLength: 1 }),
+    answer: one(bareSuccess, "BUSY"),
+    fromRequest: fc.oneof(fc.constant(0), fc.nat({ max: 200 })),
+  }),
 );
+
+export type OddFirmware = NonNullable<Drawn<typeof oddFirmware>>;
 
 export interface TerminalPlan {
   readonly fates: readonly Fate[];

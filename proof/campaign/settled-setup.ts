@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { type ContractName, contractNames, type ServiceName } from "../../src/core/call.ts";
+import { between, type Drawn, often, one } from "./draw.ts";
 import { merchantId } from "./request-body.ts";
 import { servicesOf } from "./settled-terminal.ts";
 
@@ -55,65 +56,58 @@ export const usualSetup: Setup = {
   logLevel: "info",
 };
 
-/** What somebody changes. What comes or goes, or moves, does the other way the next time. */
-export type Change =
-  | { readonly what: "service"; readonly service: ServiceName; readonly settings: ServiceSettings }
-  | { readonly what: "line"; readonly line: LineNumber; readonly settings: LineSettings }
-  | { readonly what: "log"; readonly level: string }
-  | { readonly what: "port" | "presence"; readonly service: ServiceName }
-  | { readonly what: "terminal"; readonly contract: ContractName }
-  | { readonly what: "names" }
-  /** All is as it was in the beginning. */
-  | { readonly what: "all" }
-  /** A file that can't be used, or that needs a restart. */
-  | { readonly what: "mistake"; readonly mistake: Mistake };
+const service = one(...allServices.map(({ name }) => name));
+
+/** A change by its name, with what is changed. */
+const changeOf = <const What extends string, Fields extends object>(
+  what: What,
+  fields: { [Field in keyof Fields]: fc.Arbitrary<Fields[Field]> },
+) => fc.record({ what: fc.constant<What>(what), ...fields }) as unknown as fc.Arbitrary<{ readonly what: What } & Fields>;
 
 const mistakes = ["no json", "half of it", "unknown key", "unknown line", "same port", "journal", "admin"] as const;
 
 type Mistake = (typeof mistakes)[number];
 
-/** What is done at one time: each change is a file of its own with a SIGHUP behind it, without a pause. */
-export type Reload = { readonly gapMs: number; readonly changes: readonly Change[] };
-
-const service = fc.constantFrom(...allServices.map(({ name }) => name));
-
-const serviceSettings: fc.Arbitrary<ServiceSettings> = fc.record({
-  replyTimeoutMs: fc.integer({ min: replyTimeoutMsMin, max: 6_000 }),
-  allowOrigins: fc.subarray(["https://till.example", "http://localhost:3000"]),
-});
-
-/** Mostly so many and so long that calls are sent. */
-const lineSettings: fc.Arbitrary<LineSettings> = fc.record({
-  queueCallsMax: fc.constantFrom(2, 8, 64),
-  queueWaitMs: fc.constantFrom(3_000, 15_000),
-});
-
-const change: fc.Arbitrary<Change> = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ what: fc.constant("service" as const), service, settings: serviceSettings }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({ what: fc.constant("line" as const), line: fc.constantFrom(...lines), settings: lineSettings }),
-  },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant("log" as const), level: fc.constantFrom("info", "debug") }) },
-  { weight: 3, arbitrary: fc.record({ what: fc.constant("port" as const), service }) },
-  { weight: 3, arbitrary: fc.record({ what: fc.constant("presence" as const), service }) },
-  { weight: 3, arbitrary: fc.record({ what: fc.constant("terminal" as const), contract: fc.constantFrom(...contractNames) }) },
-  { weight: 2, arbitrary: fc.constant({ what: "names" as const }) },
-  { weight: 3, arbitrary: fc.record({ what: fc.constant("mistake" as const), mistake: fc.constantFrom(...mistakes) }) },
+/** What somebody changes. What comes or goes, or moves, does the other way the next time. */
+const change = often(
+  [
+    3,
+    changeOf("service", {
+      service,
+      settings: fc.record<ServiceSettings>({
+        replyTimeoutMs: between(replyTimeoutMsMin, 6_000),
+        allowOrigins: fc.subarray(["https://till.example", "http://localhost:3000"]),
+      }),
+    }),
+  ],
+  // Mostly so many and so long that calls are sent.
+  [
+    2,
+    changeOf("line", {
+      line: one(...lines),
+      settings: fc.record<LineSettings>({ queueCallsMax: one(2, 8, 64), queueWaitMs: one(3_000, 15_000) }),
+    }),
+  ],
+  [1, changeOf("log", { level: one("info", "debug") })],
+  [3, changeOf("port", { service })],
+  [3, changeOf("presence", { service })],
+  [3, changeOf("terminal", { contract: one(...contractNames) })],
+  [2, fc.constant({ what: "names" as const })],
+  // A file that can't be used, or that needs a restart.
+  [3, changeOf("mistake", { mistake: one(...mistakes) })],
 );
 
-const reload: fc.Arbitrary<Reload> = fc.record({
-  gapMs: fc.integer({ min: 100, max: 10_000 }),
-  changes: fc.oneof(
-    { weight: 4, arbitrary: fc.tuple(change) },
-    { weight: 1, arbitrary: fc.array(change, { minLength: 2, maxLength: 2 }) },
-  ),
+/** `all`: as it was in the beginning. */
+export type Change = Drawn<typeof change> | { readonly what: "all" };
+
+/** What is done at one time: each change is a file of its own with a SIGHUP behind it, without a pause. */
+const reload = fc.record({
+  gapMs: between(100, 10_000),
+  changes: often([4, fc.tuple(change)], [1, fc.array(change, { minLength: 2, maxLength: 2 })]),
 });
 
 /** The reloads of a world. */
-export function reloadsOf(seed: number): readonly Reload[] {
-  return fc.sample(reload, { seed, numRuns: 2_000 });
-}
+export const reloadsOf = (seed: number) => fc.sample(reload, { seed, numRuns: 2_000 });
 
 const toggled = <T>(all: readonly T[], one: T): readonly T[] =>
   all.includes(one) ? all.filter((each) => each !== one) : [...all, one];

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import type { ContractName, ServiceName } from "../../src/core/call.ts";
 import { magicAmounts } from "../../src/lab/emulator/faults/magic-amounts.ts";
+import { between, type Drawn, often, one } from "./draw.ts";
 import { bodyOf } from "./request-body.ts";
 import { type Named, servicesOf } from "./settled-terminal.ts";
 
@@ -11,46 +12,33 @@ export const kinds = ["sale", "refund", "refund-shared", "preauth", "fiscal", "q
 
 export type Kind = (typeof kinds)[number];
 
-/** One operation of a till. */
-export interface Script {
-  readonly kind: Kind;
-  /** Of the lines, from 1. */
-  readonly line: number;
-  /** The last two digits of its amount, by which the emulator decides what goes wrong. */
-  readonly ending: number;
-  readonly waitS: number;
-  /** After how many milliseconds the till crashes, sending by sending; undefined: it stays. */
-  readonly leavesMs: readonly (number | undefined)[];
-  /** Milliseconds from an answer to the same call. */
-  readonly gapMs: number;
-  /** It is called twice at once. */
-  readonly isDouble: boolean;
-  /** Its first call doesn't ask to be followed. */
-  readonly isPlainFirst: boolean;
-  /** How often it is tried anew once it is proven that nothing was carried out. */
-  readonly tries: number;
-}
-
 const endings = magicAmounts.map(({ digits }) => digits);
 
-/** A normal course more often than each fault alone. */
-const ending = fc.oneof({ weight: 1, arbitrary: fc.constant(0) }, { weight: 2, arbitrary: fc.constantFrom(...endings) });
+const onceInTen = between(0, 9).map((n) => n === 0);
 
-const leaveMs = fc.option(fc.integer({ min: 1, max: 4_000 }), { nil: undefined, freq: 3 });
-
-const script = (lines: number): fc.Arbitrary<Script> =>
+/** One operation of a till. */
+const script = (lines: number) =>
   fc.record({
     // Sales of each contract most.
-    kind: fc.constantFrom<Kind>(...kinds, "sale", "sale", "fiscal", "fiscal", "qr-palm"),
-    line: fc.integer({ min: 1, max: lines }),
-    ending,
-    waitS: fc.integer({ min: 1, max: 8 }),
-    leavesMs: fc.array(leaveMs, { minLength: 1, maxLength: 3 }),
-    gapMs: fc.integer({ min: 0, max: 800 }),
-    isDouble: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
-    isPlainFirst: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
-    tries: fc.integer({ min: 1, max: 3 }),
+    kind: one<Kind>(...kinds, "sale", "sale", "fiscal", "fiscal", "qr-palm"),
+    // Of the lines, from 1.
+    line: between(1, lines),
+    // The last two digits of its amount, by which the emulator decides what goes wrong: a normal course more often than each fault alone.
+    ending: often([1, fc.constant(0)], [2, one(...endings)]),
+    waitS: between(1, 8),
+    // After how many milliseconds the till crashes, sending by sending; undefined: it stays.
+    leavesMs: fc.array(fc.option(between(1, 4_000), { nil: undefined, freq: 3 }), { minLength: 1, maxLength: 3 }),
+    // Milliseconds from an answer to the same call.
+    gapMs: between(0, 800),
+    // It is called twice at once.
+    isDouble: onceInTen,
+    // Its first call doesn't ask to be followed.
+    isPlainFirst: onceInTen,
+    // How often it is tried anew once it is proven that nothing was carried out.
+    tries: between(1, 3),
   });
+
+export type Script = Drawn<ReturnType<typeof script>>;
 
 /** The operations of a campaign. Every fault is among the first ones, in a changed order. */
 export function scriptsOf(count: number, lines: number, seed: number): readonly Script[] {
@@ -60,27 +48,18 @@ export function scriptsOf(count: number, lines: number, seed: number): readonly 
 }
 
 /** Milliseconds from one kill of posline to the next. */
-export function killGapsOf(seed: number): readonly number[] {
-  return fc.sample(fc.integer({ min: 3_000, max: 15_000 }), { seed, numRuns: 1_000 });
-}
+export const killGapsOf = (seed: number) => fc.sample(between(3_000, 15_000), { seed, numRuns: 1_000 });
 
-/** A connection that is cut, at a moment when an operation is on it. */
-export interface Cut {
-  /** Milliseconds since the one before. */
-  readonly gapMs: number;
-  readonly line: number;
-  /** Milliseconds from the arrival of the next operation to the cut: its answer may be out by then. */
-  readonly afterMs: number;
-  /** Milliseconds for which its terminal is away, as if it started again; 0: it can be dialled at once. */
-  readonly awayMs: number;
-}
-
-export function cutsOf(lines: number, seed: number): readonly Cut[] {
+/** Connections that are cut, each at a moment when an operation is on it. */
+export function cutsOf(lines: number, seed: number) {
   const cut = fc.record({
-    gapMs: fc.integer({ min: 100, max: 4_000 }),
-    line: fc.integer({ min: 1, max: lines }),
-    afterMs: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 20 }), fc.integer({ min: 20, max: 4_000 })),
-    awayMs: fc.oneof(fc.constant(0), fc.integer({ min: 100, max: 3_000 })),
+    // Milliseconds since the one before.
+    gapMs: between(100, 4_000),
+    line: between(1, lines),
+    // Milliseconds from the arrival of the next operation to the cut: its answer may be out by then.
+    afterMs: fc.oneof(fc.constant(0), between(1, 20), between(20, 4_000)),
+    // Milliseconds for which its terminal is away, as if it started again; 0: it can be dialled at once.
+    awayMs: fc.oneof(fc.constant(0), between(100, 3_000)),
   });
   return fc.sample(cut, { seed, numRuns: 2_000 });
 }
@@ -89,8 +68,6 @@ export function cutsOf(lines: number, seed: number): readonly Cut[] {
 export interface Sending extends Named {
   readonly service: ServiceName;
   readonly body: string;
-  /** Another body under the same key. */
-  readonly otherBody: string;
 }
 
 const contractOf: Readonly<Record<Kind, ContractName>> = {
@@ -140,6 +117,5 @@ export function sendingOf({ kind, line, ending: digits }: Script, index: number,
     }
   };
   const amount = 1_000 + 100 * (index % 90) + digits;
-  const bodies = { body: bodyOf(contract, json(amount)), otherBody: bodyOf(contract, json(amount + 100)) };
-  return { service, contract, route: routeOf[kind], key, ...bodies };
+  return { service, contract, route: routeOf[kind], key, body: bodyOf(contract, json(amount)) };
 }
