@@ -66,8 +66,8 @@ export const network: BoxProof = {
 async function told({ guest }: Box, cause: RegExp): Promise<ReadonlyMap<string, string>> {
   const ready = await guest.until("curl -s http://127.0.0.1:8880/readyz", cause);
   const log = await guest.until("journalctl -o cat -u posline -n 20 --no-pager", cause);
-  const { out: doctor } = await guest.run("posline doctor");
-  assert.match(doctor, cause);
+  // An emulated box may be too slow for the doctor's first question to the service, which is then the first thing that it names.
+  const doctor = await guest.until("posline doctor", new RegExp(`^First: [^]*${cause.source}`, "m"));
   return new Map([
     ["/readyz", ready],
     ["the log", log.split("\n").findLast((each) => cause.test(each)) ?? ""],
@@ -135,8 +135,7 @@ async function assertNoOtherAddress(box: Box, figure: (text: string) => void): P
   await box.configure({ ...line, path: `tcp:${other}:${far.port}` });
   await guest.sh("systemctl reload posline.service");
   const ready = await guest.until("curl -s http://127.0.0.1:8880/readyz", /does not answer/);
-  const { out: doctor } = await guest.run("posline doctor");
-  assert.match(doctor, /may open no connection there\s+do: .*IPAddressAllow=192\.168\.1\.41/);
+  await guest.until("posline doctor", /may open no connection there\s+do: .*IPAddressAllow=192\.168\.1\.41/);
   figure(`another address of the same box: ${ready}`);
 }
 
