@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 
@@ -59,12 +59,7 @@ export function onlyOnCpu(cpu: number, argv: readonly string[]): readonly string
 
 /** The same for what is measured: ahead of everything else. */
 export function onCpu(cpu: number, argv: readonly string[]): readonly string[] {
-  return aheadOfAll(onlyOnCpu(cpu, argv));
-}
-
-/** The command, ahead of everything else on any core. */
-export function aheadOfAll(argv: readonly string[]): readonly string[] {
-  return [...ahead, ...argv];
+  return [...ahead, ...onlyOnCpu(cpu, argv)];
 }
 
 const setpriv = found("setpriv");
@@ -93,15 +88,6 @@ export async function freePort(): Promise<number> {
     });
     if (free) return port;
   }
-}
-
-/** Processor time that a process has used, all its threads, in ms. */
-export function processorMs(pid: number): number {
-  let ns = 0;
-  for (const task of readdirSync(`/proc/${pid}/task`)) {
-    ns += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]);
-  }
-  return ns / 1e6;
 }
 
 /** A memory figure of a process in MiB. */

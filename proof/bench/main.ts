@@ -2,12 +2,10 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { lineEfficiency } from "./efficiency.ts";
-import { framers } from "./framers.ts";
-import { growth } from "./growth.ts";
 import { isolation } from "./isolation.ts";
 import { largeReply } from "./large-reply.ts";
 import { benchDir } from "./machine.ts";
-import { nodes } from "./nodes.ts";
+import { productMissing } from "./peer.ts";
 import { costSection } from "./peers/cost.ts";
 import { fleetSection } from "./peers/fleet.ts";
 import { lateSection } from "./peers/late.ts";
@@ -29,13 +27,10 @@ import { watching } from "./watching.ts";
  */
 
 const sections: Record<SectionName, (bench: Bench) => Promise<void>> = {
-  framers,
   roundtrip,
   line: lineEfficiency,
   large: largeReply,
   start,
-  growth,
-  nodes,
   isolation,
   watching,
   peers: peersSection,
@@ -69,7 +64,12 @@ for (const name of wanted) {
     process.exit(64);
   }
 }
+const missing = productMissing();
 for (const name of wanted.filter(isSection)) {
+  if (missing !== undefined) {
+    bench.report.skip(name, missing, true);
+    continue;
+  }
   const begun = performance.now();
   try {
     await sections[name](bench);
