@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -50,12 +49,8 @@ function mutating(mutants: readonly NumberedMutant[], on: (id: number) => string
   };
 }
 
-/** What a build made: each test file's bundle, and a hash of all that went into it. */
-export interface Built {
-  readonly child: string;
-  readonly bundles: ReadonlyMap<string, string>;
-  readonly hashes: ReadonlyMap<string, string>;
-}
+/** What a build made: each test file's bundle. */
+export type Built = { readonly child: string; readonly bundles: ReadonlyMap<string, string> };
 
 /**
  * Builds the tests with all mutants in them.
@@ -68,14 +63,13 @@ export async function buildTests(
   on: (id: number) => string,
 ): Promise<Built> {
   const child = relative(root, join(here, "child.ts"));
-  const { metafile } = await build({
+  await build({
     absWorkingDir: root,
     entryPoints: [...tests, child].map((file) => ({ in: file, out: file.replace(/\.ts$/, "") })),
     outdir: folder,
     outExtension: { ".js": ".mjs" },
     bundle: true,
     splitting: true,
-    metafile: true,
     packages: "external",
     platform: "node",
     target: "node20",
@@ -84,21 +78,5 @@ export async function buildTests(
     plugins: [mutating(mutants, on)],
   });
   const output = (file: string) => join(root, folder, file.replace(/\.ts$/, ".mjs"));
-  const hashes = tests.map((test) => [test, hashOf(test, metafile.inputs)] as const);
-  return { child: output(child), bundles: new Map(tests.map((test) => [test, output(test)])), hashes: new Map(hashes) };
-}
-
-type Inputs = Readonly<Record<string, { readonly imports: readonly { readonly path: string; readonly external?: boolean }[] }>>;
-
-function hashOf(test: string, inputs: Inputs): string {
-  const seen = new Set<string>();
-  const waiting = [test];
-  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
-    if (seen.has(file)) continue;
-    seen.add(file);
-    for (const { path, external } of inputs[file]?.imports ?? []) if (external !== true) waiting.push(path);
-  }
-  const hash = createHash("sha256");
-  for (const file of [...seen].sort()) hash.update(file).update(readFileSync(join(root, file)));
-  return hash.digest("hex");
+  return { child: output(child), bundles: new Map(tests.map((test) => [test, output(test)])) };
 }

@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
 import { after, test } from "node:test";
 import { configureGlobal } from "fast-check";
-import { importing, registered } from "./registry.ts";
+import { registered } from "./registry.ts";
 
 /**
  * Runs tests with one mutant in force, in a process of its own: what a mutant leaves behind can't reach the next. It writes to
@@ -10,17 +10,14 @@ import { importing, registered } from "./registry.ts";
 interface Order {
   /** 0 runs the code as it is. */
   readonly mutant: number;
-  /** The test file's name, and its build. */
-  readonly file: string;
+  /** The test file's build. */
   readonly build: string;
-  /** The tests to run, in this order; undefined for all, with the mutants that each reaches. */
-  readonly tests?: readonly (readonly [file: string, index: number])[];
+  /** The tests to run, in this order, by their places in it; undefined for all, with the mutants that each reaches. */
+  readonly tests?: readonly number[];
 }
 
 export interface Reached {
-  readonly file: string;
   readonly index: number;
-  readonly name: string;
   readonly ms: number;
   readonly mutants: readonly number[];
 }
@@ -41,29 +38,28 @@ Object.assign(globalThis, {
 // A failing property's smaller counterexample would only cost time.
 configureGlobal({ endOnFailure: true });
 
-importing(order.file);
 await import(order.build);
-const byKey = new Map(registered.map((each) => [`${each.file} ${each.index}`, each]));
-const chosen = order.tests?.flatMap(([file, index]) => byKey.get(`${file} ${index}`) ?? []) ?? registered;
+const all = registered.map((each, index) => ({ ...each, index }));
+const chosen = order.tests?.flatMap((index) => all[index] ?? []) ?? all;
 if (order.tests === undefined) report("loading", [...whileLoading]);
 
 // A journal that a test leaves without a disk tries again in 5 s: the process would wait for that, and be taken for one that hangs.
 if (order.tests !== undefined) after(() => process.exit());
 
-for (const { file, index, name, options, run } of chosen) {
+for (const { index, name, options, run } of chosen) {
   test(name, options, async (context) => {
-    report("begin", [file, index]);
+    report("begin", index);
     hit = new Set();
     // Tests put a clock of their own in place of `performance.now`.
     const start = process.hrtime.bigint();
     try {
       await run(context);
     } catch (error) {
-      report("failed", { file, name, message: String(error).slice(0, 300) });
+      report("failed", { name, message: String(error).slice(0, 300) });
       if (order.tests !== undefined) process.exit(1);
       throw error;
     }
     const ms = Math.ceil(Number(process.hrtime.bigint() - start) / 1e6);
-    if (order.tests === undefined) report("passed", { file, index, name, ms, mutants: [...hit] } satisfies Reached);
+    if (order.tests === undefined) report("passed", { index, ms, mutants: [...hit] } satisfies Reached);
   });
 }

@@ -1,17 +1,14 @@
-import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { parseArgs } from "node:util";
-import { uniformInt } from "pure-rand/distribution/uniformInt";
-import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
+import { Random } from "../fuzz/random.ts";
 import { type Built, buildTests, type NumberedMutant, numberedMutants, root } from "./build.ts";
 import { equivalentOf } from "./equivalents.ts";
-import { printReport, type Result, report } from "./report.ts";
-import { coverageOf, type FileCoverage, type Run, runTests, type TestKey } from "./runs.ts";
+import { coverageOf, type FileCoverage, type Run, runTests } from "./runs.ts";
 
 /**
- * `npm run mutation`: changes the code in small ways, and runs the tests that reach each change. A change that no test notices
- * is a behaviour that no test holds.
+ * `npm run mutation -- --files FOLDER_OR_FILE,... [--sample MUTANTS_OF_EACH_FOLDER] [--seed S]`: changes the code in small ways, and runs the
+ * tests of the room that reach each change. A change that no test notices is a behaviour that no test holds.
  *
  * All mutants are in one build (`$m === 17 ? mutated : original`), so that a mutant costs one process and no compile. The tests
  * that reach it run one after the other, the quickest first, up to the first failure.
@@ -20,23 +17,12 @@ const { values } = parseArgs({
   options: {
     files: { type: "string", default: "src/wire,src/recovery,src/line,src/envelope,src/settle,src/operations" },
     seed: { type: "string", default: "1" },
-    tests: { type: "string" },
-    sample: { type: "string" },
-    jobs: { type: "string", default: "2" },
-    help: { type: "boolean", default: false },
+    sample: { type: "string", default: "Infinity" },
   },
 });
-if (values.help) {
-  console.log(
-    "npm run mutation -- [--files FOLDER_OR_FILE,...] [--tests FOLDER,...] [--seed S] [--sample MUTANTS_PER_FOLDER] [--jobs N]",
-  );
-  process.exit(0);
-}
 
-const out = "out/mutation";
-const jobs = Number(values.jobs);
-const sampleSize = values.sample === undefined ? Number.POSITIVE_INFINITY : Number(values.sample);
-const seed = Number(values.seed);
+/** Processes at a time. */
+const jobs = 2;
 
 /** Tests at the pace of the wall clock: too slow for each mutant, and what they hold should be held closer to the code. */
 const apart = ["test/line/rest.test.ts"];
@@ -53,14 +39,11 @@ function filesIn(folder: string): readonly string[] {
 
 const targets = values.files.split(",").flatMap((each) => (each.endsWith(".ts") ? [each] : filesIn(each)));
 const mutants = numberedMutants(targets.filter((file) => file.endsWith(".ts")));
-/** For these mutants as they are numbered: runs over other files don't meet. */
-const work = join(out, createHash("sha256").update(JSON.stringify(mutants)).digest("hex").slice(0, 12));
+const work = join("out/mutation", String(process.pid));
 /** Tests of the mutated rooms: what a room does should be held by its own tests, not only by those of the bundle. */
-const testRooms = values.tests?.split(",") ?? [...new Set(targets.map((file) => dirname(file).replace(/^src/, "test")))];
-const ofRoom = (room: string) =>
-  [room, room.replace(/^test\//, "test/slow/")].filter((folder) => existsSync(join(root, folder)));
-const tests = testRooms
-  .flatMap(ofRoom)
+const tests = [...new Set(targets.map((file) => dirname(file).replace(/^src/, "")))]
+  .flatMap((room) => [join("test", room), join("test/slow", room)])
+  .filter((folder) => existsSync(join(root, folder)))
   .flatMap(filesIn)
   .filter((file) => file.endsWith(".test.ts") && !apart.includes(file));
 
@@ -72,52 +55,39 @@ async function inJobs<Item>(items: readonly Item[], work: (item: Item, index: nu
   await Promise.all(Array.from({ length: jobs }, worker));
 }
 
-/** What each test reaches, kept between runs for as long as the sources are the same. */
+/** What each test reaches, by file. */
 async function coverage(): Promise<ReadonlyMap<string, FileCoverage>> {
   const built = await buildTests(tests, mutants, join(work, "coverage"), (id) => `globalThis.$reached(${id})`);
-  const path = join(root, work, "coverage.json");
-  // What this function wrote.
-  const kept = new Map(
-    existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as readonly (readonly [string, FileCoverage])[]) : [],
-  );
-  const changed = tests.filter((file) => kept.get(file)?.hash !== built.hashes.get(file));
-  if (changed.length > 0) console.log(`running ${changed.length} test files to see what they reach`);
-  await inJobs(changed, async (file) => {
-    kept.set(file, await coverageOf(built, file));
-    // At once: a run that is interrupted here need not begin anew.
-    writeFileSync(path, JSON.stringify([...kept]));
+  const found = new Map<string, FileCoverage>();
+  console.log(`running ${tests.length} test files to see what they reach`);
+  await inJobs(tests, async (file) => {
+    const covered = await coverageOf(built, file);
+    found.set(file, covered);
+    for (const failed of covered.failed) console.log(`left out, since it fails as it is: ${file}: ${failed}`);
   });
-  for (const file of tests)
-    for (const failed of kept.get(file)?.failed ?? []) console.log(`left out, since it fails as it is: ${file}: ${failed}`);
-  return new Map(
-    tests
-      .flatMap((file) => [[file, kept.get(file)] as const])
-      .filter((entry): entry is [string, FileCoverage] => entry[1] !== undefined),
-  );
+  return found;
 }
 
-/** The tests of one file that reach a mutant. */
-type Part = { readonly file: string; readonly tests: readonly TestKey[]; readonly msMax: number };
+/** The tests of one file that reach a mutant, by their places. */
+type Part = { readonly file: string; readonly tests: readonly number[]; readonly msMax: number };
 
 /** The tests that reach a mutant, the quickest first, by files: some put a clock of their own in place of the process's. */
 function planFor({ id, file }: NumberedMutant, covered: ReadonlyMap<string, FileCoverage>): readonly Part[] {
-  const found: { readonly key: TestKey; readonly ms: number; readonly order: number }[] = [];
-  for (const [name, { loading, tests }] of covered) {
-    const isLoading = loading.includes(id);
+  const found = [...covered].flatMap(([name, { loading, tests }]) => {
     const isMirror = basename(name, ".test.ts") === basename(file, ".ts");
-    for (const { index, ms, mutants } of tests) {
-      if (isLoading || mutants.includes(id)) found.push({ key: [name, index], ms, order: isMirror ? ms / 10 : ms });
-    }
-  }
-  found.sort((one, other) => one.order - other.order);
-  let sum = 0;
-  const chosen = found.filter(({ ms }) => {
-    sum += ms;
-    return sum <= plannedMsMax || sum === ms;
+    const reaching = tests.filter(({ mutants }) => loading.includes(id) || mutants.includes(id));
+    return reaching.map(({ index, ms }) => ({ name, index, ms, order: isMirror ? ms / 10 : ms }));
   });
-  return [...new Set(chosen.map(({ key }) => key[0]))].map((name) => {
-    const its = chosen.filter(({ key }) => key[0] === name);
-    return { file: name, tests: its.map(({ key }) => key), msMax: Math.max(...its.map(({ ms }) => ms)) };
+  let sum = 0;
+  const chosen = found
+    .sort((one, other) => one.order - other.order)
+    .filter(({ ms }) => {
+      sum += ms;
+      return sum <= plannedMsMax || sum === ms;
+    });
+  return [...new Set(chosen.map(({ name }) => name))].map((name) => {
+    const its = chosen.filter((each) => each.name === name);
+    return { file: name, tests: its.map(({ index }) => index), msMax: Math.max(...its.map(({ ms }) => ms)) };
   });
 }
 
@@ -132,58 +102,49 @@ async function runPlan(built: Built, mutant: number, plan: readonly Part[]): Pro
 
 /** At most this many of each folder, drawn by the seed. */
 function sampled(all: readonly NumberedMutant[]): readonly NumberedMutant[] {
-  const folders = new Map<string, NumberedMutant[]>();
-  for (const mutant of all) folders.set(dirname(mutant.file), [...(folders.get(dirname(mutant.file)) ?? []), mutant]);
-  return [...folders.values()].flatMap((list) => {
-    const random = xoroshiro128plus(seed);
-    const left = [...list];
+  const folders = [...new Set(all.map(({ file }) => dirname(file)))];
+  return folders.flatMap((folder) => {
+    const random = new Random(Number(values.seed));
+    const left = all.filter(({ file }) => dirname(file) === folder);
     const drawn: NumberedMutant[] = [];
-    while (left.length > 0 && drawn.length < sampleSize) drawn.push(...left.splice(uniformInt(random, 0, left.length - 1), 1));
+    while (left.length > 0 && drawn.length < Number(values.sample)) drawn.push(...left.splice(random.below(left.length), 1));
     return drawn.sort((one, other) => one.id - other.id);
   });
 }
 
-const results: Result[] = [];
-const failedControls: string[] = [];
-let controls = 0;
-
-async function judge(built: Built, mutant: NumberedMutant, index: number, plan: readonly Part[]): Promise<void> {
-  const startMs = performance.now();
-  if (plan.length === 0) {
-    results.push({ mutant, verdict: "unreached", by: "", ms: 0 });
-    return;
-  }
-  if (index % controlEvery === controlEvery - 1) {
-    controls += 1;
-    const control = await runPlan(built, 0, plan);
-    if (control.verdict !== "passed")
-      failedControls.push(`${mutant.file}:${mutant.line}: ${control.verdict}: ${control.message}`);
-  }
-  const { verdict, message } = await runPlan(built, mutant.id, plan);
-  const ms = Math.round(performance.now() - startMs);
-  results.push({
-    mutant,
-    verdict: verdict === "passed" ? "survived" : verdict === "failed" ? "killed" : "timeout",
-    by: message,
-    ms,
-  });
-  if (verdict === "passed") console.error(`survived: ${mutant.file}:${mutant.line}: ${mutant.from} → ${mutant.to}`);
-  if (results.length % 50 === 0) console.error(`${results.length} of ${chosen.length}`);
+/** A text in a line, as far as it is read. */
+function oneLine(text: string): string {
+  const line = text.replaceAll(/\s+/g, " ");
+  return line.length > 90 ? `${line.slice(0, 89)}…` : line;
 }
 
-mkdirSync(join(root, work), { recursive: true });
-const startMs = performance.now();
-const covered = await coverage();
-const built = await buildTests(tests, mutants, join(work, "mutants"), (id) => `$m===${id}`);
-const chosen = sampled(mutants.filter((mutant) => equivalentOf(mutant) === undefined));
-const plans = new Map(chosen.map((mutant) => [mutant.id, planFor(mutant, covered)]));
-await inJobs(chosen, async (mutant, index) => {
-  const plan = plans.get(mutant.id);
-  if (plan !== undefined) await judge(built, mutant, index, plan);
-});
+const counts = { killed: 0, "never ended": 0, survived: 0, "were reached by no test": 0 };
+const failedControls: string[] = [];
 
-const summary = report(mutants, results, { seed, seconds: (performance.now() - startMs) / 1_000, controls, failedControls });
-writeFileSync(join(root, work, "report.json"), `${JSON.stringify(summary, undefined, 2)}\n`);
-printReport(summary);
-console.log(`all results: ${join(work, "report.json")}`);
+async function judge(built: Built, { id, file, line, from, to }: NumberedMutant, index: number, plan: readonly Part[]) {
+  if (index % controlEvery === controlEvery - 1) {
+    const { verdict, message } = await runPlan(built, 0, plan);
+    if (verdict !== "passed") failedControls.push(`${file}:${line}: ${verdict}: ${message}`);
+  }
+  const { verdict } = await runPlan(built, id, plan);
+  const isReached = plan.length > 0;
+  counts[
+    verdict === "failed" ? "killed" : verdict === "timeout" ? "never ended" : isReached ? "survived" : "were reached by no test"
+  ]++;
+  if (verdict !== "passed") return;
+  const change = to === "" ? `without ${oneLine(from)}` : `${oneLine(from)} → ${oneLine(to)}`;
+  console.log(`${file}:${line}: ${change}${isReached ? "" : " (reached by no test)"}`);
+}
+
+try {
+  const covered = await coverage();
+  const built = await buildTests(tests, mutants, join(work, "mutants"), (id) => `$m===${id}`);
+  const chosen = sampled(mutants.filter((mutant) => equivalentOf(mutant) === undefined));
+  await inJobs(chosen, (mutant, index) => judge(built, mutant, index, planFor(mutant, covered)));
+  const told = Object.entries(counts).map(([what, count]) => `${count} ${what}`);
+  console.log(`\nof ${mutants.length} mutants ${chosen.length} were tried: ${told.join(", ")}`);
+  for (const failed of failedControls) console.log(`control failed: ${failed}`);
+} finally {
+  rmSync(join(root, work), { recursive: true, force: true });
+}
 process.exit(failedControls.length === 0 ? 0 : 1);

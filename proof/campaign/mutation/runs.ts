@@ -6,9 +6,6 @@ import type { Readable } from "node:stream";
 import type { Built } from "./build.ts";
 import type { Reached } from "./child.ts";
 
-/** A test by its file and its place in it. */
-export type TestKey = readonly [file: string, index: number];
-
 export interface Run {
   readonly verdict: "passed" | "failed" | "timeout";
   /** What failed. */
@@ -24,10 +21,11 @@ const limitFactor = 4;
 
 /**
  * Runs tests of one file in a process of their own, ended with all that it started.
+ * @param tests By their places in it; undefined for all, with the mutants that each reaches.
  * @param limitMs the time that a test may take, without a word from it
  */
-export function runTests(built: Built, mutant: number, file: string, tests: readonly TestKey[] | undefined, limitMs: number) {
-  const order = { mutant, file, build: built.bundles.get(file), ...(tests && { tests }) };
+export function runTests(built: Built, mutant: number, file: string, tests: readonly number[] | undefined, limitMs: number) {
+  const order = { mutant, build: built.bundles.get(file), ...(tests && { tests }) };
   // It is ended in the midst of its tests, which then remove nothing.
   const scratch = mkdtempSync(join(tmpdir(), "posline-mutant-"));
   return new Promise<Run>((resolve) => {
@@ -78,7 +76,6 @@ export function runTests(built: Built, mutant: number, file: string, tests: read
 
 /** What one test file's tests reach. */
 export interface FileCoverage {
-  readonly hash: string;
   /** Mutants that run while the file is imported: any of its tests may notice them. */
   readonly loading: readonly number[];
   readonly tests: readonly Reached[];
@@ -93,7 +90,6 @@ export async function coverageOf(built: Built, file: string): Promise<FileCovera
   const failed = of("failed").map((value) => JSON.stringify(value));
   if (verdict !== "passed" && failed.length === 0) failed.push(message);
   return {
-    hash: built.hashes.get(file) ?? "",
     // What child.ts writes.
     loading: (of("loading")[0] ?? []) as readonly number[],
     tests: of("passed") as readonly Reached[],
