@@ -8,7 +8,7 @@ export class Forked<Message> {
   /** @param module A file of this folder. */
   constructor(module: string, args: readonly (string | number)[] = []) {
     this.#module = module;
-    this.#child = fork(new URL(module, import.meta.url), args.map(String), { execArgv: ["--import", "tsx"] });
+    this.#child = fork(new URL(module, import.meta.url), args.map(String), { execArgv: ["--expose-gc", "--import", "tsx"] });
   }
 
   /**
@@ -31,7 +31,7 @@ export class Forked<Message> {
     this.#child.send(message);
   }
 
-  stop(): void {
-    this.#child.kill();
+  stop(signal?: NodeJS.Signals): void {
+    this.#child.kill(signal);
   }
 }

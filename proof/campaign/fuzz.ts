@@ -1,12 +1,11 @@
-import { spawn } from "node:child_process";
-import { isObject } from "../../src/core/json-object.ts";
-import type { TargetReport } from "./fuzz/main.ts";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Forked } from "./forked.ts";
+import type { FuzzResult } from "./fuzz/target.ts";
 import { type Part, partMs, type Row } from "./part.ts";
+import { outDir } from "./table.ts";
 
-/**
- * Fuzz: every reader of what comes from outside, given mutated inputs from a corpus. What is counted is judged by `fuzz/*.ts`; here it
- * becomes rows. It runs in a process of its own, for its memory.
- */
+/** Fuzz: every reader of what comes from outside, given mutated inputs from a corpus. What is counted is judged by `fuzz/*.ts`. */
 
 /** Milliseconds that node and tsx take to load all readers, on a busy machine. */
 const startMsMax = 60_000;
@@ -14,8 +13,8 @@ const startMsMax = 60_000;
 /** Frames of a long run, of each decoder. */
 const framesMin = 10_000_000;
 
-/** Bytes of a long run, of each decoder. */
-const decoderBytesMin = 20_000_000;
+/** Megabytes of a long run, of each decoder. */
+const decoderMbMin = 20;
 
 /** Minutes from which a run is long enough for these. */
 const longMinutes = 10;
@@ -23,67 +22,39 @@ const longMinutes = 10;
 /** Megabytes that a reader may hold at any moment: its largest input in several forms. */
 const heldMbMax = 64;
 
-/** Runs `fuzz/main.ts`. */
-function reportsOf(seconds: number, seed: number, more: readonly string[]): Promise<readonly TargetReport[]> {
-  const script = new URL("./fuzz/main.ts", import.meta.url).pathname;
-  const args = ["--expose-gc", "--import", "tsx", script, "--seconds", String(seconds), "--seed", String(seed), ...more];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-  const limit = setTimeout(() => child.kill("SIGKILL"), startMsMax + 10 * seconds * 1_000);
-  let text = "";
-  child.stdout.setEncoding("utf8").on("data", (more: string) => {
-    text += more;
-  });
-  return new Promise((resolve, reject) => {
-    child.on("error", reject);
-    child.on("close", (code, signal) => {
-      clearTimeout(limit);
-      if (code !== 0) return reject(new Error(`fuzz/main.ts ended with ${code ?? signal} after:\n${text}`));
-      resolve(text.split("\n").filter(Boolean).map(reportIn));
-    });
-  });
-}
-
-function reportIn(line: string): TargetReport {
-  const value: unknown = JSON.parse(line);
-  if (!isObject(value) || typeof value["name"] !== "string") throw new Error(`Cannot read a report of fuzz/main.ts: ${line}`);
-  // Written by main.ts as just that.
-  return value as unknown as TargetReport;
-}
-
-function rowsOf(report: TargetReport, isLong: boolean): readonly Row[] {
-  const { name, unit, inputs, bytes, units, findings, heldBytesMax } = report;
+function rowsOf({ name, unit, inputs, bytes, units, findings, heldBytesMax }: FuzzResult, isLong: boolean): readonly Row[] {
   const isDecoder = name.startsWith("decoder");
+  const least = (value: number) => (isLong && isDecoder ? { bound: { side: "least", value } as const } : {});
   return [
     { what: `${name}: inputs`, value: inputs, unit: "", bound: { side: "least", value: 1 } },
-    ...(isDecoder ? [mbRow(`${name}: fed`, bytes, isLong)] : []),
+    ...(isDecoder ? [{ what: `${name}: fed`, value: bytes / 1e6, unit: "MB", ...least(decoderMbMin) }] : []),
+    { what: `${name}: ${unit}`, value: units, unit: "", ...least(framesMin) },
     {
-      what: `${name}: ${unit}`,
-      value: units,
-      unit: "",
-      ...(isDecoder && isLong ? { bound: { side: "least", value: framesMin } } : {}),
-    },
-    {
-      what: `${name}: wrong`,
-      value: findings.length,
-      unit: "",
-      bound: { side: "most", value: 0 },
-      ...(findings.length === 0 ? {} : { note: findings.map(({ number, error }) => `input ${number}: ${error}`).join("; ") }),
+      ...{ what: `${name}: wrong`, value: findings.length, unit: "", bound: { side: "most", value: 0 } },
+      note: findings.map(({ number, error, input }) => `${error}: ${written(`fuzz-${name}-${number}`, input)}`).join("; "),
     },
     { what: `${name}: held`, value: heldBytesMax / 1e6, unit: "MB", bound: { side: "most", value: heldMbMax } },
   ];
 }
 
-function mbRow(what: string, bytes: number, isLong: boolean): Row {
-  const row = { what, value: bytes / 1e6, unit: "MB" };
-  return isLong ? { ...row, bound: { side: "least", value: decoderBytesMin / 1e6 } } : row;
+/** Writes what broke a reader. @returns where it is. */
+function written(name: string, input: string): string {
+  mkdirSync(outDir, { recursive: true });
+  const path = join(outDir, name.replaceAll(" ", "-"));
+  writeFileSync(path, input, "latin1");
+  return path;
 }
 
 export const fuzz: Part = {
   name: "fuzz",
   run: async (options) => {
     const isLong = !options.short && options.minutes >= longMinutes;
-    const more = isLong ? ["--frames", String(framesMin)] : [];
-    const reports = await reportsOf(partMs(options) / 1_000, options.seed, more);
-    return reports.flatMap((report) => rowsOf(report, isLong));
+    const forMs = partMs(options);
+    const child = new Forked<readonly FuzzResult[]>("fuzz/main.ts", [options.seed, forMs, isLong ? framesMin : 0]);
+    // A reader that doesn't come back is ended.
+    const limit = setTimeout(() => child.stop("SIGKILL"), startMsMax + 10 * forMs);
+    const results = await child.message();
+    clearTimeout(limit);
+    return results.flatMap((result) => rowsOf(result, isLong));
   },
 };

@@ -542,7 +542,8 @@ export class LineLife {
       ...{ name, config, services, time: this.#time, device: terminal.device },
       observe: (event, effects, now, engine) => {
         observe?.(event, effects, now, engine);
-        if (this.#witness !== undefined && event.at !== "tick" && event.at !== "received") this.#say(`line ${index}: ${event.at}`);
+        if (this.#witness !== undefined && event.at !== "tick" && event.at !== "received")
+          this.#say(`line ${index}: ${event.at}`);
         // The place of one whose line stops is taken by the next one's.
         const current = this.#places?.[index];
         if (current !== undefined && current.life === life) this.#decided(current, effects);

@@ -1,67 +1,22 @@
-import { parseArgs } from "node:util";
-import { Random, seedOf } from "./random.ts";
-import { fuzz, inputOf } from "./target.ts";
-import { targets } from "./targets.ts";
+import { answerTargets } from "./answers.ts";
+import { configTargets } from "./config.ts";
+import { envelopeTargets } from "./envelope.ts";
+import { journalTargets } from "./journal.ts";
+import { recordingTargets } from "./recording.ts";
+import { streamTargets } from "./streams.ts";
+import { type FuzzResult, fuzz } from "./target.ts";
+import { wireTargets } from "./wire.ts";
 
-/**
- * Fuzzes the readers in a process of its own, so that its memory is theirs alone:
- *
- * `node --expose-gc --import tsx proof/campaign/fuzz/main.ts --seconds 60 --seed 1 [--target NAME]... [--frames N]`
- *
- * Prints a line of JSON for each target. `--only NUMBER` makes one input of a target again, and lets its error through.
- */
+/** Fuzzes all readers of what comes from outside, in a process of its own, so that its memory is theirs alone; sends what came of it. */
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: "string", default: "60" },
-    seed: { type: "string", default: "1" },
-    target: { type: "string", multiple: true },
-    frames: { type: "string", default: "0" },
-    only: { type: "string" },
-  },
-});
-
-/** What a run says of one target. */
-export interface TargetReport {
-  readonly name: string;
-  readonly unit: string;
-  readonly inputs: number;
-  readonly bytes: number;
-  readonly units: number;
-  readonly seconds: number;
-  readonly heldBytesMax: number;
-  readonly heldBytes: number;
-  readonly findings: readonly { readonly number: number; readonly error: string; readonly input: string }[];
+const targets = [
+  ...[...wireTargets, ...envelopeTargets, ...answerTargets, ...configTargets],
+  ...[...journalTargets, ...recordingTargets, ...streamTargets],
+];
+const [seed = 1, forMs = 0, framesMin = 0] = process.argv.slice(2).map(Number);
+const results: FuzzResult[] = [];
+for (const target of targets) {
+  const unitsMin = target.name.startsWith("decoder") ? framesMin : 0;
+  results.push(await fuzz(target, { seed, ms: forMs / targets.length, unitsMin }));
 }
-
-const seed = Number(values.seed);
-const wanted = targets.filter(({ name }) => values.target === undefined || values.target.includes(name));
-if (wanted.length === 0) {
-  console.error(
-    `Cannot fuzz: there is no such target, choose from ${targets.map(({ name }) => JSON.stringify(name)).join(", ")}`,
-  );
-  process.exit(64);
-}
-
-if (values.only !== undefined) {
-  const number = Number(values.only);
-  for (const target of wanted) {
-    const input = inputOf(target, seed, number);
-    console.error(`${target.name}, input ${number}, ${input.length} bytes:\n${input.toString("latin1")}`);
-    await target.check(input, new Random(seedOf(seed, `${target.name} check`, number)));
-  }
-  process.exit(0);
-}
-
-const ms = (Number(values.seconds) * 1_000) / wanted.length;
-for (const target of wanted) {
-  const unitsMin = target.unit === "frames" && target.name.startsWith("decoder") ? Number(values.frames) : 0;
-  const result = await fuzz(target, { seed, ms, unitsMin });
-  const { inputs, bytes, units, seconds, heldBytesMax, heldBytes } = result;
-  const report: TargetReport = {
-    ...{ name: target.name, unit: target.unit, inputs, bytes, units, seconds, heldBytesMax, heldBytes },
-    findings: result.findings.map(({ number, error, input }) => ({ number, error, input: input.toString("latin1") })),
-  };
-  process.stdout.write(`${JSON.stringify(report)}\n`);
-}
-process.exit(0);
+process.send?.(results, () => process.exit());

@@ -18,24 +18,23 @@ export interface Target {
 
 /** An input at which something went wrong. */
 export interface Finding {
-  readonly target: string;
-  /** By which it is made again: `--target NAME --only NUMBER`. */
+  /** Of the inputs that its seed makes. */
   readonly number: number;
   readonly error: string;
-  /** The shortest input found with the same error. */
-  readonly input: Buffer;
+  /** The shortest input found with the same error, as Latin-1. */
+  readonly input: string;
 }
 
+/** What a run says of one target. */
 export interface FuzzResult {
-  readonly target: Target;
+  readonly name: string;
+  readonly unit: string;
   readonly inputs: number;
   readonly bytes: number;
   readonly units: number;
-  readonly seconds: number;
   readonly findings: readonly Finding[];
-  /** Bytes of memory beyond those at the start, after a collection: at most, and at the end. */
+  /** Bytes of memory beyond those at the start, after a collection, at most. */
   readonly heldBytesMax: number;
-  readonly heldBytes: number;
 }
 
 export interface FuzzOptions {
@@ -54,7 +53,7 @@ const sampleMs = 500;
 /** Inputs of a target that are always made, so that a slow machine tries each reader. */
 const inputsMin = 20;
 
-/** Bytes held after a collection, where node was started with --expose-gc; else with what wasn't collected yet. */
+/** Bytes held after a collection; node was started with --expose-gc. */
 function heldBytes(): number {
   globalThis.gc?.();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
@@ -66,7 +65,9 @@ export async function fuzz(target: Target, { seed, ms, unitsMin = 0 }: FuzzOptio
   const totals = { inputs: 0, bytes: 0, units: 0 };
   const begun = performance.now();
   // What is made once, such as tables and compiled code, isn't counted.
-  for (let number = 0; number < inputsMin; number++) await tried(target, seed, number).catch(() => {});
+  for (let number = 0; number < inputsMin; number++) {
+    await checked(target, inputOf(target, seed, number), seed, number).catch(() => {});
+  }
   const before = heldBytes();
   let heldMax = 0;
   let sampledMs = performance.now();
@@ -86,21 +87,16 @@ export async function fuzz(target: Target, { seed, ms, unitsMin = 0 }: FuzzOptio
       findings.push(await minimal(target, input, error, seed, number));
     }
   }
-  const held = heldBytes() - before;
-  const seconds = (performance.now() - begun) / 1_000;
-  return { target, ...totals, seconds, findings, heldBytesMax: Math.max(heldMax, held), heldBytes: held };
+  const { name, unit } = target;
+  return { name, unit, ...totals, findings, heldBytesMax: Math.max(heldMax, heldBytes() - before) };
 }
 
-export function inputOf(target: Target, seed: number, number: number): Buffer {
+function inputOf(target: Target, seed: number, number: number): Buffer {
   return target.make(new Random(seedOf(seed, target.name, number)));
 }
 
-function checked(target: Target, input: Buffer, seed: number, number: number): number | Promise<number> {
-  return target.check(input, new Random(seedOf(seed, `${target.name} check`, number)));
-}
-
-async function tried(target: Target, seed: number, number: number): Promise<void> {
-  await checked(target, inputOf(target, seed, number), seed, number);
+async function checked(target: Target, input: Buffer, seed: number, number: number): Promise<number> {
+  return await target.check(input, new Random(seedOf(seed, `${target.name} check`, number)));
 }
 
 /** Checks that are spent on making one input shorter. */
@@ -118,7 +114,7 @@ async function minimal(target: Target, input: Buffer, error: unknown, seed: numb
       else at += size;
     }
   }
-  return { target: target.name, number, error: textOf(error), input: shortest };
+  return { number, error: textOf(error), input: shortest.toString("latin1") };
 }
 
 async function isSame(target: Target, input: Buffer, kind: string, seed: number, number: number): Promise<boolean> {
