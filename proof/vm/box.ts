@@ -198,6 +198,17 @@ export class Box {
   }
 }
 
+/**
+ * Waits for a call's end, which must be this one.
+ * @throws AssertionError with the answer's body.
+ */
+export async function endedAs(call: Called | Promise<Called> | undefined, status: number, outcome: string): Promise<Called> {
+  const called = await call;
+  assert.deepEqual([called?.status, called?.outcome], [status, outcome], called?.body.toString());
+  // Compared above.
+  return called as Called;
+}
+
 /** The configuration of the box: one terminal on one cable, with all three services. */
 function configOf(line: Readonly<Record<string, unknown>>, more: Readonly<Record<string, unknown>>): object {
   return {

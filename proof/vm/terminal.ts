@@ -4,7 +4,6 @@ import { contracts } from "../../src/contract/contracts.ts";
 import { type Call, contractNames, type Reply } from "../../src/core/call.ts";
 import { msPerByte } from "../../src/device/transport.ts";
 import { Emulator } from "../../src/lab/emulator/emulator.ts";
-
 import { LineListener } from "../../src/line/listener.ts";
 import { cable } from "./cable.ts";
 

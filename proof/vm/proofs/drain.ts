@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
-import { createConnection, type Socket } from "node:net";
-import { createDecoder } from "../../../src/wire/decoder.ts";
-import { frameOf } from "../../../src/wire/framing.ts";
 import type { Box } from "../box.ts";
 import type { Guest } from "../guest.ts";
 import { adapterById } from "../machine.ts";
 import { type BoxProof, seconds } from "../proof.ts";
+import { CabledTill } from "../till.ts";
 
 /**
  * A line is given back while its last answer is still on the way. A till at the other end reads no faster than the wire is, so that
@@ -63,7 +61,7 @@ export const drain: BoxProof = {
 
 /** Stops the gateway again and again, and counts the last answers that came whole. */
 async function answersOf(box: Box, path: string, socket: string, rounds: number): Promise<number> {
-  const till = new PacedTill(socket);
+  const till = new CabledTill(socket, msPerByte);
   try {
     await configure(box, { path, baudRate });
     let whole = 0;
@@ -81,7 +79,7 @@ async function answersOf(box: Box, path: string, socket: string, rounds: number)
 /** Milliseconds from SIGTERM to the end, on a UART whose till has stopped the flow with XOFF. */
 async function stoppedMs(box: Box): Promise<number> {
   const { guest, machine } = box;
-  const till = new PacedTill(machine.uart);
+  const till = new CabledTill(machine.uart, msPerByte);
   try {
     await configure(box, { path: "/dev/ttyS1", baudRate, flowControl: "xonxoff" });
     await greeted(box, till);
@@ -105,20 +103,24 @@ function configure(box: Box, line: object): Promise<void> {
   return box.guest.write("/etc/posline/gateway.json", JSON.stringify({ lines: { till: line }, services }));
 }
 
+/** A bank question with this key, and the answer to it. */
+const asked = (till: CabledTill, key: string, more: object, limitMs: number) =>
+  till.ask(`/check\n${JSON.stringify({ pay_id: key, ...more })}`, `"pay_id":"${key}"`, limitMs);
+
 /** Starts the gateway, and asks until it answers. */
-async function greeted({ guest }: Box, till: PacedTill): Promise<void> {
+async function greeted({ guest }: Box, till: CabledTill): Promise<void> {
   await guest.sh("systemctl start posline-gateway.service");
   // QEMU's UART may never interrupt again for bytes that come while its driver starts it.
   await guest.until("journalctl -o cat -u posline-gateway -n 1 --no-pager", /"the device opened"/);
   const untilMs = performance.now() + slowMs;
-  while ((await till.ask("greeting", { bytes: 1 }, 1_500)) === undefined) {
+  while ((await asked(till, "greeting", { bytes: 1 }, 1_500)) === undefined) {
     if (performance.now() > untilMs) throw new Error(`Cannot go on: the gateway doesn't answer\n${await logOf(guest)}`);
   }
 }
 
 /** Asks, which stops the gateway; gives the answer if it came whole. The log must have it as given. */
-async function stoppedAnswering({ guest }: Box, till: PacedTill, key: string, bytes: number): Promise<string | undefined> {
-  const answer = till.ask(key, { bytes, stop: true }, slowMs);
+async function stoppedAnswering({ guest }: Box, till: CabledTill, key: string, bytes: number): Promise<string | undefined> {
+  const answer = asked(till, key, { bytes, stop: true }, slowMs);
   await guest.until("systemctl is-active posline-gateway.service", /^(inactive|failed)$/, 2 * slowMs);
   assert.equal(await guest.sh("systemctl show -P Result posline-gateway.service"), "success");
   // What is left by now lies in the emulated cable at most.
@@ -127,66 +129,4 @@ async function stoppedAnswering({ guest }: Box, till: PacedTill, key: string, by
   const log = await logOf(guest);
   assert.match(log, new RegExp(`"key":"${key}","outcome":"answered"`));
   return text;
-}
-
-/** A till at the end of a cable, which reads as fast as the wire is. */
-class PacedTill {
-  readonly #socket: Socket;
-  readonly #decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: 1 << 20 });
-  #dueMs = 0;
-  #wanted = "";
-  #answered: ((text: string | undefined) => void) | undefined;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(path: string) {
-    const callback = (n: number, bytes: Uint8Array): boolean => {
-      this.#heard(Buffer.from(bytes.subarray(0, n)));
-      const now = performance.now();
-      this.#dueMs = Math.max(now, this.#dueMs) + n * msPerByte;
-      setTimeout(() => this.#socket.resume(), this.#dueMs - now);
-      return false;
-    };
-    this.#socket = createConnection({ path, onread: { buffer: Buffer.alloc(16), callback } });
-    this.#socket.on("error", () => {});
-  }
-
-  /** Sends a bank question with this key, and gives the answer's payload, or undefined when none came in time. */
-  ask(key: string, more: object, limitMs: number): Promise<string | undefined> {
-    const payload = `/check\n${JSON.stringify({ pay_id: key, ...more })}`;
-    this.#wanted = `"pay_id":"${key}"`;
-    // Whoever asks anew has given up what came in part.
-    this.#decoder.reset();
-    return new Promise((resolve) => {
-      this.#answered = (text) => {
-        clearTimeout(this.#timer);
-        this.#answered = undefined;
-        resolve(text);
-      };
-      this.givesUpIn(limitMs);
-      this.#socket.write(Buffer.concat(frameOf("length", [Buffer.from(payload)], "arc")));
-    });
-  }
-
-  /** Waits for the answer for so many milliseconds from now on. */
-  givesUpIn(ms: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#answered?.(undefined), ms);
-  }
-
-  /** XOFF: from now on it takes nothing. */
-  stopFlow(): void {
-    this.#socket.write(Buffer.of(0x13));
-  }
-
-  hangUp(): void {
-    clearTimeout(this.#timer);
-    this.#socket.destroy();
-  }
-
-  #heard(bytes: Buffer): void {
-    for (const item of this.#decoder.push(bytes)) {
-      const text = item.kind === "frame" ? Buffer.concat(item.payload).toString() : "";
-      if (text.includes(this.#wanted)) this.#answered?.(text);
-    }
-  }
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { endedAs } from "../box.ts";
 import { adapterSerial } from "../machine.ts";
 import type { BoxProof } from "../proof.ts";
 import { assertRelayed } from "./install.ts";
@@ -27,8 +28,7 @@ export const reload: BoxProof = {
     await box.configure({ path: `usb:0403:6001:${adapterSerial}`, baudRate: 9_600 });
     await guest.sh("systemctl reload posline");
     terminal.release();
-    const { status, outcome, body } = await kept.ended;
-    assert.deepEqual([status, outcome], [200, "answered"], body.toString());
+    await endedAs(kept.ended, 200, "answered");
     await terminal.unplug();
     terminal.plug(9_600);
     await box.answers("L-2");
