@@ -72,10 +72,8 @@ export class FullTerminal {
   readonly #refused = new Set<string>();
   /** Keys of which nothing is known any more, as after a closed batch, but for what was carried out since. */
   readonly #forgotten = new Map<string, number>();
-  /** Paths and operations of what moves money, in the order in which it came whole. */
-  readonly heard: string[] = [];
-  /** The same with its key, and when it came. */
-  readonly #heardBy: Heard[] = [];
+  /** What moves money, in the order in which it came whole. */
+  readonly #heard: Heard[] = [];
   /** All requests of callers, and posline's own questions about operations. */
   requests = 0;
   /** Keys that were denied in passing: each once. */
@@ -98,6 +96,11 @@ export class FullTerminal {
     this.#fates = fates;
     this.#lateMs = lateMs;
     this.#takesNames = takesNames;
+  }
+
+  /** Paths and operations of what moves money, each time that it came whole. */
+  get heard(): readonly string[] {
+    return this.#heard.map(({ name }) => name);
   }
 
   get contract(): ContractName {
@@ -123,7 +126,7 @@ export class FullTerminal {
 
   /** When an operation came last. */
   heardMs(path: string, operation: string): number | undefined {
-    return this.#heardBy.findLast(({ name }) => name === `${path} ${operation}`)?.atMs;
+    return this.#heard.findLast(({ name }) => name === `${path} ${operation}`)?.atMs;
   }
 
   /** Whether another operation under its key came before it, or one for another amount: nobody knows of that where records are lost. */
@@ -134,7 +137,7 @@ export class FullTerminal {
   ): boolean {
     const name = `${path} ${operation}`;
     const isOther = (each: Heard) => each.name !== name || (each.amount !== undefined && each.amount !== amount);
-    return this.#heardBy.some((each) => each.key === key && isOther(each) && each.atMs <= sentMs);
+    return this.#heard.some((each) => each.key === key && isOther(each) && each.atMs <= sentMs);
   }
 
   /** Whether an operation has this number or name, also among those of it that stand so. */
@@ -192,9 +195,9 @@ export class FullTerminal {
     const request = readRequest(this.trade, framing, text);
     const { path, operation } = request;
     if (path === this.trade.sale || path === this.trade.back) {
-      const name = `${path} ${operation}`;
-      this.heard.push(name);
-      this.#heardBy.push({ name, key: request.key, amount: scalarText(request.json["amount"]), atMs: this.#time.nowMs });
+      const { key, json } = request;
+      const amount = scalarText(json["amount"]);
+      this.#heard.push({ name: `${path} ${operation}`, key, amount, atMs: this.#time.nowMs });
     }
     // It came to the terminal, which dropped it: on the line it was.
     if (fate?.kind === "request lost") return;

@@ -5,6 +5,7 @@ import { freePorts } from "../../test/support/free-port.ts";
 import { Forked } from "./forked.ts";
 import { atOnce, type Round, type RoundDone } from "./http-fuzzer.ts";
 import { type Part, partMs, type Row } from "./part.ts";
+import { complaintsIn } from "./soak/box.ts";
 
 /**
  * Fuzz of the HTTP surface: the real bundle, raw connections with anything on them from a process of their own, and an honest caller
@@ -95,7 +96,7 @@ export const http: Part = {
 };
 
 function rowsOf(tally: Tally, growthMb: number, isAlive: boolean, log: string, isJudged: boolean): readonly Row[] {
-  const errors = log.split("\n").filter((line) => /internal error|"level":"(?:error|fatal)"|^\s+at /.test(line));
+  const errors = complaintsIn(log);
   const [quiet, busy] = [p99(tally.quietMs), p99(tally.fuzzedMs)];
   const slowdown = { what: "an honest caller's p99, times that without fuzz", value: busy / quiet, unit: "x" };
   return [

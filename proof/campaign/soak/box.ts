@@ -57,6 +57,10 @@ export interface Sample extends Inside {
   readonly journalBytes: number;
 }
 
+/** Lines of a bridge's log that must never be there. */
+export const complaintsIn = (log: string) =>
+  log.split("\n").filter((line) => /internal error|"level":"(?:error|fatal)"|^\s+at /.test(line));
+
 export class Box {
   readonly #folder = scratchFolder("posline-soak-");
   readonly #children: ChildProcess[] = [];
@@ -192,8 +196,7 @@ export class Box {
 
   /** What the bridge logged of itself that must never be there. */
   complaints(): readonly string[] {
-    const lines = readFileSync(this.path("bridge.log"), "utf8").split("\n");
-    return lines.filter((line) => /internal error|"level":"(?:error|fatal)"|^\s+at /.test(line));
+    return complaintsIn(readFileSync(this.path("bridge.log"), "utf8"));
   }
 
   async stop(): Promise<void> {
