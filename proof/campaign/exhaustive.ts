@@ -126,13 +126,10 @@ export const exhaustive: Part = {
       );
       const { name } = beginning;
       rows.push(
-        {
-          ...{ what: `promises broken, from ${name}`, value: broken === undefined ? 0 : 1, unit: "" },
-          ...{ bound: { side: "most", value: 0 }, note: broken ?? "" },
-        },
-        { what: `depth, from ${name}`, value: depth, unit: "", note: depth < depthMax ? "the time was over" : "whole" },
-        { what: `states, from ${name}`, value: states, unit: "" },
-        { what: `sequences, from ${name}`, value: sequences, unit: "", note: "those behind equal states are not counted" },
+        { what: `promises broken, from ${name}`, value: broken === undefined ? 0 : 1, most: 0, note: broken ?? "" },
+        { what: `depth, from ${name}`, value: depth, note: depth < depthMax ? "the time was over" : "whole" },
+        { what: `states, from ${name}`, value: states },
+        { what: `sequences, from ${name}`, value: sequences, note: "those behind equal states are not counted" },
       );
     }
     return [...rows, ...edgeRows(edges)];
@@ -147,8 +144,8 @@ function edgeRows(edges: Edges): readonly Row[] {
   const missing = all.filter((each) => !edges.has(each));
   const reached = lineStates.filter((state) => [...edges].some((edge) => edge.startsWith(`${state} `)) || state === "closed");
   return [
-    { what: "states of the table that were reached", value: reached.length, unit: "", note: reached.join(", ") },
-    { what: "edges of the table that were reached", value: all.length - missing.length, unit: "", note: `of ${all.length}` },
-    { what: "edges that were not reached", value: missing.length, unit: "", note: missing.join(", ") },
+    { what: "states of the table that were reached", value: reached.length, note: reached.join(", ") },
+    { what: "edges of the table that were reached", value: all.length - missing.length, note: `of ${all.length}` },
+    { what: "edges that were not reached", value: missing.length, note: missing.join(", ") },
   ];
 }

@@ -24,16 +24,18 @@ const heldMbMax = 64;
 
 function rowsOf({ name, unit, inputs, bytes, units, findings, heldBytesMax }: FuzzResult, isLong: boolean): readonly Row[] {
   const isDecoder = name.startsWith("decoder");
-  const least = (value: number) => (isLong && isDecoder ? { bound: { side: "least", value } as const } : {});
+  const least = (value: number) => (isLong && isDecoder ? value : undefined);
   return [
-    { what: `${name}: inputs`, value: inputs, unit: "", bound: { side: "least", value: 1 } },
-    ...(isDecoder ? [{ what: `${name}: fed`, value: bytes / 1e6, unit: "MB", ...least(decoderMbMin) }] : []),
-    { what: `${name}: ${unit}`, value: units, unit: "", ...least(framesMin) },
+    { what: `${name}: inputs`, value: inputs, least: 1 },
+    ...(isDecoder ? [{ what: `${name}: fed`, value: bytes / 1e6, unit: "MB", least: least(decoderMbMin) }] : []),
+    { what: `${name}: ${unit}`, value: units, least: least(framesMin) },
     {
-      ...{ what: `${name}: wrong`, value: findings.length, unit: "", bound: { side: "most", value: 0 } },
+      what: `${name}: wrong`,
+      value: findings.length,
+      most: 0,
       note: findings.map(({ number, error, input }) => `${error}: ${written(`fuzz-${name}-${number}`, input)}`).join("; "),
     },
-    { what: `${name}: held`, value: heldBytesMax / 1e6, unit: "MB", bound: { side: "most", value: heldMbMax } },
+    { what: `${name}: held`, value: heldBytesMax / 1e6, unit: "MB", most: heldMbMax },
   ];
 }
 

@@ -98,25 +98,17 @@ export const http: Part = {
 function rowsOf(tally: Tally, growthMb: number, isAlive: boolean, log: string, isJudged: boolean): readonly Row[] {
   const errors = complaintsIn(log);
   const [quiet, busy] = [p99(tally.quietMs), p99(tally.fuzzedMs)];
-  const slowdown = { what: "an honest caller's p99, times that without fuzz", value: busy / quiet, unit: "x" };
   return [
-    { what: "connections", value: tally.connections, unit: "", bound: { side: "least", value: atOnce } },
+    { what: "connections", value: tally.connections, least: atOnce },
     { what: "sent", value: tally.bytes / 1e6, unit: "MB" },
-    { what: "the bridge lives", value: isAlive ? 1 : 0, unit: "", bound: { side: "least", value: 1 } },
+    { what: "the bridge lives", value: isAlive ? 1 : 0, least: 1 },
+    { what: "errors in its log", value: errors.length, most: 0, note: errors.slice(0, 2).join("; ") },
+    { what: "honest calls", value: tally.quietMs.length + tally.fuzzedMs.length, least: 1 },
+    { what: "honest calls not answered", value: tally.unanswered, most: 0 },
+    { what: "RSS: growth at most", value: growthMb, unit: "MB", most: growthMbMax },
     {
-      what: "errors in its log",
-      value: errors.length,
-      unit: "",
-      bound: { side: "most", value: 0 },
-      note: errors.slice(0, 2).join("; "),
-    },
-    { what: "honest calls", value: tally.quietMs.length + tally.fuzzedMs.length, unit: "", bound: { side: "least", value: 1 } },
-    { what: "honest calls not answered", value: tally.unanswered, unit: "", bound: { side: "most", value: 0 } },
-    { what: "RSS: growth at most", value: growthMb, unit: "MB", bound: { side: "most", value: growthMbMax } },
-    {
-      ...slowdown,
-      note: `${busy.toFixed(1)} ms and ${quiet.toFixed(1)} ms`,
-      ...(isJudged ? { bound: { side: "most", value: slowdownMax } } : {}),
+      ...{ what: "an honest caller's p99, times that without fuzz", value: busy / quiet, unit: "x" },
+      ...{ most: isJudged ? slowdownMax : undefined, note: `${busy.toFixed(1)} ms and ${quiet.toFixed(1)} ms` },
     },
   ];
 }

@@ -9,17 +9,15 @@ export interface PartOptions {
   readonly short: boolean;
 }
 
-/** The figure must be at least, or at most, this. */
-export type RowBound = { readonly side: "least" | "most"; readonly value: number };
-
 /** One line of the table. */
 export interface Row {
   readonly what: string;
   readonly value: number;
-  /** "" for a count. */
-  readonly unit: string;
-  /** Absent for what is only counted. */
-  readonly bound?: RowBound;
+  /** Absent for a count. */
+  readonly unit?: string;
+  /** What the value must at least, or at most, be; absent for what is only counted. */
+  readonly least?: number | undefined;
+  readonly most?: number | undefined;
   /** A remark behind the row, such as what the figure stands for. */
   readonly note?: string;
 }
@@ -28,9 +26,8 @@ export interface Row {
 export type Part = { readonly name: string; run(options: PartOptions): Promise<readonly Row[]> };
 
 /** Whether a row keeps its bound; true where it has none. */
-export function isKept({ value, bound }: Row): boolean {
-  if (bound === undefined) return true;
-  return bound.side === "least" ? value >= bound.value : value <= bound.value;
+export function isKept({ value, least, most }: Row): boolean {
+  return (least === undefined || value >= least) && (most === undefined || value <= most);
 }
 
 /** Milliseconds that a part may take. */

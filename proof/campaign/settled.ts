@@ -51,21 +51,20 @@ export function rowsOf(worlds: readonly WorldResult[]): readonly Row[] {
     sum((world) => [...of(world).values()].reduce((all, count) => all + count, 0));
   const broken = worlds.flatMap((world) => world.broken.map((each) => `seed ${world.seed}: ${each}`));
   return [
-    { what: "worlds", value: worlds.length, unit: "" },
-    { what: "operations", value: sum((world) => world.operations), unit: "", bound: { side: "least", value: 1 } },
-    { what: "calls of tills", value: sum((world) => world.calls), unit: "", note: counted(({ words }) => words) },
-    { what: "arrivals at terminals", value: sum((world) => world.arrivals), unit: "", bound: { side: "least", value: 1 } },
-    { what: "kill -9", value: sum((world) => world.kills), unit: "" },
-    { what: "cut connections", value: sum((world) => world.cuts), unit: "" },
-    { what: "reloads", value: total(({ reloads }) => reloads), unit: "", note: counted(({ reloads }) => reloads) },
+    { what: "worlds", value: worlds.length },
+    { what: "operations", value: sum((world) => world.operations), least: 1 },
+    { what: "calls of tills", value: sum((world) => world.calls), note: counted(({ words }) => words) },
+    { what: "arrivals at terminals", value: sum((world) => world.arrivals), least: 1 },
+    { what: "kill -9", value: sum((world) => world.kills) },
+    { what: "cut connections", value: sum((world) => world.cuts) },
+    { what: "reloads", value: total(({ reloads }) => reloads), note: counted(({ reloads }) => reloads) },
     { what: "longest time beyond a call's wait", value: most(({ longestMs }) => longestMs), unit: "ms" },
     { what: "longest time until ready after a reload", value: most(({ notReadyMs }) => notReadyMs), unit: "ms" },
-    { what: "broken promises", value: broken.length, unit: "", bound: { side: "most", value: 0 }, note: broken.join("\n") },
-    { what: "operations without an end", value: total(({ open }) => open), unit: "", note: counted(({ open }) => open) },
+    { what: "broken promises", value: broken.length, most: 0, note: broken.join("\n") },
+    { what: "operations without an end", value: total(({ open }) => open), note: counted(({ open }) => open) },
     {
       what: "unknown in the journal",
       value: total(({ unknown }) => unknown),
-      unit: "",
       note: counted(({ unknown }) => unknown),
     },
   ];

@@ -93,16 +93,15 @@ async function watched(box: Box, seconds: number, everyMs: number): Promise<read
 
 function tillRows({ answered, notSent, unknown, left, faults, wrong }: Tills, box: Box): readonly Row[] {
   const complaints = box.complaints();
-  const none = { side: "most", value: 0 } as const;
-  const noted = (texts: readonly string[]) => (texts.length === 0 ? {} : { note: texts.slice(0, 3).join("; ").slice(0, 600) });
+  const noted = (texts: readonly string[]) => texts.slice(0, 3).join("; ").slice(0, 600);
   return [
-    { what: "calls answered", value: answered, unit: "", bound: { side: "least", value: 1 } },
-    { what: "calls not sent", value: notSent, unit: "" },
-    { what: "calls of unknown outcome", value: unknown, unit: "" },
-    { what: "callers that left", value: left, unit: "" },
-    { what: "faults", value: faults, unit: "" },
-    { what: "answers that no till should see", value: wrong.length, unit: "", bound: none, ...noted(wrong) },
-    { what: "errors in the bridge's log", value: complaints.length, unit: "", bound: none, ...noted(complaints) },
+    { what: "calls answered", value: answered, least: 1 },
+    { what: "calls not sent", value: notSent },
+    { what: "calls of unknown outcome", value: unknown },
+    { what: "callers that left", value: left },
+    { what: "faults", value: faults },
+    { what: "answers that no till should see", value: wrong.length, most: 0, note: noted(wrong) },
+    { what: "errors in the bridge's log", value: complaints.length, most: 0, note: noted(complaints) },
   ];
 }
 
@@ -111,8 +110,7 @@ function leftRows(before: Sample, after: Sample): readonly Row[] {
   const more = (what: string, figure: (sample: Sample) => number): Row => ({
     what: `${what} more than before the load`,
     value: figure(after) - figure(before),
-    unit: "",
-    bound: { side: "most", value: 0 },
+    most: 0,
   });
   return [
     more("descriptors", ({ descriptors }) => descriptors),
@@ -121,30 +119,33 @@ function leftRows(before: Sample, after: Sample): readonly Row[] {
   ];
 }
 
+/** What must not rise, and by how much it may; where V8 collects or tills come and go, the lowest of some samples counts. */
+const trends: readonly {
+  readonly what: string;
+  readonly unit?: string;
+  readonly of: (sample: Sample) => number;
+  readonly riseMax: number;
+  readonly isSteady?: true;
+}[] = [
+  { what: "RSS", unit: "MB", of: ({ rssBytes }) => rssBytes / 1e6, riseMax: riseMbMax },
+  { what: "memory of its own", unit: "MB", of: ({ anonymousBytes }) => anonymousBytes / 1e6, riseMax: riseMbMax },
+  { what: "heap", unit: "MB", of: ({ heapBytes }) => heapBytes / 1e6, riseMax: riseMbMax },
+  { what: "timers", of: ({ timers }) => timers, riseMax: riseTimersMax },
+  { what: "descriptors", of: ({ descriptors }) => descriptors, riseMax: riseDescriptorsMax },
+  { what: "journal", unit: "MB", of: ({ journalBytes }) => journalBytes / 1e6, riseMax: journalRiseMbMax, isSteady: true },
+];
+
 function trendRows(samples: readonly Taken[], isJudged: boolean): readonly Row[] {
-  const points = (of: (sample: Sample) => number): Points => samples.map(({ seconds, sample }) => [seconds, of(sample)]);
-  const row = (what: string, unit: string, all: Points, judged: Points, riseMax: number | undefined): Row => ({
-    what: `${what}: rise in the second half`,
-    value: riseOf(secondHalf(judged)),
-    unit,
-    ...(riseMax === undefined ? {} : { bound: { side: "most", value: riseMax } }),
-    note: `from ${shown(all[0]?.[1])} to ${shown(all.at(-1)?.[1])}, at most ${shown(Math.max(...all.map(([, value]) => value)))}`,
+  return trends.map(({ what, unit = "", of, riseMax, isSteady = false }) => {
+    const all: Points = samples.map(({ seconds, sample }) => [seconds, of(sample)]);
+    const most = Math.max(...all.map(([, value]) => value));
+    return {
+      what: `${what}: rise in the second half`,
+      value: riseOf(secondHalf(isSteady ? all : floors(all, floorSize))),
+      ...{ unit, most: isJudged || isSteady ? riseMax : undefined },
+      note: `from ${shown(all[0]?.[1])} to ${shown(all.at(-1)?.[1])}, at most ${shown(most)}`,
+    };
   });
-  const rss = points(({ rssBytes }) => rssBytes / 1e6);
-  const own = points(({ anonymousBytes }) => anonymousBytes / 1e6);
-  const heap = points(({ heapBytes }) => heapBytes / 1e6);
-  const descriptors = points((sample) => sample.descriptors);
-  const timers = points((sample) => sample.timers);
-  const journal = points((sample) => sample.journalBytes / 1e6);
-  const memoryMax = isJudged ? riseMbMax : undefined;
-  return [
-    row("RSS", "MB", rss, floors(rss, floorSize), memoryMax),
-    row("memory of its own", "MB", own, floors(own, floorSize), memoryMax),
-    row("heap", "MB", heap, floors(heap, floorSize), memoryMax),
-    row("timers", "", timers, floors(timers, floorSize), isJudged ? riseTimersMax : undefined),
-    row("descriptors", "", descriptors, floors(descriptors, floorSize), isJudged ? riseDescriptorsMax : undefined),
-    row("journal", "MB", journal, journal, journalRiseMbMax),
-  ];
 }
 
 const shown = (value = Number.NaN) => (Number.isInteger(value) ? String(value) : value.toFixed(1));

@@ -12,9 +12,9 @@ function shown(value: number): string {
 }
 
 function cellsOf(part: string, row: Row): readonly string[] {
-  const { what, value, unit, bound, note = "" } = row;
-  const limit = bound === undefined ? "" : `${bound.side === "least" ? "≥" : "≤"} ${shown(bound.value)}`;
-  const verdict = bound === undefined ? "" : isKept(row) ? "ok" : "MISSED";
+  const { what, value, unit = "", least, most, note = "" } = row;
+  const limits = [least === undefined ? [] : `≥ ${shown(least)}`, most === undefined ? [] : `≤ ${shown(most)}`].flat();
+  const [limit, verdict] = limits.length === 0 ? ["", ""] : [limits.join(" "), isKept(row) ? "ok" : "MISSED"];
   return [part, what, `${shown(value)}${unit === "" ? "" : ` ${unit}`}`, limit, verdict, note];
 }
 

@@ -27,8 +27,7 @@ export function addTo<Tally extends Record<string, number>>(sum: Tally, more: Ta
 export function tallyRows<Of extends Counts>(counts: Of, tally: TallyOf<Of>, prefix = ""): readonly Row[] {
   return Object.entries(counts).map(([name, [what, note = ""]]) => {
     const value = tally[name] ?? 0;
-    const figure = isTime(name) ? { value: value / 1_000, unit: "s" } : { value, unit: "" };
-    const isLeast = name === "exchanges";
-    return { what: `${prefix}${what}`, ...figure, note, ...(isLeast && { bound: { side: "least", value: 1 } as const }) };
+    const figure = isTime(name) ? { value: value / 1_000, unit: "s" } : { value };
+    return { what: `${prefix}${what}`, ...figure, note, least: name === "exchanges" ? 1 : undefined };
   });
 }

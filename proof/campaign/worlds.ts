@@ -35,11 +35,13 @@ async function rowsOf(name: keyof typeof kinds, options: PartOptions): Promise<r
   for (const [index, each] of broken.entries()) writeFound(each, `worlds-${name}-${seed}-${index + 1}`);
   return [
     {
-      ...{ what: `${prefix}promises broken`, value: broken.length, unit: "", bound: { side: "most", value: 0 } },
+      ...{ what: `${prefix}promises broken`, value: broken.length, most: 0 },
       note: broken[0]?.message ?? "what breaks one is shrunk, and written to out/campaign",
     },
     {
-      ...{ what: `${prefix}exchanges a second`, value: (tally["exchanges"] ?? 0) / seconds, unit: "/s" },
+      what: `${prefix}exchanges a second`,
+      value: (tally["exchanges"] ?? 0) / seconds,
+      unit: "/s",
       note: `${processes} processes`,
     },
     ...tallyRows(counts, tally, prefix),
