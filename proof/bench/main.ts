@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { lineEfficiency } from "./efficiency.ts";
+import { framers } from "./framers.ts";
 import { isolation } from "./isolation.ts";
 import { largeReply } from "./large-reply.ts";
 import { benchDir } from "./machine.ts";
@@ -27,6 +28,7 @@ import { watching } from "./watching.ts";
  */
 
 const sections: Record<SectionName, (bench: Bench) => Promise<void>> = {
+  framers,
   roundtrip,
   line: lineEfficiency,
   large: largeReply,

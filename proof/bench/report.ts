@@ -4,6 +4,7 @@ import { cpus, release } from "node:os";
 /** What was measured, against what, and whether it keeps its bound: collected by the sections, printed as one table. */
 
 export type SectionName =
+  | "framers"
   | "roundtrip"
   | "line"
   | "large"

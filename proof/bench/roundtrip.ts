@@ -18,12 +18,18 @@ const exchangesMax = 2000;
 
 export const keyOf = (name: string, callers: number) => `${name} ${callers}`;
 
-/** By peer and count of callers. */
+const sales = "posline /sale";
+
+/**
+ * By peer and count of callers.
+ * @param sells posline's sales are measured too, each under a key of its own: its questions are recorded and judged nowhere.
+ */
 export async function roundTrips(
   measured: readonly Peer[],
   callerCounts: readonly number[],
   rounds: number,
   short: boolean,
+  sells = false,
 ): Promise<Rounds<CallerFigures>> {
   return await inWorkshop(async (workshop) => {
     const started: { readonly one: Started; readonly count: number; readonly isFast: boolean }[] = [];
@@ -47,6 +53,11 @@ export async function roundTrips(
         return [keyOf(one.name, callers), async (round) => (isLeftOut(round) ? undefined : askBy(workshop, one, run))];
       }),
     );
+    const own = sells ? started.find(({ one }) => one.name === "posline") : undefined;
+    if (own !== undefined) {
+      const run = { callers: 1, count: 500, warmup: 100, route: "/sale" } as const;
+      measures.push([keyOf(sales, 1), () => askBy(workshop, own.one, run)]);
+    }
     return await inTurns(rounds, { floor: () => askLine(workshop, link), ...Object.fromEntries(measures) });
   });
 }
@@ -83,7 +94,12 @@ const comparisons: readonly Comparison[] = [
 export async function roundtrip({ report, short }: Bench): Promise<void> {
   if (!pinned) report.skip(section, "taskset isn't there: processes wander between cores, compare with care");
   const measured = peersHere((why) => report.skip(section, why), ["posline", "socat", "ser2net-tuned", "fastify"]);
-  const rounds = await roundTrips(measured, [1, 8], short ? 9 : 32, short);
+  const rounds = await roundTrips(measured, [1, 8], short ? 9 : 32, short, true);
   report.baseline(section, "p50, harness alone", rounds.quiet("floor", "p50Us"), "µs");
   compareAll(report, section, rounds, comparisons);
+  const [ours, theirs] = [sales, "posline"].map((name) => rounds.quiet(keyOf(name, 1), "p50Us"));
+  if (ours === undefined || theirs === undefined) return;
+  const floor = rounds.parts("floor", "perS");
+  const what = "p50 of /sale, a new key each, against its own /check";
+  report.compare(section, what, { ours, theirs, unit: "µs", floor }, atMost(1.05));
 }
