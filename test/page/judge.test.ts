@@ -69,20 +69,19 @@ for (const [look, colorScheme, width] of [
   });
 }
 
-test("report prints on paper: more than one page, in the colours of paper", { skip: noChromium }, async () => {
+test("report prints on paper: more than one page, in the colours of paper", async ({ open }) => {
   const file = join(folder.path, "long.html");
   const cases = Array.from({ length: 32 }, (_, index) => judged(`case-${index}`, "failed"));
   writeFileSync(file, reportOf({ ...judgement, cases }));
-  const { page, close } = await open(pathToFileURL(file).href, { colorScheme: "dark" });
+  const { page } = await open(pathToFileURL(file).href, { colorScheme: "dark" });
   await page.emulateMedia({ media: "print", colorScheme: "dark" });
   assert.equal(await page.evaluate("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)");
   const pdf = await page.pdf({ format: "A4" });
   assert.ok((pdf.toString("latin1").match(/\/Type\s*\/Page\b/g) ?? []).length > 2);
-  await close();
 });
 
-test("junit is XML whatever the texts are, with a testcase for each case by its name", { skip: noChromium }, async () => {
-  const { page, close } = await open("about:blank");
+test("junit is XML whatever the texts are, with a testcase for each case by its name", async ({ open }) => {
+  const { page } = await open("about:blank");
   const parsed = await page.evaluate(
     `(() => {
       const xml = new DOMParser().parseFromString(${JSON.stringify(junitOf(judgement))}, "application/xml");
@@ -92,13 +91,12 @@ test("junit is XML whatever the texts are, with a testcase for each case by its 
   );
   // The browser's null arrives as nothing.
   assert.deepEqual(parsed, [undefined, ["a", undefined], ["b", "failure"], ["c", "skipped"]]);
-  await close();
 });
 
-test("rehearse --page says what to do, shows what happens, and takes what the screen says", { skip: noChromium }, async () => {
+test("rehearse --page says what to do, shows what happens, and takes what the screen says", async ({ open }) => {
   const posline = new PoslineProcess(["rehearse", "--page", "--scenario", "declined"]);
   const url = await posline.until(() => /http:\/\/127\.0\.0\.1:\d+/.exec(posline.stderr)?.[0], "its page");
-  const { page, complaints, close } = await open(url);
+  const { page, complaints } = await open(url);
   const task = await untilText(page, "#task", /^Sell \d+\.\d\d by card$/);
   const bank = /bank is at (\S+)/.exec(await textOf(page, "#addresses"))?.[1] ?? "";
   const amount = Number(task.replaceAll(/\D/g, ""));
@@ -121,5 +119,4 @@ test("rehearse --page says what to do, shows what happens, and takes what the sc
     complaints.filter((each) => !/ERR_(?:CONNECTION|INCOMPLETE|EMPTY)/.test(each)),
     [],
   );
-  await close();
 });
