@@ -7,6 +7,7 @@ import { type Config, emulatedPath } from "../../src/config/config.ts";
 import { journalDefaults, lineDefaults } from "../../src/config/limits.ts";
 import { openLog } from "../../src/core/log.ts";
 import { HttpListener } from "../../src/http/listener.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
@@ -46,10 +47,7 @@ test("Bridge.reload() is refused for a sale that came while its ports were being
     message: /^Cannot reload: services\.bank was taken away or renamed, and how \/sale A-1 of it ended is unknown: /,
   });
   opening.mock.restore();
-  assert.deepEqual(
-    bridge.listening.map(({ service }) => service),
-    ["bank"],
-  );
+  assertMapped(bridge.listening, ["bank"], ({ service }) => service);
   await assert.rejects(ask(other, "POST", "/check", "{}"), /ECONNREFUSED/);
   assert.equal((await sale)?.headers["x-posline-outcome"], "unknown");
 });

@@ -8,6 +8,7 @@ import { recordMs } from "../../src/journal/recorder.ts";
 import { Operations, openOperations } from "../../src/operations/operations.ts";
 import { bytes, callOf, folder, routeTo, Told } from "../journal/records.ts";
 import { SimDisk, systemError } from "../journal/sim-disk.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 
@@ -136,10 +137,7 @@ test("Ways asks by the configuration in force about a call that came before it, 
   const { followMs, ...plain } = saleOf("A-3");
   asked.length = 0;
   const replies = await Promise.all([first(plain), next(plain)]);
-  assert.deepEqual(
-    replies.map(({ isJoined }) => isJoined),
-    [undefined, true],
-  );
+  assertMapped(replies, [undefined, true], ({ isJoined }) => isJoined);
   assert.deepEqual(asked, ["first"]);
   ways.stop();
 });

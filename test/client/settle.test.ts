@@ -6,6 +6,7 @@ import { readToken } from "../../src/client/token.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { askAgain } from "../../src/core/fault.ts";
 import { type Answer, failedAnswer, type TransportRequest } from "../../src/settle/transport.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { absent, approved, body, busy, down, endsAt, error, knownBy, lost, ok, over, repeat, sale, why } from "./scripted.ts";
 
 test("settle() tells its first event, with a token, before anything is sent", async () => {
@@ -111,8 +112,8 @@ test("settle() tells each step in order, and records each request", async () => 
     ...["sent", "waiting", "asked", "resent", "in progress", "waiting"],
     ...["asked", "in progress", "waiting", "asked", "final"],
   ]);
-  assert.deepEqual(
-    steps.map(({ action, route, atMs, outcome, status, code }) => [action, route, atMs, outcome, status, code]),
+  assertMapped(
+    steps,
     [
       ["start", "/sale", 0, "unknown", undefined, undefined],
       ["ask", "/check", 1000, "answered", "error", -15],
@@ -120,6 +121,7 @@ test("settle() tells each step in order, and records each request", async () => 
       ["ask", "/check", 2000, "answered", "success", undefined],
       ["ask", "/check", 3000, "answered", "success", undefined],
     ],
+    ({ action, route, atMs, outcome, status, code }) => [action, route, atMs, outcome, status, code],
   );
 });
 
@@ -233,10 +235,7 @@ test("settle() counts the times of its steps from its beginning, whatever its cl
   const world = over("sale ok, check approved");
   world.clock.ms = 5_000;
   const { steps } = await world.client.bank.settle("sale", body, world.options);
-  assert.deepEqual(
-    steps.map(({ atMs }) => atMs),
-    [0, 1_000],
-  );
+  assertMapped(steps, [0, 1_000], ({ atMs }) => atMs);
 });
 
 test('settle() counts the 30 s in which "not found" proves nothing from the end of its start', async () => {
@@ -261,10 +260,7 @@ test("settle() tells of progress only what the service has just said", async () 
   ]);
   await world.client.bank.settle("sale", body, world.options);
   const told = world.events.filter(({ type }) => type === "in progress");
-  assert.deepEqual(
-    told.map(({ reply }) => reply?.["data"]),
-    [undefined, { qr: "shown" }],
-  );
+  assertMapped(told, [undefined, { qr: "shown" }], ({ reply }) => reply?.["data"]);
   assert.deepEqual(world.events.at(-1)?.reply?.["data"], { status: "APPROVED", txn_id: "7" });
 });
 
@@ -275,13 +271,15 @@ test("settle() tells why nothing listens, and of its waits how long they are", a
     ["/check", approved],
   ]);
   await world.client.bank.settle("sale", body, world.options);
-  assert.deepEqual(
-    world.events.filter(({ type }) => type === "not sent").map(({ unreachable }) => unreachable),
+  assertMapped(
+    world.events.filter(({ type }) => type === "not sent"),
     ["no-address"],
+    ({ unreachable }) => unreachable,
   );
-  assert.deepEqual(
-    world.events.filter(({ type }) => type === "waiting").map(({ waitMs }) => waitMs),
+  assertMapped(
+    world.events.filter(({ type }) => type === "waiting"),
     [1_000, 1_000],
+    ({ waitMs }) => waitMs,
   );
 });
 
@@ -343,10 +341,7 @@ test("settle() can have only its start withdrawn by askOnly, never a question", 
   };
   const { signal } = new AbortController();
   await world.client.bank.settle("sale", body, { ...world.options, askOnly: signal });
-  assert.deepEqual(
-    requests.map(({ withdrawn }) => withdrawn?.aborted),
-    [false, undefined],
-  );
+  assertMapped(requests, [false, undefined], ({ withdrawn }) => withdrawn?.aborted);
 });
 
 test("settle() that is left says so: nothing was sent, or it is no longer followed", async () => {
@@ -371,10 +366,7 @@ test("settle() asks for the same copy again after it was turned away, and gives 
   ]);
   const { result, data } = await world.client.fiscal.settle("sale", sale, world.options);
   assert.deepEqual([result, data?.["documentID"]], ["closed", "12"]);
-  assert.deepEqual(
-    world.service.seen.slice(2).map((seen) => seen.body),
-    [{ documentID: 12 }, { documentID: 12 }],
-  );
+  assertMapped(world.service.seen.slice(2), [{ documentID: 12 }, { documentID: 12 }], (seen) => seen.body);
   assert.deepEqual(
     world.events.map(({ type }) => type).filter((type) => type !== "waiting"),
     ["sent", "in progress", "asked", "printing", "not sent", "printing", "final"],

@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import type { LogHealth } from "../../src/core/log.ts";
 import { openLog } from "../../src/core/log.ts";
 import { JournaldOutput } from "../../src/core/log-output.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { needs } from "../support/lacking.ts";
 import { until } from "../support/until.ts";
@@ -150,12 +151,13 @@ test(
     const bytes = Buffer.alloc(1_000_000);
     const lines = bytes.toString("utf8", 0, readSync(second, bytes)).trimEnd().split("\n");
     const told: Record<string, unknown>[] = lines.map((line) => JSON.parse(line));
-    assert.deepEqual(
-      told.map(({ key, dropped, msg }) => [key, dropped, msg]),
+    assertMapped(
+      told,
       [
         ["late", undefined, "exchange"],
         [undefined, missed, "log lines were dropped: the reader went away (EPIPE)"],
       ],
+      ({ key, dropped, msg }) => [key, dropped, msg],
     );
     assert.equal(log.state, "ok");
     assert.equal(log.dropped.reader, missed);
@@ -189,10 +191,7 @@ test("Log connects to journald anew as often as it goes away, loses none of its 
     await logging.log(`${first} is there`);
     await until(() => journald.lines(0).length === 4, "the next line");
     assert.match(journald.streams[0] ?? "", /^posline\n\n6\n1\n0\n0\n0\n<4>\{/);
-    assert.deepEqual(
-      journald.lines(0).map(({ msg }) => msg),
-      [again, first, second, `${first} is there`],
-    );
+    assertMapped(journald.lines(0), [again, first, second, `${first} is there`], ({ msg }) => msg);
     assert.equal(journald.streams.length, 1);
     assert.deepEqual(await logging.health(), { state: "ok", dropped: { budget: 0, reader: 0 } });
     await journald.stop();

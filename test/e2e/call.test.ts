@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { runCommands } from "../../src/cli/commands.ts";
 import { exitCodeOf } from "../../src/core/exit.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
@@ -246,10 +247,7 @@ test("posline call --resume @FILE by many at once sends a confirm once, and none
   // One that came when it was over asks once more how it ended.
   assert.ok(codes.includes(0) && codes.every((code) => code === 0 || code === 75), all.map(({ stderr }) => stderr).join("\n"));
   const confirms = bridge.log.filter(({ route, key }) => route === "/confirm" && key === "CALL-14");
-  assert.deepEqual(
-    confirms.map(({ outcome }) => outcome),
-    ["answered"],
-  );
+  assertMapped(confirms, ["answered"], ({ outcome }) => outcome);
 });
 
 test("posline call without --wait refuses a sale that has no key", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import { Presence } from "../../src/core/presence.ts";
 import { connectMs, responseMsMin } from "../../src/http/limits.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bareServer, callerOf, callOf, endAll, failsAs, replyTimeoutMs, upstreamOf } from "./calling.ts";
 import { type Answer, Upstream } from "./upstream.ts";
@@ -34,10 +35,7 @@ test("httpCaller() passes the call's traceparent on as it is, and sends none whe
   const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
   await ask(callOf("bank", "/terminals", "", { trace }));
   await ask(callOf("bank", "/terminals"));
-  assert.deepEqual(
-    upstream.heard.map(({ headers }) => headers["traceparent"]),
-    [trace, undefined],
-  );
+  assertMapped(upstream.heard, [trace, undefined], ({ headers }) => headers["traceparent"]);
 });
 
 test("httpCaller() passes a fiscal form and its sign on, and asks without a body by GET where the contract has it", async () => {

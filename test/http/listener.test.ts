@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { Fault, type FaultKind, faultClasses } from "../../src/core/fault.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { ask, assertFault, Client, closeAll, listenerOf, replyOf, serve } from "./served.ts";
 
 afterEach(closeAll);
@@ -213,10 +214,7 @@ for (const method of ["HEAD", "PUT", "DELETE", "PATCH", "TRACE", "GET"]) {
 test("HttpListener takes GET and POST where the contract has both", async () => {
   const { port, calls } = await serve("fiscal");
   for (const method of ["GET", "POST"]) assert.equal((await ask(port, method, "/supported_operations")).status, 200);
-  assert.deepEqual(
-    calls.map(({ body }) => body),
-    [[], []],
-  );
+  assertMapped(calls, [[], []], ({ body }) => body);
   const answer = await ask(port, "DELETE", "/supported_operations");
   assert.equal(answer.headers.get("allow"), "GET, POST");
 });

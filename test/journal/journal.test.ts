@@ -4,6 +4,7 @@ import { Fault } from "../../src/core/fault.ts";
 import { journalFile } from "../../src/journal/errors.ts";
 import { recordMs } from "../../src/journal/recorder.ts";
 import { type JournalOptions, type Operations, openOperations } from "../../src/operations/operations.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
 import { SimDisk, systemError } from "./sim-disk.ts";
@@ -85,11 +86,7 @@ test("Journal lists after a restart what has no outcome and what was reported as
   await unknown.ended({ outcome: "unknown" });
   const call = { ...callOf("LOST", { body: '{"pay_id":"LOST", "amount":9007199254740993 }' }), requestId: "r-1" };
   await journal.begin(call, routeTo("/refund")).sent();
-  assert.deepEqual(
-    journal.unknown().map(({ key }) => key),
-    ["UNKNOWN"],
-    "what is in flight isn't unknown",
-  );
+  assertMapped(journal.unknown(), ["UNKNOWN"], ({ key }) => key, "what is in flight isn't unknown");
   const { journal: next } = await opened({}, disk.afterCut([], true));
   const [told, lost, ...others] = next.unknown();
   assert.deepEqual([told?.key, told?.cause], ["UNKNOWN", "reported as unknown"]);

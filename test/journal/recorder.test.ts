@@ -9,6 +9,7 @@ import { slotBytes } from "../../src/journal/slot.ts";
 import { retryMs, sequenceOf } from "../../src/journal/write-queue.ts";
 import { type JournalOptions, type Operations, openOperations } from "../../src/operations/operations.ts";
 import { isRecorded as isKept } from "../../src/operations/sending.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, lastSent, routeTo, Told } from "./records.ts";
 import { SimDisk, systemError } from "./sim-disk.ts";
@@ -200,10 +201,7 @@ test("Journal.close() writes what a failed disk left waiting, once more", async 
   await journal.close();
   assert.equal(disk.locked, false);
   const next = await opened({}, disk.afterCut([], true));
-  assert.deepEqual(
-    next.journal.unknown().map(({ key }) => key),
-    ["A"],
-  );
+  assertMapped(next.journal.unknown(), ["A"], ({ key }) => key);
 });
 
 test("Journal under refuse keeps a real outcome however many calls it refuses, and nothing of these", async () => {
@@ -398,12 +396,13 @@ test("Journal whose record failed goes on behind what somebody else has recorded
     await entry.ended({ outcome: "answered" });
     await journal.close();
     const { records } = await readRing(disk, folder);
-    assert.deepEqual(
-      joinOperations(records).map((each) => [each.sent.key, each.ending?.outcome, each.settled?.result]),
+    assertMapped(
+      joinOperations(records),
       [
         ["B", "unknown", "approved"],
         ["A", "answered", undefined],
       ],
+      (each) => [each.sent.key, each.ending?.outcome, each.settled?.result],
       failing,
     );
   }

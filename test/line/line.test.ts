@@ -6,6 +6,7 @@ import { babbleMsMax, corruptQuietMs, silenceMsMax, writeMsMin } from "../../src
 import type { Line } from "../../src/line/line.ts";
 import { rowMin } from "../../src/recovery/limits.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
 import { probeReplies, probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -465,10 +466,7 @@ test("Line sends a background question when no caller waits, and its repetition 
   await time.until(() => set.asked.filter((route) => route === "/check").length === 2);
   set.device.reply("length", good("ASKED"));
   await time.settle();
-  assert.deepEqual(
-    ends.map(({ text }) => text),
-    ["A", "ASKED", "B", "C"].map(good),
-  );
+  assertMapped(ends, ["A", "ASKED", "B", "C"].map(good), ({ text }) => text);
   assert.deepEqual(
     set.asked.filter((route) => route === "/refund" || route === "/check"),
     ["/check", "/refund", "/check"],

@@ -675,11 +675,10 @@ test("Operations whose ring was overwritten isn't whole in any process of that d
   for (const start of ["with the larger file made", "in it", "in it once more"]) {
     const { journal: next, told } = await opened(disk, { bytes: 32_768 * slotBytes });
     assert.deepEqual([next.isWhole, lastSent(next, "S-0")], [false, undefined], start);
-    assert.deepEqual(
-      told.notices.map((notice) =>
-        /more operations were sent within a day than the journal held before it was made larger/.test(notice),
-      ),
+    assertMapped(
+      told.notices,
       [true],
+      (notice) => /more operations were sent within a day than the journal held before it was made larger/.test(notice),
       `${start}, which gave it more room`,
     );
     await next.close();

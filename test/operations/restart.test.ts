@@ -9,6 +9,7 @@ import { knownOfOne } from "../../src/operations/sending.ts";
 import { bytes, callOf, folder, routeTo, Told } from "../journal/records.ts";
 import { SimDisk } from "../journal/sim-disk.ts";
 import { operationOf } from "../settle/judged.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { absent, final } from "./whole-box.ts";
 
@@ -30,10 +31,7 @@ test("saidInRecord() reads from an answer's record what the answer proved, and f
     { code: 10 },
     {},
   ] as const;
-  assert.deepEqual(
-    all.map((each) => says(each)),
-    ["going", "refused", "end", "error", "error", "error", "error", "error"],
-  );
+  assertMapped(all, ["going", "refused", "end", "error", "error", "error", "error", "error"], (each) => says(each));
   assert.equal(says({ begun: true, code: 15 }, "unknown"), "nothing");
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import { pathToFileURL } from "node:url";
 import type { Page } from "playwright-core";
 import type { Judged, Judgement } from "../../src/lab/report/judgement.ts";
@@ -9,7 +9,7 @@ import { junitOf } from "../../src/lab/report/junit.ts";
 import { reportOf } from "../../src/lab/report/report.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
-import { closeBrowser, findingsOf, noChromium, open, textOf, untilText } from "./browser.ts";
+import { closeBrowser, findingsOf, test, textOf, untilText } from "./browser.ts";
 
 /**
  * Tests src/lab/report/report.ts, src/lab/report/junit.ts, src/lab/rehearse/port.ts, src/lab/rehearse/screen-page.ts.
@@ -53,19 +53,18 @@ for (const [look, colorScheme, width] of [
   ["dark", "dark", 1280],
   ["phone", "dark", 360],
 ] as const) {
-  test(`report (${look}): axe-core finds nothing, nothing is wider than the screen, and no text is taken for a tag`, {
-    skip: noChromium,
-  }, async () => {
+  test(`report (${look}): axe-core finds nothing, nothing is wider than the screen, and no text is taken for a tag`, async ({
+    open,
+  }) => {
     const file = join(folder.path, "report.html");
     writeFileSync(file, reportOf(judgement));
-    const { page, complaints, close } = await open(pathToFileURL(file).href, { colorScheme, viewport: { width, height: 900 } });
+    const { page, complaints } = await open(pathToFileURL(file).href, { colorScheme, viewport: { width, height: 900 } });
     assert.deepEqual(await flawsOf(page), [[], 0]);
     assert.equal(await textOf(page, ".counts"), "1 passed, 1 failed, 1 not tested");
     assert.equal(await page.locator("script, img, iframe").count(), 0);
     const verdicts = await page.locator("tbody .verdict").allTextContents();
     assert.deepEqual(verdicts, ["failed", "not tested", "passed"], "what is broken comes first");
     assert.deepEqual(complaints, []);
-    await close();
   });
 }
 

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import type { Page } from "playwright-core";
 import { merchantId, SetupBox } from "../setup/setup-box.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
 import { keyOf } from "../support/session.ts";
-import { closeBrowser, findingsOf, noChromium, open, textOf, untilText } from "./browser.ts";
+import { closeBrowser, findingsOf, test, textOf, untilText } from "./browser.ts";
 
 /**
  * The setup in the status page, in a real browser before a real posline: its helper's box is a folder, its terminal is on a pty, and this
@@ -96,7 +96,9 @@ const picture = async (page: Page, name: string) => {
   if (folder !== undefined) await page.screenshot({ path: join(folder, `setup-${name}.png`), fullPage: true });
 };
 
-test("page sets up a terminal that is plugged in while it waits, with the merchant's id, and ends with each terminal's test", async ({ open }, t) => {
+test("page sets up a terminal that is plugged in while it waits, with the merchant's id, and ends with each terminal's test", async ({
+  open,
+}, t) => {
   const box = new SetUpBox(["fiscal", "bank", "qr"]);
   t.after(() => box.remove());
   await box.start();
@@ -127,7 +129,9 @@ test("page sets up a terminal that is plugged in while it waits, with the mercha
   await picture(page, "tested");
 });
 
-test("page on a phone, in German: the same file for a terminal with a bank alone, taken without a restart; and Don't write leaves it", async ({ open }, t) => {
+test("page on a phone, in German: the same file for a terminal with a bank alone, taken without a restart; and Don't write leaves it", async ({
+  open,
+}, t) => {
   const box = new SetUpBox(["bank"]);
   t.after(() => box.remove());
   await box.start();

@@ -71,7 +71,9 @@ const beacon = (port: number, payId: string, type: "string" | "blob") => {
   return `navigator.sendBeacon("http://localhost:${port}/sale", ${body})`;
 };
 
-test("a page of an allowed origin calls with credentials, tracing headers, sendBeacon and EventSource", async ({  }, t) => {
+test("a page of an allowed origin calls with credentials, tracing headers, sendBeacon and EventSource", {
+  skip: noChromium,
+}, async (t) => {
   const { page, complaints, bank, admin } = await tillAt(t, "localhost");
   assert.deepEqual(await page.evaluate(tracedFetch(bank, "P-1")), [200, "answered"]);
   assert.match(await resultOf(bank, "P-1"), /"status":"success"/);
@@ -93,7 +95,7 @@ test("a page of an allowed origin calls with credentials, tracing headers, sendB
   assert.deepEqual(complaints, []);
 });
 
-test("a page of another origin sends nothing, whatever it tries, and reads nothing", async ({  }, t) => {
+test("a page of another origin sends nothing, whatever it tries, and reads nothing", { skip: noChromium }, async (t) => {
   const { page, bank, admin } = await tillAt(t, "127.0.0.1");
   assert.match(String(await page.evaluate(tracedFetch(bank, "P-1"))), /Failed to fetch/);
   for (const type of ["string", "blob"] as const) {
