@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import fc from "fast-check";
 import { type BridgeLine, bridgeLine } from "../../src/bridge/bridge-line.ts";
 import { serviceDefaults } from "../../src/config/limits.ts";
@@ -12,7 +12,7 @@ import type { Framing } from "../../src/wire/decoded.ts";
 import { configOf, idOf, requestFor, silentReport } from "../line/lines.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 /**
  * Tests src/process/line-set.ts, src/bridge/bridge-line.ts, src/recovery/owed-calls.ts.
@@ -28,8 +28,7 @@ const campaign = process.env["SAFETY_RUNS"];
 const numRuns = Number(campaign ?? 150);
 const seed = campaign === undefined ? { seed: 20_261_123 } : {};
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 /** Longer than all recoveries that a life can leave behind. */
 const hourMs = 3_600_000;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { Ways } from "../../src/bridge/ways.ts";
 import type { Call, Handler } from "../../src/core/call.ts";
 import { Presence } from "../../src/core/presence.ts";
@@ -10,12 +10,11 @@ import { bytes, callOf, folder, routeTo, Told } from "../journal/records.ts";
 import { SimDisk, systemError } from "../journal/sim-disk.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 /** What the admin port answers the person who settles, by what the journal's disk does. */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 /** A journal with one unknown operation, and who settles it. */
 async function opened() {

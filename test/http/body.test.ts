@@ -44,7 +44,6 @@ test("HttpListener refuses bytes that are no UTF-8 within a JSON text, and relay
   const head = `POST /refund HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n`;
   const strict = await serve("qr");
   const refused = await new Client(strict.port).write(head).write(body).answer();
-  assert.ok(refused);
   assertFault(refused, "qr", "malformed");
   assert.equal(strict.calls.length, 0);
   const blind = await serve("qr", { config: { check: "none" } });

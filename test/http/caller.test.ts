@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
-import { after, afterEach, test } from "node:test";
+import { afterEach, test } from "node:test";
 import { Presence } from "../../src/core/presence.ts";
 import { connectMs, responseMsMin } from "../../src/http/limits.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { bareServer, callerOf, callOf, endAll, failsAs, replyTimeoutMs, upstreamOf } from "./calling.ts";
 import { type Answer, Upstream } from "./upstream.ts";
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 afterEach(endAll);
 
 test("httpCaller() sends body, key and request id as they are, and each call on a connection of its own", async () => {

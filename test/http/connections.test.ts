@@ -98,7 +98,6 @@ test("HttpListener answers a request whose body breaks off its chunks behind the
   first.give(replyOf('"paid"'));
   assert.equal((await client.answer())?.text, '"paid"');
   const refused = await client.answer();
-  assert.ok(refused);
   assertFault(refused, "bank", "http");
   assert.equal(refused.headers.get("connection"), "close");
   assert.equal(await client.rest(), "");
@@ -182,7 +181,6 @@ test("HttpListener answers garbage after an answered request with 400 not-sent a
   assert.equal((await client.answer())?.status, 200);
   client.write("garbage\r\n\r\n");
   const answer = await client.answer();
-  assert.ok(answer);
   assertFault(answer, "bank", "http");
   assert.equal(answer.headers.get("connection"), "close");
   assert.equal(await client.rest(), "");
@@ -193,7 +191,6 @@ test("HttpListener's answer to garbage reaches a client that goes on sending gar
   const client = new Client(port);
   for (let i = 0; i < 50; i++) client.write("\x16\x03\x01garbage without end ".repeat(500));
   const answer = await client.answer();
-  assert.ok(answer);
   assertFault(answer, "bank", "http");
   assert.equal(records.length, 1);
 });
@@ -207,7 +204,6 @@ test("HttpListener answers headers above the limit with 431", async () => {
 test("HttpListener answers headers that drip with 408 not-sent", async () => {
   const { port } = await serve("bank", { timeouts: shortTimeouts });
   const answer = await new Client(port).write("POST /sale HTTP/1.1\r\nHost: local").answer();
-  assert.ok(answer);
   assertFault(answer, "bank", "slow");
 });
 
@@ -231,7 +227,6 @@ test("HttpListener answers a body that drips with 408 not-sent on its route, and
   const { port, calls, records } = await serve("bank", { timeouts: shortTimeouts });
   const client = new Client(port).ask("POST", "/sale", '{"pay_id":', { "Content-Length": "100" });
   const answer = await client.answer();
-  assert.ok(answer);
   assertFault(answer, "bank", "slow");
   assert.equal(records[0]?.route, "/sale");
   assert.equal(calls.length, 0);

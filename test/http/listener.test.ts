@@ -123,7 +123,6 @@ test("HttpListener with faultStatus puts every fault in 200, also those of a bro
   assertFault(await ask(port, "POST", "/check"), "bank", "missing", 200);
   const client = new Client(port).write("no http\r\n\r\n");
   const answer = await client.answer();
-  assert.ok(answer);
   assertFault(answer, "bank", "http", 200);
   const qr = await serve("qr", { config: { faultStatus: 200 } });
   assertFault(await ask(qr.port, "POST", "/nowhere"), "qr", "route", 200);

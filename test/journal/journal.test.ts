@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { Fault } from "../../src/core/fault.ts";
 import { journalFile } from "../../src/journal/errors.ts";
 import { recordMs } from "../../src/journal/recorder.ts";
 import { type JournalOptions, type Operations, openOperations } from "../../src/operations/operations.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
 import { SimDisk, systemError } from "./sim-disk.ts";
 
@@ -15,8 +15,7 @@ import { SimDisk, systemError } from "./sim-disk.ts";
  * A journal on a disk that works, fails, hangs and comes back, with the clock in the test's hand.
  */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 type Set = { readonly journal: Operations; readonly disk: SimDisk; readonly told: Told };
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { Fault } from "../../src/core/fault.ts";
 import { JournalError, journalFile } from "../../src/journal/errors.ts";
 import { joinOperations } from "../../src/journal/record.ts";
@@ -10,14 +10,13 @@ import { retryMs, sequenceOf } from "../../src/journal/write-queue.ts";
 import { type JournalOptions, type Operations, openOperations } from "../../src/operations/operations.ts";
 import { isRecorded as isKept } from "../../src/operations/sending.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, lastSent, routeTo, Told } from "./records.ts";
 import { SimDisk, systemError } from "./sim-disk.ts";
 
 /** A journal whose disk fails for long: that it is retried unasked, and what the write queue keeps meanwhile. */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 const manyBytes = 8 * 1024 * 1024;
 

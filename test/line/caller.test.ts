@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, mock, test } from "node:test";
+import { mock, test } from "node:test";
 import type { Route } from "../../src/contract/contract.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { OperationLog, OperationLogEnding } from "../../src/contract/operation-log.ts";
@@ -11,13 +11,12 @@ import { lineCaller } from "../../src/line/caller.ts";
 import type { LineRequest } from "../../src/line/exchange.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { lineOver } from "./lines.ts";
 
 /** What is recorded of calls, and when. */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 /** A ledger whose disk takes some time, or refuses, or lets nothing end. */
 class FakeOperationLog implements OperationLog {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, mock, test } from "node:test";
+import { mock, test } from "node:test";
 import { payloadMsMin, silenceMs } from "../../src/config/limits.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { babbleMsMax, corruptQuietMs, silenceMsMax, writeMsMin } from "../../src/line/limits.ts";
@@ -9,13 +9,12 @@ import type { Framing } from "../../src/wire/decoded.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
 import { probeReplies, probeReply } from "../support/terminal.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { ending, hasEnded, type LineSetup, lineOver, merchantId, requestFor, type Told } from "./lines.ts";
 
 /** A line against a device that does just what a test says, with the clock in the test's hand. */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 const good = (id: string) => `{"status":"success","id":"${id}"}`;
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, afterEach, test } from "node:test";
+import { afterEach, test } from "node:test";
 import { silenceMs } from "../../src/config/limits.ts";
 import type { Contract } from "../../src/contract/contract.ts";
 import { contractOnLine, contracts } from "../../src/contract/contracts.ts";
@@ -12,11 +12,10 @@ import type { Decoded, Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { configOf } from "./lines.ts";
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 const replyOf = (text: string) => ({ payload: [Buffer.from(text)], status: undefined, code: undefined, queueMs: 0, lineMs: 0 });
 

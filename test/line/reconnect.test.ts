@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import type { Connection, ConnectionHandler, OpenTransport } from "../../src/device/transport.ts";
 import { closeMs, OpenError } from "../../src/device/transport.ts";
 import { openMs, reopenMs } from "../../src/line/limits.ts";
 import { Reconnector } from "../../src/line/reconnect.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 const handler: ConnectionHandler = { space: () => Buffer.alloc(1), onBytes: () => {}, onWritten: () => {}, onClosed: () => {} };
 

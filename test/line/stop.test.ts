@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { ending, lineOver, requestFor } from "./lines.ts";
 
 /**
@@ -11,8 +11,7 @@ import { ending, lineOver, requestFor } from "./lines.ts";
  * How a line ends while its terminal is still at work, with the clock in the test's hand.
  */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 /** A line that has a sale out, which its terminal answers when `answer` is called. */
 async function selling() {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import fc from "fast-check";
 import { Fault } from "../../src/core/fault.ts";
 import { journalFile } from "../../src/journal/errors.ts";
@@ -11,7 +11,7 @@ import { dayMs, isRecorded, knownOfOne, recorded as recordedOf, type Sending } f
 import { bytes, callOf, folder, lastSent, routeTo, Told } from "../journal/records.ts";
 import { type Fate, SimDisk, systemError } from "../journal/sim-disk.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 /**
  * Tests src/operations/operations.ts, src/operations/under-key.ts, src/journal/record.ts.
@@ -19,8 +19,7 @@ import { VirtualTime } from "../support/virtual-time.ts";
  * How operations of unknown outcome are settled, and what is found of operations that were sent before.
  */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 async function opened(disk = new SimDisk(), settings: Partial<JournalOptions> = {}) {
   const told = new Told();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import fc from "fast-check";
 import type { ContractName } from "../../src/core/call.ts";
 import { Hearing } from "../../src/operations/hearing.ts";
@@ -10,13 +10,12 @@ import { bytes, callOf, folder, routeTo, Told } from "../journal/records.ts";
 import { SimDisk } from "../journal/sim-disk.ts";
 import { operationOf } from "../settle/judged.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { absent, final } from "./whole-box.ts";
 
 /** Tests src/operations/operations.ts, src/operations/recall.ts. Operations know after a restart what they knew before. */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 test("saidInRecord() reads from an answer's record what the answer proved, and from another record nothing", () => {
   const says = (of: Omit<Parameters<typeof saidInRecord>[1], "outcome">, outcome: "answered" | "unknown" = "answered") =>

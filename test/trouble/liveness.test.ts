@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, afterEach, test } from "node:test";
+import { afterEach, test } from "node:test";
 import { idleProbeMsMin, lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
@@ -15,12 +15,11 @@ import { ending, hasEnded, type LineSetup, lineOver, merchantId, requestFor, typ
 import { assertMapped } from "../support/assert-mapped.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 /** Which terminals a line takes for present, why it says that one isn't, and what an idle line asks. */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 const lines: Line[] = [];
 afterEach(() => Promise.all(lines.splice(0).map((line) => line.stop(0))));
 
