@@ -33,7 +33,6 @@ test("Bridge.reload() is refused for a sale that came while its ports were being
   const bridge = await startBridge({ config, log: openLog("silent"), emulated: undefined, lab: loadLab, sockets: [] });
   t.after(() => bridge.stop());
   t.after(() => terminal.unplug());
-  t.after(() => folder.remove());
   await until(() => bridge.lines[0]?.state === "idle", "the line to be clean");
   let sale: ReturnType<typeof ask> | undefined;
   const { listen } = HttpListener.prototype;
@@ -74,7 +73,6 @@ test("Bridge.reload() is over once no port listens any more that it took away, a
   });
   t.after(() => bridge.stop());
   t.after(() => terminal.unplug());
-  t.after(() => folder.remove());
   await until(() => bridge.lines[0]?.state === "idle", "the line to be clean");
   await bridge.reload(configOf(moved));
   const [old, now] = await Promise.allSettled([port, moved].map((each) => ask(each, "POST", "/terminals", "")));
@@ -115,7 +113,6 @@ test("a bridge asks a qr service with the port in front that linePort says, also
   };
   t.after(() => bridge.stop());
   t.after(() => terminal.unplug());
-  t.after(() => folder.remove());
   await askedOfQr(9001);
   await bridge.reload(configOf(9002));
   await askedOfQr(9002);

@@ -143,7 +143,6 @@ test("Log says of a line that a budget held back when it happened, and not when 
     for (const line of told) assert.equal(line["time"], happened);
   } finally {
     time.restore();
-    folder.remove();
   }
 });
 
@@ -224,7 +223,6 @@ test("Log.dropped counts the lines that a reader who stopped reading never took"
 
 test("Log writes what a full disk did not take once there is room, from where it stopped", (t) => {
   const folder = scratchFolder();
-  t.after(() => folder.remove());
   const path = join(folder.path, "log");
   const fd = openSync(path, "a");
   let roomBytes = 1_000;

@@ -126,9 +126,8 @@ test("Log counts the lines of a reader that went away, and its state says so", a
 test(
   "Log writes to a pipe's next reader, from a whole line on, and says how many lines the one before missed",
   needs("mkfifo"),
-  (t) => {
+  () => {
     const folder = scratchFolder();
-    t.after(() => folder.remove());
     const path = join(folder.path, "fifo");
     execFileSync("mkfifo", [path]);
     const reader = () => openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -200,7 +199,6 @@ test("Log connects to journald anew as often as it goes away, loses none of its 
     if (next.length > 0) await logging.until(({ state }) => state !== "ok");
   }
   await logging.end();
-  folder.remove();
 });
 
 test("Log holds a bounded number of lines for a journald that takes none, and counts and tells the others", async () => {
@@ -219,7 +217,6 @@ test("Log holds a bounded number of lines for a journald that takes none, and co
   assert.equal(lines.length - 2 + dropped.reader, 10_000);
   await journald.stop();
   await logging.end();
-  folder.remove();
 });
 
 test("JournaldOutput gives back what a write that met the end of its connection had taken", async () => {
@@ -248,7 +245,6 @@ test("JournaldOutput gives back what a write that met the end of its connection 
   assert.equal(returned.length, 1);
   next.destroy();
   server.close();
-  folder.remove();
 });
 
 function takes(output: JournaldOutput, text: string): boolean {

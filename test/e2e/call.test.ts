@@ -27,7 +27,6 @@ before(async () => {
 after(async () => {
   for (const service of services) await service.stop();
   await bridge.ended("SIGTERM");
-  folder.remove();
 });
 
 const secret = join(folder.path, "merchant-id");

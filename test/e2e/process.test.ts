@@ -77,7 +77,6 @@ test("A till that gave up while posline stood still is sold nothing, without a j
     terminal.unplug();
     assert.deepEqual(terminal.calls, []);
   }
-  folder.remove();
 });
 
 test("SIGINT ends an idle bridge with 0, and it leaves no lock behind", async () => {

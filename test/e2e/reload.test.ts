@@ -63,7 +63,6 @@ async function withBench(
   } finally {
     await bridge.ended("SIGTERM");
     terminal.unplug();
-    folder.remove();
   }
 }
 

@@ -20,7 +20,6 @@ import { closeBrowser, findingsOf, test, textOf, untilText } from "./browser.ts"
 const folder = scratchFolder();
 after(async () => {
   await closeBrowser();
-  folder.remove();
 });
 
 /** What axe-core finds, and by how many pixels the page is wider than the screen. */
