@@ -11,6 +11,7 @@ import type { Served, SharedLine } from "../../src/process/served.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { configOf, idOf, requestFor, silentReport } from "../line/lines.ts";
 import { FakeDevice } from "../support/fake-device.ts";
+import { watched } from "../support/promises.ts";
 import { probeReply } from "../support/terminal.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 
@@ -318,12 +319,9 @@ async function live({ habits, steps: all, lastTakesMs }: Life): Promise<void> {
     else assert.ok(outcome === "not-sent" || outcome === "unknown", outcome);
   }
   assert.ok(await time.until(() => box.areReady, hourMs), "the lines come back");
-  let hasStopped = false;
-  void box.stop().then(() => {
-    hasStopped = true;
-  });
+  const stopped = watched(box.stop());
   await time.advance(200_000);
-  assert.ok(hasStopped);
+  assert.ok(stopped.isOver);
   time.forgetTimers();
 }
 

@@ -9,6 +9,7 @@ import { Operations, openOperations } from "../../src/operations/operations.ts";
 import { bytes, callOf, folder, routeTo, Told } from "../journal/records.ts";
 import { SimDisk, systemError } from "../journal/sim-disk.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
+import { gate } from "../support/promises.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 
@@ -36,12 +37,8 @@ async function opened() {
 
 test("POST /journal/settle answers 200 once what was settled is on the disk", async () => {
   const { disk, journal, settle, open } = await opened();
-  let go = () => {};
-  disk.trouble = {
-    until: new Promise((resolve) => {
-      go = resolve;
-    }),
-  };
+  const go = gate();
+  disk.trouble = { until: go.passed };
   let isAnswered = false;
   const answered = settle().finally(() => {
     isAnswered = true;
@@ -49,7 +46,7 @@ test("POST /journal/settle answers 200 once what was settled is on the disk", as
   await time.advance(recordMs - 1);
   assert.equal(isAnswered, false);
   disk.trouble = undefined;
-  go();
+  go.open();
   const { status, text } = await answered;
   assert.deepEqual([status, text], [200, '{"settled":[{"service":"bank","route":"/sale","key":"A","result":"approved"}]}\n']);
   await journal.close();

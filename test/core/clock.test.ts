@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 import { blockFor, Deadline, nowMs, within } from "../../src/core/clock.ts";
+import { gate, watched } from "../support/promises.ts";
 
 /** Node's timers and its monotonic clock, moved by hand: counts what the timers are asked. */
 function hands() {
@@ -121,14 +122,9 @@ test("nowMs() never goes back", () => {
 
 test("A wait for something ends when it has happened, and leaves no timer", async () => {
   const cleared = mock.method(globalThis, "clearTimeout");
-  let hasHappened = () => {};
-  const waiting = within(
-    60_000,
-    new Promise<void>((resolve) => {
-      hasHappened = resolve;
-    }),
-  );
-  hasHappened();
+  const event = gate();
+  const waiting = within(60_000, event.passed);
+  event.open();
   await waiting;
   assert.equal(cleared.mock.callCount(), 1);
   cleared.mock.restore();
@@ -136,15 +132,12 @@ test("A wait for something ends when it has happened, and leaves no timer", asyn
 
 test("A wait for something that doesn't happen ends with its time", async () => {
   mock.timers.enable({ apis: ["setTimeout"] });
-  let hasEnded = false;
-  const waiting = within(100, new Promise<void>(() => {})).then(() => {
-    hasEnded = true;
-  });
+  const waiting = watched(within(100, new Promise<void>(() => {})));
   mock.timers.tick(99);
   await Promise.resolve();
-  assert.equal(hasEnded, false);
+  assert.equal(waiting.isOver, false);
   mock.timers.tick(1);
-  await waiting;
+  await waiting.ended;
   mock.timers.reset();
 });
 

@@ -3,6 +3,7 @@ import { afterEach, test } from "node:test";
 import { Presence } from "../../src/core/presence.ts";
 import { connectMs, responseMsMin } from "../../src/http/limits.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
+import { gate } from "../support/promises.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 import { bareServer, callerOf, callOf, endAll, failsAs, replyTimeoutMs, upstreamOf } from "./calling.ts";
 import { type Answer, Upstream } from "./upstream.ts";
@@ -70,15 +71,12 @@ test("httpCaller() fails as not sent when nothing listens, there is no such host
 });
 
 test("httpCaller() fails as not sent when the upstream isn't reached in time", async () => {
-  let taken = () => {};
-  const took = new Promise<void>((resolve) => {
-    taken = resolve;
-  });
+  const taken = gate();
   // It takes the connection and never shakes hands.
-  const mute = await bareServer(() => taken());
+  const mute = await bareServer(() => taken.open());
   const asked = callerOf("bank", `https://${mute}`)(callOf("bank", "/sale", "{}"));
   const failed = failsAs(asked, "unavailable", new RegExp(`longer than ${connectMs / 1000} s.*. Nothing was sent`));
-  await took;
+  await taken.passed;
   await time.advance(connectMs - 1);
   assert.equal(await Promise.race([failed, Promise.resolve("waits")]), "waits");
   await time.advance(2);

@@ -6,6 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Fault } from "../../src/core/fault.ts";
 import { idleMs } from "../../src/http/limits.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
+import { watched } from "../support/promises.ts";
 import { ask, assertFault, Client, closeAll, held, listenerOf, replyOf, serve } from "./served.ts";
 
 afterEach(closeAll);
@@ -290,21 +291,18 @@ test("HttpListener.close() waits for the answer in flight and says Connection: c
   const { port, listener } = await serve("bank", { handler });
   const client = new Client(port).ask("POST", "/sale", sale).ask("POST", "/refund", sale);
   const [first, second] = [await nth(0), await nth(1)];
-  let closed = false;
-  const closing = listener.close().then(() => {
-    closed = true;
-  });
+  const closed = watched(listener.close());
   await assert.rejects(ask(port, "POST", "/sale", sale));
   first.give(replyOf('"first"'));
   const answer = await client.answer();
   assert.equal(answer?.text, '"first"');
   assert.notEqual(answer?.headers.get("connection"), "close");
-  assert.equal(closed, false);
+  assert.equal(closed.isOver, false);
   second.give(replyOf('"second"'));
   const last = await client.answer();
   assert.equal(last?.text, '"second"');
   assert.equal(last?.headers.get("connection"), "close");
-  await closing;
+  await closed.ended;
 });
 
 test("HttpListener.close() cuts off a client that takes nothing of its answer, and none that waits for one or takes it slowly", async (t) => {

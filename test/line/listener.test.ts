@@ -12,6 +12,7 @@ import type { Decoded, Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
+import { watched } from "../support/promises.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 import { configOf } from "./lines.ts";
 
@@ -344,15 +345,12 @@ test("LineListener.stop() lets the answer that is being written go out whole, an
   till.device.reply("length", "/sale\n{}");
   till.device.reply("length", "/check\n{}");
   await time.settle();
-  let stopped = false;
-  const stopping = till.listener.stop().then(() => {
-    stopped = true;
-  });
+  const stopped = watched(till.listener.stop());
   till.device.reply("length", "/refund\n{}");
   await time.advance(1_000);
-  assert.deepEqual([stopped, till.device.isOpen], [false, true]);
+  assert.deepEqual([stopped.isOver, till.device.isOpen], [false, true]);
   till.device.takeRest();
-  await stopping;
+  await stopped.ended;
   assert.deepEqual(await till.answers(), ['{"route":"/sale"}']);
   assert.deepEqual([till.device.isOpen, till.calls.length], [false, 1]);
 });
@@ -362,11 +360,8 @@ test("LineListener.stop() gives up an answer that the device doesn't take within
   till.device.takesBytes = 5;
   till.device.reply("length", "/sale\n{}");
   await time.settle();
-  let stopped = false;
-  void till.listener.stop().then(() => {
-    stopped = true;
-  });
-  assert.ok(await time.until(() => stopped, 2 * writeMsMin));
+  const stopped = watched(till.listener.stop());
+  assert.ok(await time.until(() => stopped.isOver, 2 * writeMsMin));
   assert.equal(till.device.isOpen, false);
 });
 
@@ -441,14 +436,11 @@ test("LineListener.stop() and finish() end once the device is given back, howeve
     const listener = new LineListener({ config: configOf(), open: slow, services, report });
     listener.start();
     await time.advance(silenceMs + 1);
-    let ended = false;
-    void listener[how]().then(() => {
-      ended = true;
-    });
+    const ended = watched(listener[how]());
     await time.advance(499);
-    assert.deepEqual([ended, device.isOpen], [false, true]);
+    assert.deepEqual([ended.isOver, device.isOpen], [false, true]);
     await time.advance(1);
-    assert.deepEqual([ended, device.isOpen], [true, false]);
+    assert.deepEqual([ended.isOver, device.isOpen], [true, false]);
   }
 });
 

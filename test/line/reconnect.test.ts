@@ -5,6 +5,7 @@ import { closeMs, OpenError } from "../../src/device/transport.ts";
 import { openMs, reopenMs } from "../../src/line/limits.ts";
 import { Reconnector } from "../../src/line/reconnect.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
+import { gate } from "../support/promises.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 
 const time = virtualTime();
@@ -58,15 +59,11 @@ test("Reconnector opens again reopenMs.first after the loss of what had lasted, 
   });
   opener.start();
   await time.advance(reopenMs.longest);
-  let closed = () => {};
-  opener.again(
-    new Promise((resolve) => {
-      closed = resolve;
-    }),
-  );
+  const closed = gate();
+  opener.again(closed.passed);
   await time.advance(60_000);
   assert.equal(attempts, 1, "the old descriptor is held still");
-  closed();
+  closed.open();
   await time.advance(reopenMs.first - 1);
   assert.equal(attempts, 1);
   await time.advance(1);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeDevice } from "../support/fake-device.ts";
+import { watched } from "../support/promises.ts";
 import { probeReply } from "../support/terminal.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 import { ending, lineOver, requestFor } from "./lines.ts";
@@ -29,17 +30,14 @@ async function selling() {
 
 test("Line.stop() without a limit lets a call end that takes its terminal minutes", async () => {
   const { line, sale, answer } = await selling();
-  let stopped = false;
-  void line.stop(Number.POSITIVE_INFINITY, "the configuration was changed").then(() => {
-    stopped = true;
-  });
+  const stopped = watched(line.stop(Number.POSITIVE_INFINITY, "the configuration was changed"));
   await time.advance(170_000);
-  assert.equal(stopped, false);
+  assert.equal(stopped.isOver, false);
   await assert.rejects(line.run(requestFor("B")), { kind: "unavailable", message: /the configuration was changed/ });
   answer();
   await time.settle();
   assert.equal(sale.text, '{"status":"success","id":"A"}');
-  assert.ok(await time.until(() => stopped));
+  assert.ok(await time.until(() => stopped.isOver));
 });
 
 test("Line.stop() without a limit ends with the call's own time-out", async () => {

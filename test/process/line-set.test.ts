@@ -6,6 +6,7 @@ import { LineSet, type OnLine, type Place } from "../../src/process/line-set.ts"
 import type { SharedLine } from "../../src/process/served.ts";
 import type { Owed } from "../../src/recovery/owed-calls.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
+import { watched } from "../support/promises.ts";
 
 /** A line that runs nothing: it notes what it is told, and ends when the test says so. */
 class Noted implements OnLine {
@@ -126,18 +127,15 @@ test("LineSet.stop() gives all lines a minute, also those that were ending witho
   const [first] = set.all;
   take(set, shared("a", 9_600));
   const [second] = set.all;
-  let stopped = false;
-  void set.stop().then(() => {
-    stopped = true;
-  });
+  const stopped = watched(set.stop());
   assert.deepEqual(first?.stops.at(-1), ["posline is shutting down", 60_000]);
   assert.deepEqual(second?.stops, [["posline is shutting down", 60_000]]);
   second?.end();
   await ended();
-  assert.equal(stopped, false);
+  assert.equal(stopped.isOver, false);
   first?.end();
   await ended();
-  assert.equal(stopped, true);
+  assert.equal(stopped.isOver, true);
 });
 
 test("LineSet.discard() ends a running line's successor while that line is the one whose state counts", async () => {
