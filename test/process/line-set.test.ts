@@ -58,6 +58,16 @@ const shared = (name: string, baudRate = 115_200): SharedLine => ({
 });
 const setOf = () => new LineSet<Noted>({ make: (_, place) => new Noted(place), lasting: () => undefined });
 const take = (set: LineSet<Noted>, ...lines: SharedLine[]) => set.take(set.prepare(lines));
+/** A line, and the one that takes its place. */
+function replacedOf() {
+  const set = setOf();
+  take(set, shared("a"));
+  const [first] = set.all;
+  take(set, shared("a", 9_600));
+  const [second] = set.all;
+  assert.ok(first !== undefined && second !== undefined);
+  return { set, first, second };
+}
 const ended = () => new Promise((resolve) => setImmediate(resolve));
 
 test("LineSet goes on with a line that a configuration doesn't change, and starts and ends the others", async () => {
@@ -68,16 +78,11 @@ test("LineSet goes on with a line that a configuration doesn't change, and start
   assert.equal(set.all[0], a);
   assert.deepEqual([a?.started, a?.stops.length, a?.place.isCurrent], [1, 0, true]);
   assert.deepEqual([b?.stops, b?.place.isCurrent], [[["the configuration was changed", Number.POSITIVE_INFINITY]], false]);
-  assert.equal(set.all[1]?.started, 1);
+  assert.deepEqual([set.all[1]?.started, await set.all[1]?.opens()], [1, "opens"]);
 });
 
 test("LineSet lets a changed line's successor open no device before the line has ended", async () => {
-  const set = setOf();
-  take(set, shared("a"));
-  const [first] = set.all;
-  assert.equal(await first?.opens(), "opens");
-  take(set, shared("a", 9_600));
-  const [second] = set.all;
+  const { set, first, second } = replacedOf();
   take(set, shared("a", 19_200));
   const [third] = set.all;
   for (const line of [second, third])
@@ -95,23 +100,16 @@ test("LineSet lets a changed line's successor open no device before the line has
 });
 
 test("LineSet lets a line's successor wait for a predecessor that ends at once, without a word", async () => {
-  const set = setOf();
-  take(set, shared("a"));
-  const [first] = set.all;
-  take(set, shared("a", 9600));
-  const opening = set.all[0]?.opens();
+  const { first, second } = replacedOf();
+  const opening = second.opens();
   await ended();
-  first?.end();
+  first.end();
   assert.equal(await opening, "opens");
 });
 
 test("LineSet lets a line that was replaced, or is to stop, open no device after its wait", async () => {
   for (const giveUp of [(set: LineSet<Noted>) => take(set, shared("a", 19_200)), (set: LineSet<Noted>) => void set.stop()]) {
-    const set = setOf();
-    take(set, shared("a"));
-    const [first] = set.all;
-    take(set, shared("a", 9600));
-    const [second] = set.all;
+    const { set, first, second } = replacedOf();
     const opening = second?.opens();
     await ended();
     giveUp(set);
@@ -122,11 +120,7 @@ test("LineSet lets a line that was replaced, or is to stop, open no device after
 });
 
 test("LineSet.stop() gives all lines a minute, also those that were ending without a limit", async () => {
-  const set = setOf();
-  take(set, shared("a"));
-  const [first] = set.all;
-  take(set, shared("a", 9_600));
-  const [second] = set.all;
+  const { set, first, second } = replacedOf();
   const stopped = watched(set.stop());
   assert.deepEqual(first?.stops.at(-1), ["posline is shutting down", 60_000]);
   assert.deepEqual(second?.stops, [["posline is shutting down", 60_000]]);
