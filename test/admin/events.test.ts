@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 import { Events, heartbeatMs, ringMax } from "../../src/admin/events.ts";
 import type { NotReady } from "../../src/admin/readiness.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { recordOf } from "./worlds.ts";
 
 /** Tests src/admin/events.ts and src/admin/published-event.ts. */
@@ -241,10 +242,7 @@ test("Events masks and bounds what tills and terminals say, as the log does, on 
     assert.doesNotMatch(text, new RegExp(card));
     assert.doesNotMatch(text, /\u202e/);
     const sent = sentIn(text);
-    assert.deepEqual(
-      sent.map(({ event }) => event),
-      ["hello", "exchange", "exchange", "line", "service", "operation", "ready"],
-    );
+    assertMapped(sent, ["hello", "exchange", "exchange", "line", "service", "operation", "ready"], ({ event }) => event);
     const ended = sent[2]?.data ?? {};
     assert.equal(ended["phase"], "ended");
     assert.deepEqual([ended["amount"], ended["currency"]], [sent[1]?.data["amount"], "EUR"]);

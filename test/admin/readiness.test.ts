@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { Status } from "../../src/admin/status.ts";
 import type { StatusLineState } from "../../src/admin/status-sources.ts";
 import { lineStates } from "../../src/line/states.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { lineSource, oneLineSources, played, statusOf } from "./worlds.ts";
 
 const ready = new Set<StatusLineState>(["idle", "awaiting", "open"]);
@@ -35,10 +36,7 @@ test("Status.readyz() names every line that isn't clean, in order, and no other"
   const lines = { a: played("down"), "b c": played("recovering"), d: played("idle"), e: played("awaiting") };
   status.setSources({ lines: Object.entries(lines).map(([name, live]) => lineSource(name, live)), services: [] });
   const { answer } = readyOf(status);
-  assert.deepEqual(
-    answer.reasons.map(({ line }: { line: string }) => line),
-    ["a", "b c"],
-  );
+  assertMapped(answer.reasons, ["a", "b c"], ({ line }: { line: string }) => line);
   assert.match(answer.reasons[1].cure, /: sudo posline doctor --line 'b c'$/);
   lines.a.state = "idle";
   lines["b c"].state = "idle";
@@ -202,8 +200,5 @@ test("Status.readyz() of a line that recovers names the line alone, not its serv
     { service: "bank" as const, state: "unheard" as const, heardMs: undefined, cause: { cause: "why", cure: "do" } },
   ];
   status.setSources(oneLineSources(played("recovering", { liveness, reason: "why: do" })));
-  assert.deepEqual(
-    readyOf(status).answer.reasons.map(({ what }: { what: string }) => what),
-    ["line"],
-  );
+  assertMapped(readyOf(status).answer.reasons, ["line"], ({ what }: { what: string }) => what);
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { type BridgeLine, bridgeLine } from "../../src/bridge/bridge-line.ts";
 import { serviceDefaults } from "../../src/config/limits.ts";
 import type { ContractName } from "../../src/core/call.ts";
@@ -8,10 +8,9 @@ import type { Served, SharedLine } from "../../src/process/served.ts";
 import { configOf, requestFor, silentReport } from "../line/lines.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 test("bridgeLine() in a LineSet: who owes a call is waited for as long after a reload, and all that are there where it is gone", async () => {
   const device = new FakeDevice((framing, text) => {

@@ -7,6 +7,7 @@ import { type Config, emulatedPath } from "../../src/config/config.ts";
 import { journalDefaults, lineDefaults } from "../../src/config/limits.ts";
 import { openLog } from "../../src/core/log.ts";
 import { HttpListener } from "../../src/http/listener.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
@@ -32,7 +33,6 @@ test("Bridge.reload() is refused for a sale that came while its ports were being
   const bridge = await startBridge({ config, log: openLog("silent"), emulated: undefined, lab: loadLab, sockets: [] });
   t.after(() => bridge.stop());
   t.after(() => terminal.unplug());
-  t.after(() => folder.remove());
   await until(() => bridge.lines[0]?.state === "idle", "the line to be clean");
   let sale: ReturnType<typeof ask> | undefined;
   const { listen } = HttpListener.prototype;
@@ -46,10 +46,7 @@ test("Bridge.reload() is refused for a sale that came while its ports were being
     message: /^Cannot reload: services\.bank was taken away or renamed, and how \/sale A-1 of it ended is unknown: /,
   });
   opening.mock.restore();
-  assert.deepEqual(
-    bridge.listening.map(({ service }) => service),
-    ["bank"],
-  );
+  assertMapped(bridge.listening, ["bank"], ({ service }) => service);
   await assert.rejects(ask(other, "POST", "/check", "{}"), /ECONNREFUSED/);
   assert.equal((await sale)?.headers["x-posline-outcome"], "unknown");
 });
@@ -76,7 +73,6 @@ test("Bridge.reload() is over once no port listens any more that it took away, a
   });
   t.after(() => bridge.stop());
   t.after(() => terminal.unplug());
-  t.after(() => folder.remove());
   await until(() => bridge.lines[0]?.state === "idle", "the line to be clean");
   await bridge.reload(configOf(moved));
   const [old, now] = await Promise.allSettled([port, moved].map((each) => ask(each, "POST", "/terminals", "")));
@@ -117,7 +113,6 @@ test("a bridge asks a qr service with the port in front that linePort says, also
   };
   t.after(() => bridge.stop());
   t.after(() => terminal.unplug());
-  t.after(() => folder.remove());
   await askedOfQr(9001);
   await bridge.reload(configOf(9002));
   await askedOfQr(9002);

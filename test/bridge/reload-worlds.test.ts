@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import fc from "fast-check";
 import { type BridgeLine, bridgeLine } from "../../src/bridge/bridge-line.ts";
 import { serviceDefaults } from "../../src/config/limits.ts";
@@ -11,8 +11,9 @@ import type { Served, SharedLine } from "../../src/process/served.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { configOf, idOf, requestFor, silentReport } from "../line/lines.ts";
 import { FakeDevice } from "../support/fake-device.ts";
+import { watched } from "../support/promises.ts";
 import { probeReply } from "../support/terminal.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 /**
  * Tests src/process/line-set.ts, src/bridge/bridge-line.ts, src/recovery/owed-calls.ts.
@@ -28,8 +29,7 @@ const campaign = process.env["SAFETY_RUNS"];
 const numRuns = Number(campaign ?? 150);
 const seed = campaign === undefined ? { seed: 20_261_123 } : {};
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 /** Longer than all recoveries that a life can leave behind. */
 const hourMs = 3_600_000;
@@ -319,12 +319,9 @@ async function live({ habits, steps: all, lastTakesMs }: Life): Promise<void> {
     else assert.ok(outcome === "not-sent" || outcome === "unknown", outcome);
   }
   assert.ok(await time.until(() => box.areReady, hourMs), "the lines come back");
-  let hasStopped = false;
-  void box.stop().then(() => {
-    hasStopped = true;
-  });
+  const stopped = watched(box.stop());
   await time.advance(200_000);
-  assert.ok(hasStopped);
+  assert.ok(stopped.isOver);
   time.forgetTimers();
 }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { Ways } from "../../src/bridge/ways.ts";
 import type { Call, Handler } from "../../src/core/call.ts";
 import { Presence } from "../../src/core/presence.ts";
@@ -8,13 +8,14 @@ import { recordMs } from "../../src/journal/recorder.ts";
 import { Operations, openOperations } from "../../src/operations/operations.ts";
 import { bytes, callOf, folder, routeTo, Told } from "../journal/records.ts";
 import { SimDisk, systemError } from "../journal/sim-disk.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
+import { gate } from "../support/promises.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 /** What the admin port answers the person who settles, by what the journal's disk does. */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 /** A journal with one unknown operation, and who settles it. */
 async function opened() {
@@ -36,12 +37,8 @@ async function opened() {
 
 test("POST /journal/settle answers 200 once what was settled is on the disk", async () => {
   const { disk, journal, settle, open } = await opened();
-  let go = () => {};
-  disk.trouble = {
-    until: new Promise((resolve) => {
-      go = resolve;
-    }),
-  };
+  const go = gate();
+  disk.trouble = { until: go.passed };
   let isAnswered = false;
   const answered = settle().finally(() => {
     isAnswered = true;
@@ -49,7 +46,7 @@ test("POST /journal/settle answers 200 once what was settled is on the disk", as
   await time.advance(recordMs - 1);
   assert.equal(isAnswered, false);
   disk.trouble = undefined;
-  go();
+  go.open();
   const { status, text } = await answered;
   assert.deepEqual([status, text], [200, '{"settled":[{"service":"bank","route":"/sale","key":"A","result":"approved"}]}\n']);
   await journal.close();
@@ -136,10 +133,7 @@ test("Ways asks by the configuration in force about a call that came before it, 
   const { followMs, ...plain } = saleOf("A-3");
   asked.length = 0;
   const replies = await Promise.all([first(plain), next(plain)]);
-  assert.deepEqual(
-    replies.map(({ isJoined }) => isJoined),
-    [undefined, true],
-  );
+  assertMapped(replies, [undefined, true], ({ isJoined }) => isJoined);
   assert.deepEqual(asked, ["first"]);
   ways.stop();
 });

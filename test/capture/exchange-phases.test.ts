@@ -13,6 +13,7 @@ import type { LineEvent } from "../../src/line/events.ts";
 import { Exchange, type LineRequest } from "../../src/line/exchange.ts";
 import { frameOf } from "../../src/wire/framing.ts";
 import { configOf, requestFor } from "../line/lines.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 
 /** An engine on a clean line with phases watched; the test gives events and times. */
 function watched(settings: Partial<LineConfig> = {}) {
@@ -179,10 +180,7 @@ test("ExchangePhases publishes sent again of what is sent once more after a corr
   feed({ at: "tick" }, 6_000);
   feed({ at: "wrote" }, 6_002);
   bytes(6_050, "idle", good);
-  assert.deepEqual(
-    seen.map((each) => each.split(" ").at(-1)),
-    ["sent", "written", "replying", "sent", "written", "replying"],
-  );
+  assertMapped(seen, ["sent", "written", "replying", "sent", "written", "replying"], (each) => each.split(" ").at(-1));
   assert.deepEqual(parts(), { requestMs: 2, terminalMs: 48, replyMs: 0 });
 });
 

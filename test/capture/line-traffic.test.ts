@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { LineTraffic } from "../../src/capture/line-traffic.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
@@ -9,12 +9,11 @@ import { LineEngine } from "../../src/line/engine.ts";
 import { configOf, ending, hasEnded, type LineSetup, lineOver, requestFor } from "../line/lines.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 /** What is counted of a line against a device that does just what a test says. */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 const good = '{"status":"success"}';
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { type ConfigArguments, configCommand, runConfig } from "../../src/cli/config.ts";
 import { UsageError } from "../../src/core/exit.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 
 const stateFolder = "/var/lib/posline";
@@ -108,10 +109,7 @@ test("posline config --json prints values, origins and warnings as one object", 
   assert.equal(shown.config.services.bank.host, "0.0.0.0");
   assert.equal(shown.config.services.fiscal.merchantId, "****");
   assert.equal(shown.origins["services.bank.host"], "environment POSLINE_HOST");
-  assert.deepEqual(
-    shown.warnings.map((warning: string) => warning.split(":")[0]),
-    ["services.fiscal.host", "services.bank.host"],
-  );
+  assertMapped(shown.warnings, ["services.fiscal.host", "services.bank.host"], (warning: string) => warning.split(":")[0]);
 });
 
 test("posline config shows warnings after the table", async () => {

@@ -5,6 +5,7 @@ import { type Client, createClientOver, createHttpClient } from "../../src/clien
 import type { Settled, SettleEvent, SettleOptions } from "../../src/client/settle-types.ts";
 import type { Token } from "../../src/client/token.ts";
 import type { Answer, Transport, TransportRequest } from "../../src/settle/transport.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { until } from "../support/until.ts";
 import { absent, approved, body, error, kept, knownBy, merchantId, ok, over, sale, TestClock, tokenAt } from "./scripted.ts";
 
@@ -152,10 +153,7 @@ test("resume() twice at once prints one copy", async () => {
     ["/check_copy", ok({ code: 0 })],
   ]);
   const ends = await Promise.all([world.client.resume(token, world.options), world.client.resume(token, world.options)]);
-  assert.deepEqual(
-    ends.map(({ result }) => result),
-    ["closed", "closed"],
-  );
+  assertMapped(ends, ["closed", "closed"], ({ result }) => result);
   world.done();
 });
 

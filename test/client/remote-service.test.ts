@@ -17,6 +17,7 @@ import { parseForm, unescapeValue } from "../../src/envelope/form.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { signedForm } from "../../src/envelope/signed-form.ts";
 import { type Answer, failedAnswer, type TransportRequest } from "../../src/settle/transport.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { error, lost, merchantId, ok, reply } from "./scripted.ts";
 
 async function check(json: string, merchantId: string): Promise<void> {
@@ -80,14 +81,15 @@ test("RemoteService asks by GET where the contract has it and there is nothing t
   await call("/terminals");
   await call("/check");
   await call("/check", { pay_id: "P-1" });
-  assert.deepEqual(
-    sent.map(({ method, route, body }) => [method, route, body]),
+  assertMapped(
+    sent,
     [
       ["GET", "/supported_operations", undefined],
       ["POST", "/terminals", undefined],
       ["POST", "/check", "{}"],
       ["POST", "/check", '{"pay_id":"P-1"}'],
     ],
+    ({ method, route, body }) => [method, route, body],
   );
 });
 
@@ -382,10 +384,7 @@ test("methodsOf() gives a body to what takes one, and options to every method", 
   const { sale, terminals } = methodsOf(service);
   await sale?.({ pay_id: "P-1" }, {});
   await terminals?.({});
-  assert.deepEqual(
-    sent.map(({ body }) => body),
-    ['{"pay_id":"P-1"}', undefined],
-  );
+  assertMapped(sent, ['{"pay_id":"P-1"}', undefined], ({ body }) => body);
   const gone = { signal: AbortSignal.abort() };
   for (const call of [sale?.({}, gone), terminals?.(gone)]) await assert.rejects(call ?? assert.fail(), NotSentError);
   assert.equal(sent.length, 2);

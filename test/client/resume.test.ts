@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { SettleEvent } from "../../src/client/settle-types.ts";
 import { readToken } from "../../src/client/token.ts";
 import { areFacts, type Fact } from "../../src/settle/fact.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import {
   absent,
   absentBefore,
@@ -164,10 +165,7 @@ test('resume() never sends /cancel again by the token that was given with "sent"
   await world.client.bank.settle("cancel", body, { ...world.options, windowMs: 3_500, intervalMs: 1000 });
   world.done();
   const sent = world.events.findIndex(({ type }) => type === "sent");
-  assert.deepEqual(
-    world.events.map(({ token }) => knownBy(token).starts),
-    [0, 0, 0, 0, 0, 1, 1, 1, 1],
-  );
+  assertMapped(world.events, [0, 0, 0, 0, 0, 1, 1, 1, 1], ({ token }) => knownBy(token).starts);
   for (const { token } of world.events.slice(sent)) {
     const again = over(absentFrom0To30s);
     assert.equal((await again.client.resume(kept(token), { ...again.options, intervalMs: 1000 })).result, "failed");
@@ -204,10 +202,7 @@ for (const [name, script, options, words] of [
       const again = await world.client.resume(kept(token), world.options);
       assert.deepEqual([again.result, again.message, again.steps], ["not-sent", `nothing was sent: ${words}`, []]);
       assert.deepEqual([again.token, world.service.seen], [token, []]);
-      assert.deepEqual(
-        world.events.map(({ type }) => type),
-        ["final"],
-      );
+      assertMapped(world.events, ["final"], ({ type }) => type);
     }
   });
 }

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { inspect } from "node:util";
 import { dataOf } from "../../src/client/settle.ts";
-import type { SettleEvent } from "../../src/client/settle-types.ts";
+import type { SettleEvent, SettleOptions } from "../../src/client/settle-types.ts";
 import { readToken } from "../../src/client/token.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { askAgain } from "../../src/core/fault.ts";
 import { type Answer, failedAnswer, type TransportRequest } from "../../src/settle/transport.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { absent, approved, body, busy, down, endsAt, error, knownBy, lost, ok, over, repeat, sale, why } from "./scripted.ts";
 
 test("settle() tells its first event, with a token, before anything is sent", async () => {
@@ -111,8 +113,8 @@ test("settle() tells each step in order, and records each request", async () => 
     ...["sent", "waiting", "asked", "resent", "in progress", "waiting"],
     ...["asked", "in progress", "waiting", "asked", "final"],
   ]);
-  assert.deepEqual(
-    steps.map(({ action, route, atMs, outcome, status, code }) => [action, route, atMs, outcome, status, code]),
+  assertMapped(
+    steps,
     [
       ["start", "/sale", 0, "unknown", undefined, undefined],
       ["ask", "/check", 1000, "answered", "error", -15],
@@ -120,17 +122,8 @@ test("settle() tells each step in order, and records each request", async () => 
       ["ask", "/check", 2000, "answered", "success", undefined],
       ["ask", "/check", 3000, "answered", "success", undefined],
     ],
+    ({ action, route, atMs, outcome, status, code }) => [action, route, atMs, outcome, status, code],
   );
-});
-
-test("settle() stops following when its signal is aborted: unknown, with the token", async () => {
-  const world = over("sale ok");
-  const { result, token } = await world.client.bank.settle("sale", body, {
-    clock: world.clock,
-    ...endsAt("in progress"),
-  });
-  assert.equal(result, "unknown");
-  assert.ok(knownBy(token).isAccepted);
 });
 
 test("settle() that is left while a request is out gives a token that says that it may have arrived", async () => {
@@ -146,13 +139,6 @@ test("settle() that is left while a request is out gives a token that says that 
   assert.deepEqual([knownBy(token).starts, knownBy(token).doubt], [1, true]);
 });
 
-test("settle() sends nothing when its signal is aborted before the first sending, and says not-sent", async () => {
-  const world = over([]);
-  const { result } = await world.client.bank.settle("sale", body, { ...world.options, signal: AbortSignal.abort() });
-  assert.equal(result, "not-sent");
-  assert.equal(world.service.seen.length, 0);
-});
-
 test("settle() says unknown at the end of windowMs, which begins when the first request has ended", async () => {
   const world = over("sale ok, check ok, check ok");
   const options = { ...world.options, windowMs: 2500, intervalMs: 1000 };
@@ -160,15 +146,20 @@ test("settle() says unknown at the end of windowMs, which begins when the first 
   world.done();
 });
 
-test("settle() refuses an interval that would flood a terminal", async () => {
-  await assert.rejects(over([]).client.bank.settle("sale", body, { intervalMs: 0 }), /at least 50/);
-});
-
-test("settle() refuses a window that never ends", async () => {
-  for (const windowMs of [Number.NaN, Number.POSITIVE_INFINITY, -1]) {
-    await assert.rejects(over([]).client.bank.settle("sale", body, { windowMs }), /windowMs/);
-  }
-});
+for (const [options, refusal] of [
+  [{ intervalMs: 0 }, /at least 50/],
+  ...[Number.NaN, Number.POSITIVE_INFINITY, -1].map((windowMs) => [{ windowMs }, /windowMs/] as const),
+  // What a caller without types may give
+  ...[{ windowMs: "1000" }, { windowMs: null }, { intervalMs: "1000" }, { intervalMs: 1000n }].map(
+    (given) => [given, TypeError] as const,
+  ),
+] as const) {
+  test(`settle() sends nothing with ${inspect(options)}, and rejects`, async () => {
+    const world = over([]);
+    await assert.rejects(world.client.bank.settle("sale", body, options as SettleOptions), refusal);
+    assert.equal(world.service.seen.length, 0);
+  });
+}
 
 test("settle() rejects for an operation that can't be followed, and for a body that is no JSON", async () => {
   const { client, service } = over([]);
@@ -177,31 +168,6 @@ test("settle() rejects for an operation that can't be followed, and for a body t
   await assert.rejects(client.bank.settle("sale", { ...body, amount: Number.NaN }), /amount must be a finite number/);
   await assert.rejects(client.bank.settle("sale", { ...body, amount: 2 ** 60 }), /use a bigint/);
   assert.equal(service.seen.length, 0);
-});
-
-test("settle() that is left before anything was sent says not-sent; after a lost start unknown", async () => {
-  for (const [answer, expected] of [
-    [busy, "not-sent"],
-    [lost, "unknown"],
-  ] as const) {
-    const world = over([["/sale", answer]]);
-    const { result } = await world.client.bank.settle("sale", body, {
-      clock: world.clock,
-      ...endsAt("waiting"),
-    });
-    assert.equal(result, expected);
-    world.done();
-  }
-});
-
-test("settle() throws TypeError for a windowMs or intervalMs of a wrong kind before anything is sent", async () => {
-  for (const options of [{ windowMs: "1000" }, { windowMs: null }, { intervalMs: "1000" }, { intervalMs: 1000n }]) {
-    const world = over([]);
-    // What a caller without types may give
-    const given = options as unknown as { windowMs: number };
-    await assert.rejects(world.client.bank.settle("sale", body, given), TypeError);
-    assert.equal(world.service.seen.length, 0);
-  }
 });
 
 test("settle() does nothing while its handler is at work", async () => {
@@ -233,10 +199,7 @@ test("settle() counts the times of its steps from its beginning, whatever its cl
   const world = over("sale ok, check approved");
   world.clock.ms = 5_000;
   const { steps } = await world.client.bank.settle("sale", body, world.options);
-  assert.deepEqual(
-    steps.map(({ atMs }) => atMs),
-    [0, 1_000],
-  );
+  assertMapped(steps, [0, 1_000], ({ atMs }) => atMs);
 });
 
 test('settle() counts the 30 s in which "not found" proves nothing from the end of its start', async () => {
@@ -261,10 +224,7 @@ test("settle() tells of progress only what the service has just said", async () 
   ]);
   await world.client.bank.settle("sale", body, world.options);
   const told = world.events.filter(({ type }) => type === "in progress");
-  assert.deepEqual(
-    told.map(({ reply }) => reply?.["data"]),
-    [undefined, { qr: "shown" }],
-  );
+  assertMapped(told, [undefined, { qr: "shown" }], ({ reply }) => reply?.["data"]);
   assert.deepEqual(world.events.at(-1)?.reply?.["data"], { status: "APPROVED", txn_id: "7" });
 });
 
@@ -275,13 +235,15 @@ test("settle() tells why nothing listens, and of its waits how long they are", a
     ["/check", approved],
   ]);
   await world.client.bank.settle("sale", body, world.options);
-  assert.deepEqual(
-    world.events.filter(({ type }) => type === "not sent").map(({ unreachable }) => unreachable),
+  assertMapped(
+    world.events.filter(({ type }) => type === "not sent"),
     ["no-address"],
+    ({ unreachable }) => unreachable,
   );
-  assert.deepEqual(
-    world.events.filter(({ type }) => type === "waiting").map(({ waitMs }) => waitMs),
+  assertMapped(
+    world.events.filter(({ type }) => type === "waiting"),
     [1_000, 1_000],
+    ({ waitMs }) => waitMs,
   );
 });
 
@@ -343,24 +305,25 @@ test("settle() can have only its start withdrawn by askOnly, never a question", 
   };
   const { signal } = new AbortController();
   await world.client.bank.settle("sale", body, { ...world.options, askOnly: signal });
-  assert.deepEqual(
-    requests.map(({ withdrawn }) => withdrawn?.aborted),
-    [false, undefined],
-  );
+  assertMapped(requests, [false, undefined], ({ withdrawn }) => withdrawn?.aborted);
 });
 
-test("settle() that is left says so: nothing was sent, or it is no longer followed", async () => {
-  const untouched = over([]);
-  const { message } = await untouched.client.bank.settle("sale", body, { ...untouched.options, signal: AbortSignal.abort() });
-  assert.equal(message, "it was stopped before it was sent");
-  const world = over("sale ok");
-  const leaving = new AbortController();
-  const onProgress = ({ type }: SettleEvent) => {
-    if (type === "waiting") leaving.abort();
-  };
-  const left = await world.client.bank.settle("sale", body, { clock: world.clock, signal: leaving.signal, onProgress });
-  assert.deepEqual([left.message, left.code, left.data], ["it is no longer followed", undefined, undefined]);
-});
+for (const [when, script, leaves, result, message, known] of [
+  ["before its first sending", "", { signal: AbortSignal.abort() }, "not-sent", "it was stopped before it was sent", {}],
+  ["after a start that wasn't sent", "sale busy", endsAt("waiting"), "not-sent", "it was stopped before it was sent", {}],
+  ["after a lost start", "sale lost", endsAt("waiting"), "unknown", "it is no longer followed", { starts: 1, doubt: true }],
+  ["as it goes on", "sale ok", endsAt("in progress"), "unknown", "it is no longer followed", { isAccepted: true }],
+  ["while it waits", "sale ok", endsAt("waiting"), "unknown", "it is no longer followed", { isAccepted: true }],
+] as const) {
+  test(`settle() that is left ${when} says ${result}, with what is known in its token`, async () => {
+    const world = over(script === "" ? [] : script);
+    const left = await world.client.bank.settle("sale", body, { clock: world.clock, ...leaves });
+    assert.deepEqual([left.result, left.message, left.code, left.data], [result, message, undefined, undefined]);
+    const facts: Readonly<Record<string, unknown>> = { ...knownBy(left.token) };
+    for (const [name, value] of Object.entries(known)) assert.equal(facts[name], value, name);
+    world.done();
+  });
+}
 
 test("settle() asks for the same copy again after it was turned away, and gives the document", async () => {
   const world = over([
@@ -371,10 +334,7 @@ test("settle() asks for the same copy again after it was turned away, and gives 
   ]);
   const { result, data } = await world.client.fiscal.settle("sale", sale, world.options);
   assert.deepEqual([result, data?.["documentID"]], ["closed", "12"]);
-  assert.deepEqual(
-    world.service.seen.slice(2).map((seen) => seen.body),
-    [{ documentID: 12 }, { documentID: 12 }],
-  );
+  assertMapped(world.service.seen.slice(2), [{ documentID: 12 }, { documentID: 12 }], (seen) => seen.body);
   assert.deepEqual(
     world.events.map(({ type }) => type).filter((type) => type !== "waiting"),
     ["sent", "in progress", "asked", "printing", "not sent", "printing", "final"],

@@ -33,7 +33,6 @@ test("TokenFile.save() leaves a guard to the process that took over a killed one
   t.after(async () => {
     if (process.exitCode === null) await once(process, "exit");
   });
-  t.after(() => folder.remove());
   await once(process.stdout, "data");
   assert.throws(() => TokenFile.forNew(path).save(token), TokenFileChanged);
 });
@@ -45,5 +44,4 @@ test("TokenFile.save() takes over the guard of a killed process, and leaves noth
   TokenFile.forNew(path).save(token);
   assert.ok(existsSync(path));
   assert.deepEqual(readdirSync(folder.path), ["token"]);
-  folder.remove();
 });

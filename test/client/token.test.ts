@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contractOfToken, isTokenOld, keyFieldOf, newToken, readToken } from "../../src/client/token.ts";
 import { contracts, routeOf } from "../../src/contract/contracts.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { kept, knownBy } from "./scripted.ts";
 
 const { bank, fiscal, qr } = contracts;
@@ -86,10 +87,7 @@ test("newToken() makes a key where the body has none, whatever other numbers it 
   for (const body of [{}, { documentID: 12 }, { documentExtID: "" }, { documentExtID: null }]) {
     const { body: text, facts } = newToken(fiscal, "/sale", body);
     assert.match(String(JSON.parse(text).documentExtID), /^[0-9A-Z]{26}$/);
-    assert.deepEqual(
-      facts.map(({ is }) => is),
-      ["new"],
-    );
+    assertMapped(facts, ["new"], ({ is }) => is);
   }
   assert.equal(JSON.parse(newToken(fiscal, "/sale", { documentExtID: "A", documentID: 12 }).body).documentExtID, "A");
   const terminals = routeOf(bank, "/terminals");

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { ConfigError } from "../../src/config/config.ts";
 import { type Flags, loadConfig } from "../../src/config/load.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 
 /** Files as they lie on a box: in folders that every user may pass, unless a test says otherwise. */
 const root = mkdtempSync(join(tmpdir(), "posline-exposed-"));
@@ -100,10 +101,7 @@ test("loadConfig() warns of an admin port and of a key on an address that the ne
   const admins = { host: "10.0.0.7", tokenFile };
   const relaying = { lines, services: { bank: { line: "till", upstream, host: "0.0.0.0" } }, admin: admins };
   const gateway = await warningsOf(fileOf(relaying, 0o640), { flags: { gateway: {} } });
-  assert.deepEqual(
-    gateway.map((each) => each.split(":")[0]),
-    ["admin.host"],
-  );
+  assertMapped(gateway, ["admin.host"], (each) => each.split(":")[0]);
 });
 
 test("loadConfig() names what protects a terminal that the network reaches: a key by bank's contract, else an address or a firewall", async () => {

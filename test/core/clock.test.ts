@@ -1,114 +1,82 @@
 import assert from "node:assert/strict";
-import { mock, test } from "node:test";
+import { mock, type TestContext, test } from "node:test";
 import { blockFor, Deadline, nowMs, within } from "../../src/core/clock.ts";
+import { gate, watched } from "../support/promises.ts";
 
-/** Node's timers and its monotonic clock, moved by hand: counts what the timers are asked. */
-function hands() {
+/** Node's timers and its monotonic clock, moved by hand. */
+function hands(t: TestContext) {
   let now = 1_000;
-  let set = 0;
-  mock.timers.enable({ apis: ["setTimeout"] });
-  const timeout = globalThis.setTimeout;
-  const counted = mock.method(globalThis, "setTimeout", (...args: Parameters<typeof timeout>) => {
-    set++;
-    return timeout(...args);
-  });
-  mock.method(performance, "now", () => now);
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  t.mock.method(performance, "now", () => now);
   return {
     get now() {
       return now;
     },
-    get set() {
-      return set;
-    },
     pass(ms: number) {
       now += ms;
-      mock.timers.tick(ms);
-    },
-    [Symbol.dispose]() {
-      counted.mock.restore();
-      mock.timers.reset();
-      mock.restoreAll();
+      t.mock.timers.tick(ms);
     },
   };
 }
 
-function withHands(body: (clock: ReturnType<typeof hands>) => void): () => void {
-  return () => {
-    const clock = hands();
-    try {
-      body(clock);
-    } finally {
-      clock[Symbol.dispose]();
-    }
-  };
-}
+test("Deadline fires once, when its time has come and not before", (t) => {
+  const clock = hands(t);
+  let fired = 0;
+  const deadline = new Deadline(() => fired++);
+  deadline.set(clock.now + 100, clock.now);
+  clock.pass(99);
+  assert.equal(fired, 0);
+  clock.pass(1);
+  assert.equal(fired, 1);
+  clock.pass(1_000);
+  assert.equal(fired, 1);
+});
 
-test(
-  "Deadline fires once, when its time has come and not before",
-  withHands((clock) => {
-    let fired = 0;
-    const deadline = new Deadline(() => fired++);
-    deadline.set(clock.now + 100, clock.now);
-    clock.pass(99);
-    assert.equal(fired, 0);
-    clock.pass(1);
-    assert.equal(fired, 1);
-    clock.pass(1_000);
-    assert.equal(fired, 1);
-  }),
-);
+test("Deadline moved earlier fires earlier, and not again at the first time", (t) => {
+  const clock = hands(t);
+  let fired = 0;
+  const deadline = new Deadline(() => fired++);
+  deadline.set(clock.now + 1_000, clock.now);
+  deadline.set(clock.now + 10, clock.now);
+  clock.pass(10);
+  assert.equal(fired, 1);
+  clock.pass(2_000);
+  assert.equal(fired, 1);
+});
 
-test(
-  "Deadline moved earlier fires earlier, and not again at the first time",
-  withHands((clock) => {
-    let fired = 0;
-    const deadline = new Deadline(() => fired++);
-    deadline.set(clock.now + 1_000, clock.now);
+test("Deadline that was cleared, set to Infinity or disposed of doesn't fire", (t) => {
+  const clock = hands(t);
+  let fired = 0;
+  const deadline = new Deadline(() => fired++);
+  for (const stop of [
+    () => deadline.clear(),
+    () => deadline.set(Number.POSITIVE_INFINITY, clock.now),
+    () => deadline.dispose(),
+  ]) {
     deadline.set(clock.now + 10, clock.now);
-    clock.pass(10);
-    assert.equal(fired, 1);
-    clock.pass(2_000);
-    assert.equal(fired, 1);
-  }),
-);
-
-test(
-  "Deadline that was cleared, set to Infinity or disposed of doesn't fire",
-  withHands((clock) => {
-    let fired = 0;
-    const deadline = new Deadline(() => fired++);
-    for (const stop of [
-      () => deadline.clear(),
-      () => deadline.set(Number.POSITIVE_INFINITY, clock.now),
-      () => deadline.dispose(),
-    ]) {
-      deadline.set(clock.now + 10, clock.now);
-      stop();
-      clock.pass(100);
-      assert.equal(fired, 0);
-    }
-    deadline.set(clock.now + 10, clock.now);
-    clock.pass(10);
-    assert.equal(fired, 1);
-  }),
-);
-
-test(
-  "Deadline can be set again from within, and fires a past time at the next turn",
-  withHands((clock) => {
-    const fired: number[] = [];
-    const deadline = new Deadline(() => {
-      fired.push(clock.now);
-      if (fired.length < 3) deadline.set(clock.now + 5, clock.now);
-    });
-    deadline.set(clock.now - 50, clock.now);
-    clock.pass(1);
-    clock.pass(5);
-    clock.pass(5);
+    stop();
     clock.pass(100);
-    assert.deepEqual(fired, [1_001, 1_006, 1_011]);
-  }),
-);
+    assert.equal(fired, 0);
+  }
+  deadline.set(clock.now + 10, clock.now);
+  clock.pass(10);
+  assert.equal(fired, 1);
+});
+
+test("Deadline can be set again from within, and fires a past time at the next turn", (t) => {
+  const clock = hands(t);
+  const fired: number[] = [];
+  const deadline = new Deadline(() => {
+    fired.push(clock.now);
+    if (fired.length < 3) deadline.set(clock.now + 5, clock.now);
+  });
+  deadline.set(clock.now - 50, clock.now);
+  clock.pass(1);
+  clock.pass(5);
+  clock.pass(5);
+  clock.pass(100);
+  assert.deepEqual(fired, [1_001, 1_006, 1_011]);
+});
 
 test("nowMs() never goes back", () => {
   let last = nowMs();
@@ -121,14 +89,9 @@ test("nowMs() never goes back", () => {
 
 test("A wait for something ends when it has happened, and leaves no timer", async () => {
   const cleared = mock.method(globalThis, "clearTimeout");
-  let hasHappened = () => {};
-  const waiting = within(
-    60_000,
-    new Promise<void>((resolve) => {
-      hasHappened = resolve;
-    }),
-  );
-  hasHappened();
+  const event = gate();
+  const waiting = within(60_000, event.passed);
+  event.open();
   await waiting;
   assert.equal(cleared.mock.callCount(), 1);
   cleared.mock.restore();
@@ -136,15 +99,12 @@ test("A wait for something ends when it has happened, and leaves no timer", asyn
 
 test("A wait for something that doesn't happen ends with its time", async () => {
   mock.timers.enable({ apis: ["setTimeout"] });
-  let hasEnded = false;
-  const waiting = within(100, new Promise<void>(() => {})).then(() => {
-    hasEnded = true;
-  });
+  const waiting = watched(within(100, new Promise<void>(() => {})));
   mock.timers.tick(99);
   await Promise.resolve();
-  assert.equal(hasEnded, false);
+  assert.equal(waiting.isOver, false);
   mock.timers.tick(1);
-  await waiting;
+  await waiting.ended;
   mock.timers.reset();
 });
 

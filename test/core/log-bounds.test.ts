@@ -8,6 +8,7 @@ import fc from "fast-check";
 import { type ExchangeRecord, type Log, openLog } from "../../src/core/log.ts";
 import { LogBudget } from "../../src/core/log-budget.ts";
 import { lineBytesMax } from "../../src/core/log-text.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { needs } from "../support/lacking.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -138,14 +139,10 @@ test("Log says of a line that a budget held back when it happened, and not when 
     const lines = readFileSync(path, "utf8").trimEnd().split("\n");
     const told: Record<string, unknown>[] = lines.map((line) => JSON.parse(line));
     const held = told.filter(({ leftOut }) => leftOut !== undefined);
-    assert.deepEqual(
-      held.map(({ requestId, reason, count }) => requestId ?? reason ?? count),
-      ["r-149", "149", 149],
-    );
+    assertMapped(held, ["r-149", "149", 149], ({ requestId, reason, count }) => requestId ?? reason ?? count);
     for (const line of told) assert.equal(line["time"], happened);
   } finally {
     time.restore();
-    folder.remove();
   }
 });
 
@@ -226,7 +223,6 @@ test("Log.dropped counts the lines that a reader who stopped reading never took"
 
 test("Log writes what a full disk did not take once there is room, from where it stopped", (t) => {
   const folder = scratchFolder();
-  t.after(() => folder.remove());
   const path = join(folder.path, "log");
   const fd = openSync(path, "a");
   let roomBytes = 1_000;
@@ -253,9 +249,10 @@ test("Log writes what a full disk did not take once there is room, from where it
   log.flush();
   const lines = readFileSync(path, "utf8").trimEnd().split("\n");
   const told: Record<string, unknown>[] = lines.map((line) => JSON.parse(line));
-  assert.deepEqual(
-    told.slice(0, -1).map((line) => line["key"]),
+  assertMapped(
+    told.slice(0, -1),
     Array.from({ length: count - reader }, (_, n) => `A-${n}`),
+    (line) => line["key"],
   );
   assert.equal(told.at(-1)?.["dropped"], reader);
   assert.equal(told.at(-1)?.["msg"], "log lines were dropped: they could not be written (ENOSPC)");

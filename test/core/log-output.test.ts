@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import type { LogHealth } from "../../src/core/log.ts";
 import { openLog } from "../../src/core/log.ts";
 import { JournaldOutput } from "../../src/core/log-output.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { needs } from "../support/lacking.ts";
 import { until } from "../support/until.ts";
@@ -125,9 +126,8 @@ test("Log counts the lines of a reader that went away, and its state says so", a
 test(
   "Log writes to a pipe's next reader, from a whole line on, and says how many lines the one before missed",
   needs("mkfifo"),
-  (t) => {
+  () => {
     const folder = scratchFolder();
-    t.after(() => folder.remove());
     const path = join(folder.path, "fifo");
     execFileSync("mkfifo", [path]);
     const reader = () => openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -150,12 +150,13 @@ test(
     const bytes = Buffer.alloc(1_000_000);
     const lines = bytes.toString("utf8", 0, readSync(second, bytes)).trimEnd().split("\n");
     const told: Record<string, unknown>[] = lines.map((line) => JSON.parse(line));
-    assert.deepEqual(
-      told.map(({ key, dropped, msg }) => [key, dropped, msg]),
+    assertMapped(
+      told,
       [
         ["late", undefined, "exchange"],
         [undefined, missed, "log lines were dropped: the reader went away (EPIPE)"],
       ],
+      ({ key, dropped, msg }) => [key, dropped, msg],
     );
     assert.equal(log.state, "ok");
     assert.equal(log.dropped.reader, missed);
@@ -189,10 +190,7 @@ test("Log connects to journald anew as often as it goes away, loses none of its 
     await logging.log(`${first} is there`);
     await until(() => journald.lines(0).length === 4, "the next line");
     assert.match(journald.streams[0] ?? "", /^posline\n\n6\n1\n0\n0\n0\n<4>\{/);
-    assert.deepEqual(
-      journald.lines(0).map(({ msg }) => msg),
-      [again, first, second, `${first} is there`],
-    );
+    assertMapped(journald.lines(0), [again, first, second, `${first} is there`], ({ msg }) => msg);
     assert.equal(journald.streams.length, 1);
     assert.deepEqual(await logging.health(), { state: "ok", dropped: { budget: 0, reader: 0 } });
     await journald.stop();
@@ -201,7 +199,6 @@ test("Log connects to journald anew as often as it goes away, loses none of its 
     if (next.length > 0) await logging.until(({ state }) => state !== "ok");
   }
   await logging.end();
-  folder.remove();
 });
 
 test("Log holds a bounded number of lines for a journald that takes none, and counts and tells the others", async () => {
@@ -220,7 +217,6 @@ test("Log holds a bounded number of lines for a journald that takes none, and co
   assert.equal(lines.length - 2 + dropped.reader, 10_000);
   await journald.stop();
   await logging.end();
-  folder.remove();
 });
 
 test("JournaldOutput gives back what a write that met the end of its connection had taken", async () => {
@@ -249,7 +245,6 @@ test("JournaldOutput gives back what a write that met the end of its connection 
   assert.equal(returned.length, 1);
   next.destroy();
   server.close();
-  folder.remove();
 });
 
 function takes(output: JournaldOutput, text: string): boolean {

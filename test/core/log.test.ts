@@ -9,6 +9,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { blockFor } from "../../src/core/clock.ts";
 import { type LineFields, type Log, openLog, type ProcessFields } from "../../src/core/log.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 import { record, textOf, written } from "./written.ts";
 
@@ -84,9 +85,10 @@ test("Log.line() shows no card number among the first bytes of a discard, and wh
     for (const head of [...heads, "AT+GMM\r", '\0\0\0\x15O{"status":'])
       log.line("warn", "w", { line: "till", reason: "noise", bytes: 16, head: Buffer.from(head, "latin1").toString("hex") });
   });
-  assert.deepEqual(
-    lines.map(({ head }) => Buffer.from(String(head), "hex").toString("latin1")),
+  assertMapped(
+    lines,
     ["411111**********", '"411111*********', "4111 11** **** *", ";411111*********", "AT+GMM\r", '\0\0\0\x15O{"status":'],
+    ({ head }) => Buffer.from(String(head), "hex").toString("latin1"),
   );
 });
 
@@ -155,10 +157,7 @@ test("Log writes nothing below its level", () => {
     log.line("warn", "w", { line: "till" });
     log.process("error", "e");
   };
-  assert.deepEqual(
-    written("warn", use).map(({ level }) => level),
-    ["warn", "error"],
-  );
+  assertMapped(written("warn", use), ["warn", "error"], ({ level }) => level);
   assert.deepEqual(written("silent", use), []);
   assert.equal(written("info", use).length, 4);
 });

@@ -2,12 +2,11 @@ import assert from "node:assert/strict";
 import fs, { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { replaceFile } from "../../src/core/replace-file.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 
 const folder = scratchFolder();
-after(() => folder.remove());
 let homes = 0;
 
 /** A folder of its own, so that what is left in it can be told. */

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { type Drainable, drained, drainsMax } from "../../src/device/drain.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 /** How long is waited for what was written to leave, with the clock in the test's hand. */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 /** A port that drains when a test says so. */
 class SlowPort implements Drainable {

@@ -21,6 +21,7 @@ import { after, test } from "node:test";
 import pty from "@lydell/node-pty";
 import { holdersOf, lockedFileOf, lookForHolders } from "../../src/device/holders.ts";
 import { heldBy } from "../../src/device/open-errors.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { needs } from "../support/lacking.ts";
 
 type OpenPty = { readonly ptsName: string; readonly master: Duplex; readonly slave: Duplex };
@@ -76,10 +77,7 @@ test("holdersOf() finds a holder through another name of the device", async (t) 
   const alias = join(mkdtempSync(join(folder, "alias-")), "by-id");
   symlinkSync(line.ptsName, alias);
   t.after(() => close(line));
-  assert.deepEqual(
-    (await holdersOf(alias)).map((holder) => holder.pid),
-    [process.pid],
-  );
+  assertMapped(await holdersOf(alias), [process.pid], (holder) => holder.pid);
 });
 
 test("holdersOf() finds a holder whose container gave the device a name of its own", async () => {

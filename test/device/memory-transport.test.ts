@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { memoryTransport } from "../../src/device/memory-transport.ts";
 import { type ConnectionHandler, OpenError } from "../../src/device/transport.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 /** Keeps what it hears with the moment of each byte; its space is small, so that much comes in pieces. */
 class Keeper implements ConnectionHandler {

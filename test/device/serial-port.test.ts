@@ -16,6 +16,7 @@ import { closeMs } from "../../src/device/transport.ts";
 import { configOf } from "../line/lines.ts";
 import { type Adapter, Box } from "../support/box.ts";
 import { needs } from "../support/lacking.ts";
+import { gate } from "../support/promises.ts";
 import { Pty } from "../support/pty.ts";
 import { until } from "../support/until.ts";
 
@@ -230,17 +231,15 @@ test("serialPort's close() flushes what a device doesn't take within its time, w
   const order = orderOf(t);
   const pty = newPty();
   const { opening } = await opened(pty.path);
-  let flushed = () => {};
+  const flushed = gate();
   t.mock.method(LinuxPortBinding.prototype, "drain", () => {
     order.push("drain");
-    return new Promise<void>((resolve) => {
-      flushed = resolve;
-    });
+    return flushed.passed;
   });
   opening.write([Buffer.alloc(100)]);
   const closed = opening.close();
   await until(() => order.includes("flush"), "the flush");
-  flushed();
+  flushed.open();
   await closed;
   assert.deepEqual(order, ["drain", "flush", "close"]);
   assert.equal(existsSync(lockOf(pty)), false);

@@ -8,6 +8,7 @@ import { type DoctorReport, examine } from "../../src/doctor/doctor.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
 import type { HostPlaces } from "../../src/doctor/host.ts";
 import type { DoctorTarget } from "../../src/doctor/setup.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { probeReplies } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { FakeHost } from "./fake-host.ts";
@@ -132,10 +133,7 @@ test("examine() looks at the line that is named, by its name, its device, or one
   assert.equal(wrong.verdict, "usage");
   assert.equal(one(wrong, "config").what, "--line: there is no line tiil: its lines are till");
   const other = await look(host, "/dev/gone");
-  assert.deepEqual(
-    other.lines.map(({ path }) => path),
-    ["/dev/gone"],
-  );
+  assertMapped(other.lines, ["/dev/gone"], ({ path }) => path);
 });
 
 test("examine() asks at another speed than the configured one where it is told to", async () => {
@@ -199,12 +197,13 @@ test("examine() asks the service that holds the line how it stands, and says how
   host.web.set(...status({ ready: true, lines: { till: { state: "idle", reason: "proven" } } }));
   const report = await look(host);
   assert.equal(one(report, "holder").what, "posline.service has it open (process 44), as it should be");
-  assert.deepEqual(
-    report.findings.filter(({ check }) => check === "service").map(({ level, what, line: name }) => [level, name, what]),
+  assertMapped(
+    report.findings.filter(({ check }) => check === "service"),
     [
       ["ok", undefined, "posline (process 44) is ready (http://127.0.0.1:8880/readyz)"],
       ["ok", "till", "posline (process 44) says: line till is idle (proven)"],
     ],
+    ({ level, what, line: name }) => [level, name, what],
   );
   assert.equal(
     one(report, "answer").cure,
@@ -892,10 +891,10 @@ test("examine() tells of services unheard for one reason once", async () => {
   );
   const report = await look(host);
   const bad = report.findings.filter(({ level }) => level === "bad");
-  assert.deepEqual(
-    bad.map(({ what, cause }) => [what, cause]),
-    [["not one byte comes back", "posline (process 44) says so of bank, qr"]],
-  );
+  assertMapped(bad, [["not one byte comes back", "posline (process 44) says so of bank, qr"]], ({ what, cause }) => [
+    what,
+    cause,
+  ]);
 });
 
 test("examine() says posline setup where the configuration names no device yet", async () => {

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
-import { createServer as createHttpServer } from "node:http";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { runCommands } from "../../src/cli/commands.ts";
 import { exitCodeOf } from "../../src/core/exit.ts";
+import { type Answer, Upstream } from "../http/upstream.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
+import { freePorts } from "../support/free-port.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
 import { Terminal } from "../support/terminal.ts";
 
@@ -25,8 +25,8 @@ before(async () => {
   await bridge.logged((line) => line["state"] === "idle", "the line to be clean");
 });
 after(async () => {
+  for (const service of services) await service.stop();
   await bridge.ended("SIGTERM");
-  folder.remove();
 });
 
 const secret = join(folder.path, "merchant-id");
@@ -48,6 +48,15 @@ async function call(service: "fiscal" | "bank" | "qr", ...args: readonly string[
   const process = await caller(service, service, ...args);
   const code = await process.ended();
   return { code, stdout: process.stdout, stderr: process.stderr };
+}
+
+const services: Upstream[] = [];
+
+/** What answers in the place of posline, until the file's end. */
+async function serviceOf(answer: Answer): Promise<Upstream> {
+  const service = await Upstream.start(answer);
+  services.push(service);
+  return service;
 }
 
 const sale = (payId: string, amount: number) => JSON.stringify({ pay_id: payId, amount, currency_name: "EUR" });
@@ -75,40 +84,44 @@ test("posline call SERVICE test asks the harmless question, and prints the time 
   assert.notEqual(await nobody.ended(), 0);
 });
 
-test("posline call exits with 1 for a refusal, and prints the service's answer and what to do", async () => {
-  const { code, stdout, stderr } = await call("bank", "sale", sale("CALL-0", 1552));
-  assert.equal(code, 1);
-  assert.equal(JSON.parse(stdout).code, -101);
-  assert.match(stderr, /nothing was started/);
-});
+const receipt = JSON.stringify({ items: [{ itemAmount: 1500 }], payments: { cashAmount: 1500 } });
 
-test("posline call exits with 75 for an error that doesn't say how the operation ends, and says to ask", async () => {
-  const { code, stdout, stderr } = await call("bank", "check", '{"pay_id":"NOBODY"}');
-  assert.equal(code, 75);
-  assert.equal(JSON.parse(stdout).code, -15);
-  assert.match(stderr, /this doesn't say how the operation ends: ask again\n$/);
-});
-
-test("posline call --wait follows a sale to approved, with a line of progress for each step", async () => {
-  const { code, stdout, stderr } = await call("bank", "sale", sale("CALL-1", 1500), "--wait");
-  assert.equal(code, 0, stderr);
-  assert.equal(JSON.parse(stdout).result, "approved");
-  assert.match(stderr, /bank \/sale: sending\n[\s\S]*bank \/sale: asking for the result\n[\s\S]*approved\n$/);
-});
-
-test("posline call --wait exits with 1 when declined", async () => {
-  const { code, stdout } = await call("bank", "sale", sale("CALL-3", 1520), "--wait");
-  assert.equal(code, 1);
-  const { result, code: reason } = JSON.parse(stdout);
-  assert.deepEqual([result, reason], ["declined", -20]);
-});
-
-test("posline call --wait makes a key where the body has none, and closes a fiscal sale", async () => {
-  const body = JSON.stringify({ items: [{ itemAmount: 1500 }], payments: { cashAmount: 1500 } });
-  const { code, stdout, stderr } = await call("fiscal", "sale", body, "--wait");
-  assert.equal(code, 0, stderr);
-  assert.equal(JSON.parse(stdout).result, "closed");
-});
+for (const [what, service, args, code, printed, said] of [
+  ["a refusal", "bank", ["sale", sale("CALL-0", 1552)], 1, { code: -101 }, /nothing was started/],
+  [
+    "an error that doesn't say how the operation ends",
+    "bank",
+    ["check", '{"pay_id":"NOBODY"}'],
+    75,
+    { code: -15 },
+    /this doesn't say how the operation ends: ask again\n$/,
+  ],
+  [
+    "a sale that is followed to approved, a line for each step",
+    "bank",
+    ["sale", sale("CALL-1", 1500), "--wait"],
+    0,
+    { result: "approved" },
+    /bank \/sale: sending\n[\s\S]*bank \/sale: asking for the result\n[\s\S]*approved\n$/,
+  ],
+  ["a decline", "bank", ["sale", sale("CALL-3", 1520), "--wait"], 1, { result: "declined", code: -20 }, /declined/],
+  ["a fiscal sale without a key, which it makes", "fiscal", ["sale", receipt, "--wait"], 0, { result: "closed" }, /closed/],
+  [
+    "a sale that has no key, without --wait",
+    "bank",
+    ["sale", '{"amount":1500,"currency_name":"EUR"}'],
+    64,
+    undefined,
+    /the body has no pay_id: give one, or --wait/,
+  ],
+] as const) {
+  test(`posline call exits with ${code} for ${what}, prints the answer, and says what to do`, async () => {
+    const called = await call(service, ...args);
+    assert.equal(called.code, code, called.stderr);
+    assert.match(called.stderr, said);
+    for (const [name, value] of Object.entries(printed ?? {})) assert.equal(JSON.parse(called.stdout)[name], value);
+  });
+}
 
 test("posline call exits with 75 while nothing is proven, and its token goes on to the end", async () => {
   const { code, stdout, stderr } = await call("bank", "sale", sale("CALL-4", 1569), "--wait", "--window", "1");
@@ -133,17 +146,14 @@ test("posline call --wait asks /abort at Ctrl-C, says so, and follows to the end
 test("posline call --wait asks no /abort at Ctrl-C before anything was sent: its key may be another operation's", async () => {
   const asked: string[] = [];
   const terminal = new Terminal(join(folder.path, "silent"), () => {});
-  const service = createHttpServer((request, response) => {
-    asked.push(request.url ?? "");
-    const isDown = request.url === "/sale";
+  const { url } = await serviceOf(({ path }, response) => {
+    asked.push(path);
+    const isDown = path === "/sale";
     const outcome = { "X-Posline-Outcome": isDown ? "not-sent" : "answered" };
     // A line that is down; and what stands under the key, which a cancel waits for, goes on.
     const answer = isDown ? '{"status":"error","code":-3,"message":"Cannot send"}' : '{"status":"success"}';
-    request.resume().on("end", () => response.writeHead(isDown ? 503 : 200, outcome).end(answer));
-  }).listen(0, "127.0.0.1");
-  await once(service, "listening");
-  // A server that listens on TCP has an address of this form.
-  const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+    response.writeHead(isDown ? 503 : 200, outcome).end(answer);
+  });
   try {
     for (const [route, waits, flags] of [
       ["sale", "not sent", []],
@@ -168,8 +178,6 @@ test("posline call --wait asks no /abort at Ctrl-C before anything was sent: its
     assert.deepEqual(terminal.calls, []);
   } finally {
     terminal.unplug();
-    service.close();
-    service.closeAllConnections();
   }
   assert.deepEqual(
     asked.filter((route) => !["/sale", "/check"].includes(route)),
@@ -246,16 +254,7 @@ test("posline call --resume @FILE by many at once sends a confirm once, and none
   // One that came when it was over asks once more how it ended.
   assert.ok(codes.includes(0) && codes.every((code) => code === 0 || code === 75), all.map(({ stderr }) => stderr).join("\n"));
   const confirms = bridge.log.filter(({ route, key }) => route === "/confirm" && key === "CALL-14");
-  assert.deepEqual(
-    confirms.map(({ outcome }) => outcome),
-    ["answered"],
-  );
-});
-
-test("posline call without --wait refuses a sale that has no key", async () => {
-  const { code, stderr } = await call("bank", "sale", '{"amount":1500,"currency_name":"EUR"}');
-  assert.equal(code, 64);
-  assert.match(stderr, /the body has no pay_id: give one, or --wait/);
+  assertMapped(confirms, ["answered"], ({ outcome }) => outcome);
 });
 
 test("posline call --wait exits with 69 when nothing could be sent in all the time", async () => {
@@ -300,58 +299,29 @@ test("posline call exits with what an answer says of money, and prints it, whate
     ["/sale", '{"status":"success","data":{"limit":1e20}}'],
     ["/check", '{"status":"success","data":{"status":"APPROVED","rrn":"1","limit":1e20,"rate":1e999}}'],
   ]);
-  const service = createHttpServer((request, response) => {
-    request.resume().on("end", () => response.end(replies.get(request.url ?? "")));
-  }).listen(0, "127.0.0.1");
-  await once(service, "listening");
-  const { port } = service.address() as AddressInfo;
-  try {
-    for (const [flags, code, printed] of [
-      [[], 75, /"limit":100000000000000000000/],
-      [["--wait"], 0, /"result":"approved".*"limit":100000000000000000000/],
-    ] as const) {
-      const sold = new PoslineProcess([
-        "call",
-        "bank",
-        "sale",
-        sale("BIG", 1500),
-        ...flags,
-        "--url",
-        `http://127.0.0.1:${port}`,
-      ]);
-      assert.equal(await sold.ended(), code, sold.stderr);
-      assert.match(sold.stdout, printed);
-      assert.doesNotMatch(sold.stderr, /Cannot write|Resume it/);
-    }
-  } finally {
-    service.close();
+  const { url } = await serviceOf(({ path }, response) => response.end(replies.get(path)));
+  for (const [flags, code, printed] of [
+    [[], 75, /"limit":100000000000000000000/],
+    [["--wait"], 0, /"result":"approved".*"limit":100000000000000000000/],
+  ] as const) {
+    const sold = new PoslineProcess(["call", "bank", "sale", sale("BIG", 1500), ...flags, "--url", url]);
+    assert.equal(await sold.ended(), code, sold.stderr);
+    assert.match(sold.stdout, printed);
+    assert.doesNotMatch(sold.stderr, /Cannot write|Resume it/);
   }
 });
 
 test("posline call exits with 75 for a sale whose answer is too deep to be printed, and says that", async () => {
   const [deep, end] = ['{"a":'.repeat(3_500), "}".repeat(3_500)];
-  const service = createHttpServer((request, response) => {
-    request.resume().on("end", () => response.end(`{"status":"success","data":${deep}1${end}}`));
-  }).listen(0, "127.0.0.1");
-  await once(service, "listening");
-  const { port } = service.address() as AddressInfo;
-  try {
-    const sold = new PoslineProcess(["call", "bank", "sale", sale("DEEP", 1500), "--url", `http://127.0.0.1:${port}`]);
-    assert.equal(await sold.ended(), 75, sold.stderr);
-    assert.match(sold.stderr, /^Cannot print the answer: .*\nIt has begun, and not ended: |^the answer is not one that/);
-  } finally {
-    service.close();
-  }
+  const { url } = await serviceOf((_, response) => response.end(`{"status":"success","data":${deep}1${end}}`));
+  const sold = new PoslineProcess(["call", "bank", "sale", sale("DEEP", 1500), "--url", url]);
+  assert.equal(await sold.ended(), 75, sold.stderr);
+  assert.match(sold.stderr, /^Cannot print the answer: .*\nIt has begun, and not ended: |^the answer is not one that/);
 });
 
 test("posline call exits with 75 for a success that has no end, of a question or a refund, and with 0 for one that has", async () => {
   let answer = "";
-  const server = createHttpServer((request, response) => {
-    request.resume().on("end", () => response.setHeader("content-type", "application/json").end(answer));
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  const { url } = await serviceOf((_, response) => response.setHeader("content-type", "application/json").end(answer));
   const again = "The operation has not ended: ask again\n";
   const noRrn = "The success has no data.rrn, which does not prove what was done: look it up before sending it again\n";
   const refund = '{"pay_id":"A","trans":"T","rrn":"1","amount":1,"currency":"978","pay_system":"P"}';
@@ -361,20 +331,15 @@ test("posline call exits with 75 for a success that has no end, of a question or
     ["qr", "refund", refund, '{"status":"success","data":{"rrn":"2"}}', noRrn],
     ["fiscal", "check_status", '{"documentExtID":"A"}', '{"status":"success","docStatus":1}', again],
   ] as const;
-  try {
-    for (const [service, route, body, end, open] of calls) {
-      for (const [text, code, said] of [
-        ['{"status":"success"}', 75, open],
-        [end, 0, ""],
-      ] as const) {
-        answer = text;
-        const args = [service, route, body, "--url", `http://127.0.0.1:${port}`, "--merchant-id-file", secret];
-        const asked = new PoslineProcess(["call", ...args]);
-        assert.deepEqual([await asked.ended(), asked.stdout, asked.stderr], [code, `${text}\n`, said], service);
-      }
+  for (const [service, route, body, end, open] of calls) {
+    for (const [text, code, said] of [
+      ['{"status":"success"}', 75, open],
+      [end, 0, ""],
+    ] as const) {
+      answer = text;
+      const asked = new PoslineProcess(["call", service, route, body, "--url", url, "--merchant-id-file", secret]);
+      assert.deepEqual([await asked.ended(), asked.stdout, asked.stderr], [code, `${text}\n`, said], service);
     }
-  } finally {
-    server.close();
   }
 });
 
@@ -407,18 +372,8 @@ test("posline call says what is wrong with how it was called, and exits with 64"
   }
 });
 
-/** A port at which nothing listens. */
-async function unusedPort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  // A server that listens on TCP has an address of this form.
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
-}
-
 test("posline call with nothing listening fails at once with 69, says so, and that nothing was sent", async () => {
-  const port = await unusedPort();
+  const [port] = await freePorts(1);
   const where = `posline is not running on 127\\.0\\.0\\.1:${port}: start it with posline serve .*enable --now posline\\.socket posline.*\\. Nothing was sent`;
   const target = ["--url", `http://127.0.0.1:${port}`];
   const once = new PoslineProcess(["call", "bank", "terminals", ...target]);
@@ -441,7 +396,8 @@ test("posline call with nothing listening fails at once with 69, says so, and th
 test("posline call --resume with nothing listening fails at once with 75, and prints the token again", async () => {
   const begun = await call("bank", "sale", sale("CALL-13", 1569), "--wait", "--window", "1");
   const token = /--resume '([^']*)' --url/.exec(begun.stderr)?.[1] ?? "none";
-  const process = new PoslineProcess(["call", "--resume", token, "--url", `http://127.0.0.1:${await unusedPort()}`]);
+  const [port] = await freePorts(1);
+  const process = new PoslineProcess(["call", "--resume", token, "--url", `http://127.0.0.1:${port}`]);
   assert.equal(await process.ended(), 75, process.stderr);
   assert.match(
     process.stderr,
@@ -451,10 +407,7 @@ test("posline call --resume with nothing listening fails at once with 75, and pr
 });
 
 test("posline call --timeout ends the whole call, and says what that leaves open", async () => {
-  const silent = createServer(() => {}).listen(0, "127.0.0.1");
-  await once(silent, "listening");
-  // A server that listens on TCP has an address of this form.
-  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const { url } = await serviceOf(() => {});
   for (const flags of [[], ["--wait"]]) {
     const process = new PoslineProcess([
       ...["call", "bank", "sale", sale("CALL-14", 1500), "--timeout", "0.5", "--url", url, ...flags],
@@ -465,7 +418,6 @@ test("posline call --timeout ends the whole call, and says what that leaves open
       flags.length === 0 ? /no answer came within 500 ms/ : /unknown: no result within 0\.5 s \(--timeout\)/,
     );
   }
-  silent.close();
   const unsent = new PoslineProcess([
     ...["call", "bank", "sale", sale("CALL-15", 1500), "--wait", "--timeout", "0.5", "--line", "/dev/nonexistent"],
   ]);
@@ -529,15 +481,10 @@ test("posline call prints a service's words as a terminal may show them, and its
     ["/sale", { status: "error", code: -20, message: evil, data: { pay_id: "E-1", message: evil } }],
     ["/check", { status: "error", code: -20, message: evil, data: { pay_id: "E-1", message: evil } }],
   ]);
-  const service = createHttpServer((request, response) => {
+  const { url } = await serviceOf(({ path }, response) => {
     response.setHeader("X-Posline-Outcome", "answered");
-    request
-      .resume()
-      .on("end", () => response.end(JSON.stringify(replies.get(request.url ?? "") ?? { status: "success", code: 0 })));
-  }).listen(0, "127.0.0.1");
-  await once(service, "listening");
-  // A server that listens on TCP has an address of this form.
-  const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+    response.end(JSON.stringify(replies.get(path) ?? { status: "success", code: 0 }));
+  });
   const asked = async (...args: readonly string[]) => {
     const process = new PoslineProcess(["call", ...args, "--url", url]);
     await process.ended();
@@ -554,7 +501,6 @@ test("posline call prints a service's words as a terminal may show them, and its
   const followed = await asked("bank", "sale", body, "--wait", "--window", "1");
   assert.equal(JSON.parse(followed.stdout).key, key);
   assert.match(followed.stderr, /^bank \/sale: pay_id E/);
-  service.close();
 });
 
 test("posline call --wait --by-bridge lets the running posline follow it, and says so; without --wait it is refused", async () => {

@@ -33,7 +33,6 @@ test("bridge never calls a healthy terminal unheard, busy or idle, while the lin
   t.after(() => bridge.stop());
   t.after(() => sound.unplug());
   t.after(() => faulty.unplug());
-  t.after(() => folder.remove());
   const admin = await bridge.port("admin");
   await bridge.state("sound", "idle");
   let looks = 0;

@@ -22,7 +22,6 @@ test("posline serve sets a device again that another program changed, as soon as
   });
   t.after(() => bridge.stop());
   t.after(() => terminal.unplug());
-  t.after(() => folder.remove());
   await bridge.state("till", "idle");
   assert.equal((await bridge.post("bank", "/sale", sale("A"))).status, 200);
   const modes = () => execFileSync("stty", ["-F", terminal.link, "-g"], { encoding: "utf8" });

@@ -21,6 +21,7 @@ import { judge, judgedOperation } from "../../src/settle/judge.ts";
 import { saidToQuestion, saidToStart } from "../../src/settle/said.ts";
 import { faultTable } from "../envelope/fault-table.ts";
 import { reasonTable } from "../lab/openapi/reason-table.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { blocks, commands, documentation, page, pages, root, runs } from "./docs.ts";
 
 /** What README and docs/ say is what the code, the units and the package have. */
@@ -69,10 +70,7 @@ test("monitoring.md's table of alerts has each alert of posline.rules.yml, with 
     return [`\`${name}\``, severity, wait];
   });
   const told = rows(section("docs/monitoring.md", "Which alerts are there\\?"));
-  assert.deepEqual(
-    told.map((cells) => cells.slice(0, 3)),
-    shipped,
-  );
+  assertMapped(told, shipped, (cells) => cells.slice(0, 3));
   // Also those that are to be muted at night.
   for (const [name] of documentation.matchAll(/\bPosline(?!\w*Error)[A-Z]\w+\b/g)) {
     assert.ok(

@@ -52,7 +52,6 @@ test("the documentation's curl commands are answered by the emulated bridge that
   writeFileSync(file, JSON.stringify(impatient));
   const bridge = new PoslineProcess(["serve", "--emulated"], { env: { POSLINE_CONFIG: file } });
   t.after(() => bridge.ended("SIGTERM"));
-  t.after(() => folder.remove());
   await bridge.logged((line) => line["state"] === "idle", "the line to be clean");
   const curls = commands.filter((line) => line.startsWith("curl "));
   const answers: string[] = [];
@@ -214,7 +213,6 @@ test("the documentation's posline commands run", async (t) => {
   const wanted = expected({ ...bench, running });
   t.after(() => bridge.ended("SIGTERM"));
   t.after(() => terminal.unplug());
-  t.after(() => folder.remove());
   const found = [...new Set(runs.filter((each) => each.startsWith("posline ") && !each.startsWith("posline call ")))];
   assert.deepEqual(found.sort(), Object.keys(wanted).sort(), "each command has its test");
   for (const [command, { fits, more = [], env = {} }] of Object.entries(wanted)) {
@@ -291,7 +289,7 @@ async function prepare({ link, config, log, state: folder }: Omit<Bench, "runnin
   writeFileSync(log, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
 }
 
-test("the documentation's configurations load, in the bridge or the gateway", async (t) => {
+test("the documentation's configurations load, in the bridge or the gateway", async () => {
   const folder = scratchFolder();
   const file = join(folder.path, "posline.json");
   // systemd shows the service what is in /etc/posline/credentials, the path that the pages name.
@@ -299,7 +297,6 @@ test("the documentation's configurations load, in the bridge or the gateway", as
   const secrets = { CREDENTIALS_DIRECTORY: folder.path };
   const examples = blocks("json").filter((each) => /"lines": \{\s+"\w+": \{ "path"/.test(each));
   assert.equal(examples.length, 3, "two of configuration.md, and gateway.md's");
-  t.after(() => folder.remove());
   for (const example of examples) {
     writeFileSync(file, example);
     const isGateway = example.includes("upstream");

@@ -126,7 +126,6 @@ async function diagnose({ behaviour, beside, alone, behaviourAlone = behaviour, 
     await bridge.stop();
     busy.unplug();
     idle.unplug();
-    folder.remove();
   }
 }
 

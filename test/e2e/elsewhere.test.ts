@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { copyFileSync, cpSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
@@ -15,7 +15,6 @@ import { until } from "../support/until.ts";
  */
 
 const folder = scratchFolder();
-after(() => folder.remove());
 
 // No prebuilds beside it, and no node_modules above it.
 const file = join(folder.path, "posline.cjs");

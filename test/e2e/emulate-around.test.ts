@@ -280,5 +280,4 @@ test("the bundle emulates where no node_modules are near", async () => {
   const bridge = posline(["serve", "--emulated"], {}, file);
   assert.equal((await ask(await bridge.port("admin"), "GET", "/emulator", "")).status, 200);
   assert.equal(await bridge.ended("SIGTERM"), 0);
-  home.remove();
 });

@@ -11,7 +11,6 @@ const running: PoslineProcess[] = [];
 /** To be called after all tests of a file. */
 export async function endAll(): Promise<void> {
   for (const each of running) if (each.child.exitCode === null) await each.ended("SIGKILL");
-  folder.remove();
 }
 
 export function posline(

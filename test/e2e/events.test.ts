@@ -81,7 +81,6 @@ test("GET /events ends each exchange that it began, posline's own questions too,
   const bridge = new BridgeProcess(config, { env: { POSLINE_ADMIN_PORT: "0" } });
   t.after(() => bridge.stop("SIGKILL"));
   t.after(() => terminal.unplug());
-  t.after(() => scratch.remove());
   await bridge.state("till", "idle");
   const admin = await bridge.port("admin");
   const watcher = new Watcher(admin);
@@ -190,7 +189,6 @@ test("posline logs --live says why it can't follow, and how to", async (t) => {
   };
   const posline = emulatedWith(scratch.path, { tokenFile });
   t.after(() => posline.ended("SIGTERM"));
-  t.after(() => scratch.remove());
   const url = `http://127.0.0.1:${await posline.port("admin")}`;
   const without = await run("--url", url);
   assert.equal(without.code, 69);

@@ -157,7 +157,6 @@ before(async () => {
 after(async () => {
   await bridge.stop();
   terminal.unplug();
-  folder.remove();
 });
 
 for (const { name, reply: sent, outcome } of cases) {

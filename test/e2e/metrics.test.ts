@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, type TestContext, test } from "node:test";
+import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { metrics } from "../../src/admin/metrics.ts";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
@@ -82,19 +82,17 @@ const noAmtool =
   spawnSync("amtool", ["--version"]).error !== undefined &&
   "there is no amtool here: sudo apt-get install prometheus-alertmanager";
 
-test("monitoring.md's quiet nights are a configuration that Alertmanager takes", { skip: noAmtool }, (t) => {
+test("monitoring.md's quiet nights are a configuration that Alertmanager takes", { skip: noAmtool }, () => {
   const [nights = ""] = blocks("yaml", page("docs/monitoring.md"));
   const folder = scratchFolder();
-  t.after(() => folder.remove());
   const file = join(folder.path, "alertmanager.yml");
   writeFileSync(file, `${nights}receivers:\n  - name: on-call\n`);
   assert.match(execFileSync("amtool", ["check-config", file], { encoding: "utf8" }), /SUCCESS/);
 });
 
 /** Has Prometheus' own tool evaluate queries. JSON is YAML. */
-function evaluates(t: TestContext, series: readonly object[], asked: readonly object[]): void {
+function evaluates(series: readonly object[], asked: readonly object[]): void {
   const scratch = scratchFolder();
-  t.after(() => scratch.remove());
   const file = join(scratch.path, "queries.test.yml");
   writeFileSync(file, JSON.stringify({ tests: [{ interval: "1m", input_series: series, promql_expr_test: asked }] }));
   promtool(["test", "rules", file]);
@@ -102,7 +100,7 @@ function evaluates(t: TestContext, series: readonly object[], asked: readonly ob
 
 test("the dashboard has a row for each box, with the age of its oldest unknown operation, the oldest first", {
   skip: noPrometheus,
-}, (t) => {
+}, () => {
   const dashboard = JSON.parse(readFileSync(join(folder, "grafana-dashboard.json"), "utf8")) as Dashboard;
   const [{ expr = "" } = {}] = dashboard.panels.find(({ title }) => title === "Oldest operation in doubt")?.targets ?? [];
   const of = (name: string) => `posline_journal_oldest_unknown_timestamp_seconds{instance="${name}"}`;
@@ -112,10 +110,10 @@ test("the dashboard has a row for each box, with the age of its oldest unknown o
   }));
   const rows = Object.entries({ late: 1_500, fresh: 100, well: 0 });
   const found = rows.map(([name, value]) => ({ labels: `{instance="${name}"}`, value }));
-  evaluates(t, series, [{ expr: expr.replaceAll("$instance", ".*"), eval_time: "30m", exp_samples: found }]);
+  evaluates(series, [{ expr: expr.replaceAll("$instance", ".*"), eval_time: "30m", exp_samples: found }]);
 });
 
-test("fleet.md's gate finds the boxes in trouble that have the version, and no other", { skip: noPrometheus }, (t) => {
+test("fleet.md's gate finds the boxes in trouble that have the version, and no other", { skip: noPrometheus }, () => {
   const [queries = ""] = blocks("text", page("docs/fleet.md")).filter((block) => block.includes("posline_ready"));
   const [gate = "", ...others] = queries.trim().split("\n\n");
   assert.equal(others.length, 2);
@@ -143,7 +141,7 @@ test("fleet.md's gate finds the boxes in trouble that have the version, and no o
     { expr: gate, eval_time: "0m", exp_samples: found },
     { expr: others[1] ?? "", eval_time: "0m", exp_samples: counted },
   ];
-  evaluates(t, series, asked);
+  evaluates(series, asked);
 });
 
 test("each alert says what happened, what it means, and what to do by a command that there is", () => {

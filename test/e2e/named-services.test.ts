@@ -66,7 +66,6 @@ before(async () => {
 after(async () => {
   await bridge.stop();
   for (const terminal of terminals.values()) terminal.unplug();
-  folder.remove();
 });
 
 const bodyFor = (contract: ContractName, id: string) =>

@@ -86,7 +86,6 @@ for (const command of commands) {
       assert.equal(await posline.ended("SIGUSR2"), null);
       assert.equal(posline.child.signalCode, "SIGUSR2");
       assert.deepEqual(readdirSync(folder.path), [], flag);
-      folder.remove();
     }
   });
 }
@@ -103,7 +102,6 @@ test("serve closes the debugger that a signal opened before posline's first line
   await wait(200);
   assert.equal(await isOpen(port), false);
   await posline.ended("SIGKILL");
-  folder.remove();
 });
 
 test("serve logs a warning of Node's as a line of its own, and prints none", async () => {
@@ -115,5 +113,4 @@ test("serve logs a warning of Node's as a line of its own, and prints none", asy
   assert.deepEqual([line["level"], line["error"]], ["warn", "DeprecationWarning: it is old"]);
   assert.doesNotMatch(posline.stderr, /DeprecationWarning/);
   await posline.ended("SIGKILL");
-  folder.remove();
 });

@@ -122,7 +122,6 @@ test("a service of a name of its own has a document, printed and served, and so 
   const bridge = new PoslineProcess(["serve", "--config", file, "--emulated"], { env: noPorts });
   const status = async (name: string) => (await ask(admin, "GET", `/openapi/${name}.json`, "")).status;
   t.after(() => bridge.ended("SIGTERM"));
-  t.after(() => scratch.remove());
   await bridge.port("admin");
   assert.deepEqual([await status("bank-2"), await status("bank-3"), await status("bank")], [200, 404, 404]);
   write({ "bank-3": second });

@@ -43,7 +43,6 @@ async function before(body: (admin: number, folder: string, bridge: BridgeProces
   } finally {
     await bridge.stop("SIGKILL");
     terminal.unplug();
-    folder.remove();
   }
 }
 

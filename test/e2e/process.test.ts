@@ -9,6 +9,7 @@ import { test } from "node:test";
 import { ask, BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
 import { obeyed } from "../support/evil-text.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
+import { gate } from "../support/promises.ts";
 import { answering, type Behaviour, Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 import { withBridge } from "../support/with-bridge.ts";
@@ -18,16 +19,14 @@ test("SIGTERM lets the exchange in flight end, refuses what waits and what comes
   const asked = new Promise<void>((resolve) => {
     release = resolve;
   });
-  let answerNow = () => {};
+  const answerNow = gate();
   const holding: Behaviour = async (request, self) => {
     if (!request.text.startsWith("/sale")) {
       await answering(() => '{"status":"success"}')(request, self);
       return;
     }
     release?.();
-    await new Promise<void>((resolve) => {
-      answerNow = resolve;
-    });
+    await answerNow.passed;
     await self.reply("length", '{"status":"success","data":{"rrn":"1"}}');
   };
   await withBridge({ services: { bank: {} } }, holding, async ({ bridge, terminal }) => {
@@ -43,12 +42,12 @@ test("SIGTERM lets the exchange in flight end, refuses what waits and what comes
       assert.equal(refused.headers["x-posline-outcome"], "not-sent");
       assert.equal(refused.headers["connection"], "close");
       await assert.rejects(bridge.get("bank", "/supported_operations"), /ECONNREFUSED/);
-      answerNow();
+      answerNow.open();
       assert.equal((await inFlight).text, '{"status":"success","data":{"rrn":"1"}}');
       assert.deepEqual(await exit, [0, null]);
       assert.equal(terminal.calls.length, 1);
     } finally {
-      answerNow();
+      answerNow.open();
     }
   });
 });
@@ -77,7 +76,6 @@ test("A till that gave up while posline stood still is sold nothing, without a j
     terminal.unplug();
     assert.deepEqual(terminal.calls, []);
   }
-  folder.remove();
 });
 
 test("SIGINT ends an idle bridge with 0, and it leaves no lock behind", async () => {

@@ -49,7 +49,6 @@ after(async () => {
   await emulator.ended("SIGKILL");
   ends.near.unplug();
   ends.far.unplug();
-  scratch.remove();
 });
 
 /** A code of QRPAY, which names payments by itself, that is paid after six questions or 12 s; PALM takes the till's own name. */

@@ -16,7 +16,6 @@ for (const { file, skip, make } of receiptPrograms) {
     const folder = scratchFolder();
     const bridge = new PoslineProcess(["serve", "--emulated"]);
     t.after(() => bridge.ended("SIGTERM"));
-    t.after(() => folder.remove());
     const program = await make(pathOf(file), folder.path);
     const [bank, fiscal] = [await bridge.port("bank"), await bridge.port("fiscal")];
     const run = (amount: string, fiscalPort = fiscal) => {
@@ -71,7 +70,6 @@ test("README's C# sells at an emulated bridge", { skip: noMono }, async (t) => {
   const folder = scratchFolder();
   const bridge = new PoslineProcess(["serve", "--emulated"]);
   t.after(() => bridge.ended("SIGTERM"));
-  t.after(() => folder.remove());
   const [text = ""] = blocks("csharp", page("README.md"));
   const method = text.replace(":8888", `:${await bridge.port("bank")}`);
   const { printed, complaint } = await started(await calling(method, 'Sell("A-1", 1500)', folder.path)).ended;
@@ -102,7 +100,6 @@ for (const { language, skip, make } of refunding) {
     const folder = scratchFolder();
     const bridge = new PoslineProcess(["serve", "--emulated"]);
     t.after(() => bridge.ended("SIGTERM"));
-    t.after(() => folder.remove());
     const [method = ""] = blocks(language, page("docs/refunds.md"));
     const wait = { Prefer: "wait=60" };
     const refund = async (port: number, body: object) => {

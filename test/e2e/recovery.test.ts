@@ -91,7 +91,6 @@ test("bridge that was killed while a sale was out waits for that one's answer af
     journal: { folder: folder.path },
   };
   t.after(() => terminal.unplug());
-  t.after(() => folder.remove());
   const killed = await startedBridge(config);
   const sale = killed.post("bank", "/sale", '{"pay_id":"A","amount":1,"currency_name":"EUR"}').catch(() => {});
   await until(() => terminal.calls.length === 1, "the sale on the line");
@@ -119,7 +118,6 @@ test("the log, /readyz and the refusal say why an unknown is followed by refusal
   const bridge = await startedBridge(config, { env: { POSLINE_ADMIN_PORT: "0" } });
   t.after(() => bridge.stop());
   t.after(() => terminal.unplug());
-  t.after(() => folder.remove());
   const admin = await bridge.port("admin");
   const sold = await bridge.post("bank", "/sale", JSON.stringify({ pay_id: "A", amount: 1, currency_name: "EUR" }));
   assert.equal(sold.headers["x-posline-outcome"], "unknown");

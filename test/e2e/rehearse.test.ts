@@ -10,7 +10,6 @@ import { rehearsed } from "../support/tills/rehearsed.ts";
 /** `posline rehearse` as a process: it finds the mistake of each wrong till by name, and calls no right one broken. */
 
 const folder = scratchFolder();
-process.on("exit", () => folder.remove());
 
 const state = join(folder.path, "state");
 const fast = ["--jobs", "4"];

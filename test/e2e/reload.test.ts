@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
+import { gate } from "../support/promises.ts";
 import { answering, type Behaviour, probeReply, Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
@@ -63,7 +64,6 @@ async function withBench(
   } finally {
     await bridge.ended("SIGTERM");
     terminal.unplug();
-    folder.remove();
   }
 }
 
@@ -94,13 +94,10 @@ test("SIGHUP refuses a configuration that can't be used, with the reason, and th
 });
 
 test("SIGHUP lets the exchange in flight end under the old settings of its line, and the next go out under the new ones", async () => {
-  let release = () => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const release = gate();
   const behaviour: Behaviour = async (asked, terminal) => {
     const answer = answering(() => good);
-    if (asked.text.startsWith("/sale")) await held;
+    if (asked.text.startsWith("/sale")) await release.passed;
     await answer(asked, terminal);
   };
   await withBench(behaviour, async ({ bridge, terminal, configOf, port, reload }) => {
@@ -117,7 +114,7 @@ test("SIGHUP lets the exchange in flight end under the old settings of its line,
     const meanwhile = await ask(port, "POST", "/terminals", "");
     assert.equal(meanwhile.headers["x-posline-outcome"], "not-sent");
     assert.match(meanwhile.text, /is still finishing under the old configuration|not opened yet/);
-    release();
+    release.open();
     const answered = await sale;
     assert.equal(answered.headers["x-posline-outcome"], "answered");
     assert.equal(answered.text, good);

@@ -64,7 +64,6 @@ async function withBridge(use: (bench: Bench) => Promise<void>): Promise<void> {
     terminal.unplug();
     pages.closeAllConnections();
     pages.close();
-    folder.remove();
   }
 }
 

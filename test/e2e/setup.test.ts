@@ -8,7 +8,6 @@ import { scratchFolder } from "../support/bridge-process.ts";
 import { bundle } from "../support/posline-process.ts";
 
 const folder = scratchFolder();
-after(() => folder.remove());
 
 const terminal = networkTerminal(["fiscal", "bank", "qr"]);
 after(() => terminal.close());

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import pty from "@lydell/node-pty";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
@@ -10,7 +10,6 @@ import { until } from "../support/until.ts";
 /** SIGHUP and SIGQUIT: a window that was closed, and Ctrl-\, end a command as Ctrl-C does, with all that it began. */
 
 const folder = scratchFolder();
-after(() => folder.remove());
 
 /** A folder for what a command leaves: it has no other. */
 const place = () => mkdtempSync(join(folder.path, "place-"));

@@ -55,7 +55,6 @@ async function withSystemd(
   } finally {
     await systemd.end();
     terminal.unplug();
-    folder.remove();
   }
 }
 

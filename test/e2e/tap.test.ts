@@ -107,7 +107,6 @@ before(async () => {
 after(async () => {
   await bridge?.stop();
   terminal?.unplug();
-  folder.remove();
 });
 
 test("posline tap shows each frame with what it was, and of its text what is harmless", () => {

@@ -230,7 +230,6 @@ async function withOldUser(kicksOldUser: boolean, body: (path: string, oldUser: 
     oldUser.destroy();
     relay.end();
     terminal.unplug();
-    folder.remove();
   }
 }
 
@@ -259,7 +258,6 @@ async function withSer2net(options: RelayOptions, body: (path: string, terminal:
   } finally {
     relay.end();
     terminal.unplug();
-    folder.remove();
   }
 }
 

@@ -140,7 +140,6 @@ async function before(
   } finally {
     await bridge.stop("SIGKILL");
     terminal.unplug();
-    folder.remove();
   }
 }
 

@@ -36,7 +36,6 @@ test("each till of docs/tills does right whatever goes wrong", { concurrency: 3 
   const folder = scratchFolder();
   const emulated = new PoslineProcess(["serve", "--emulated"]);
   t.after(() => emulated.ended("SIGTERM"));
-  t.after(() => folder.remove());
   const port = await emulated.port("bank");
   const each = (program: TillProgram) =>
     t.test(program.file, { skip: program.skip }, async (context) => {

@@ -107,6 +107,5 @@ try {
   session.disconnect();
   await bridge.stop();
   terminal.unplug();
-  folder.remove();
 }
 process.exit();

@@ -4,6 +4,7 @@ import { afterEach, test } from "node:test";
 import fc from "fast-check";
 import type { Reply } from "../../src/core/call.ts";
 import { bodiesMax, bodyBytesFree } from "../../src/http/limits.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { ask, assertFault, Client, closeAll, replyOf, type Served, serve } from "./served.ts";
 
 afterEach(closeAll);
@@ -34,10 +35,7 @@ for (const [name, body, status] of [
     const answer = await ask(port, "POST", "/check", body);
     assert.equal(answer.status, status);
     assert.equal(answer.headers.get("x-posline-outcome"), status === 200 ? "answered" : "not-sent");
-    assert.deepEqual(
-      calls.map((call) => Buffer.concat(call.body).toString()),
-      status === 200 ? [body] : [],
-    );
+    assertMapped(calls, status === 200 ? [body] : [], (call) => Buffer.concat(call.body).toString());
   });
 }
 
@@ -46,7 +44,6 @@ test("HttpListener refuses bytes that are no UTF-8 within a JSON text, and relay
   const head = `POST /refund HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n`;
   const strict = await serve("qr");
   const refused = await new Client(strict.port).write(head).write(body).answer();
-  assert.ok(refused);
   assertFault(refused, "qr", "malformed");
   assert.equal(strict.calls.length, 0);
   const blind = await serve("qr", { config: { check: "none" } });

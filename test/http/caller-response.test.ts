@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
-import { after, afterEach, test } from "node:test";
+import { afterEach, test } from "node:test";
 import { deflateSync, gzipSync } from "node:zlib";
 import { payloadBytesMax } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { FaultKind } from "../../src/core/fault.ts";
 import { faultOnLine } from "../../src/envelope/fault.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { bareServer, callerOf, callOf, endAll, failsAs, replyBytesMax, textOf, upstreamOf } from "./calling.ts";
 import type { Answer } from "./upstream.ts";
 
-const time = new VirtualTime();
-after(() => time.restore());
+virtualTime();
 afterEach(endAll);
 
 /** What no re-serialising survives. */

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
-import { after, afterEach, test } from "node:test";
+import { afterEach, test } from "node:test";
 import { Presence } from "../../src/core/presence.ts";
 import { connectMs, responseMsMin } from "../../src/http/limits.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
+import { gate } from "../support/promises.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { bareServer, callerOf, callOf, endAll, failsAs, replyTimeoutMs, upstreamOf } from "./calling.ts";
 import { type Answer, Upstream } from "./upstream.ts";
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 afterEach(endAll);
 
 test("httpCaller() sends body, key and request id as they are, and each call on a connection of its own", async () => {
@@ -34,10 +35,7 @@ test("httpCaller() passes the call's traceparent on as it is, and sends none whe
   const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
   await ask(callOf("bank", "/terminals", "", { trace }));
   await ask(callOf("bank", "/terminals"));
-  assert.deepEqual(
-    upstream.heard.map(({ headers }) => headers["traceparent"]),
-    [trace, undefined],
-  );
+  assertMapped(upstream.heard, [trace, undefined], ({ headers }) => headers["traceparent"]);
 });
 
 test("httpCaller() passes a fiscal form and its sign on, and asks without a body by GET where the contract has it", async () => {
@@ -73,15 +71,12 @@ test("httpCaller() fails as not sent when nothing listens, there is no such host
 });
 
 test("httpCaller() fails as not sent when the upstream isn't reached in time", async () => {
-  let taken = () => {};
-  const took = new Promise<void>((resolve) => {
-    taken = resolve;
-  });
+  const taken = gate();
   // It takes the connection and never shakes hands.
-  const mute = await bareServer(() => taken());
+  const mute = await bareServer(() => taken.open());
   const asked = callerOf("bank", `https://${mute}`)(callOf("bank", "/sale", "{}"));
   const failed = failsAs(asked, "unavailable", new RegExp(`longer than ${connectMs / 1000} s.*. Nothing was sent`));
-  await took;
+  await taken.passed;
   await time.advance(connectMs - 1);
   assert.equal(await Promise.race([failed, Promise.resolve("waits")]), "waits");
   await time.advance(2);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { Socket } from "node:net";
 import { afterEach, test } from "node:test";
 import { fetchWithin } from "../../src/http/fetch-within.ts";
+import { gate, watched } from "../support/promises.ts";
 import { closeAll, echo, replyOf, type ServeOptions, serve } from "./served.ts";
 
 /** Tests src/http/fetch-within.ts, and HttpListener.connect() of src/http/listener.ts. */
@@ -69,27 +70,21 @@ test("fetchWithin() that is aborted within an answer gives no more of it", async
 });
 
 test("fetchWithin() fails once nothing listens, and a service that closes lets the answer on its way out", async () => {
-  let answer = () => {};
-  const held = new Promise<void>((resolve) => {
-    answer = resolve;
-  });
+  const answer = gate();
   const { ask, listener, calls } = await within({
     handler: async (call) => {
-      await held;
+      await answer.passed;
       return echo(call);
     },
   });
   const asked = ask("http://localhost/sale", sale);
   while (calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-  let isClosed = false;
-  const closed = listener.close().then(() => {
-    isClosed = true;
-  });
+  const closing = watched(listener.close());
   await new Promise((resolve) => setTimeout(resolve, 50));
-  assert.equal(isClosed, false);
-  answer();
+  assert.equal(closing.isOver, false);
+  answer.open();
   assert.equal((await asked).status, 200);
-  await closed;
+  await closing.ended;
   await assert.rejects(ask("http://localhost/sale", sale), (error: Error) => {
     // What a client calls not sent.
     assert.equal((error.cause as NodeJS.ErrnoException).code, "ECONNREFUSED");

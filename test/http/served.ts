@@ -179,7 +179,13 @@ export async function ask(
 }
 
 /** What every fault must have, beside its status. */
-export function assertFault(answer: Answer, service: "fiscal" | "bank" | "qr", kind: FaultKind, status?: number): void {
+export function assertFault(
+  answer: Answer | undefined,
+  service: ContractName,
+  kind: FaultKind,
+  status?: number,
+): asserts answer {
+  assert.ok(answer);
   const contract = contracts[service];
   assert.equal(answer.status, status ?? faultClasses[kind].httpStatus);
   assert.equal(answer.headers.get("x-posline-outcome"), faultClasses[kind].outcome);

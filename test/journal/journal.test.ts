@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { Fault } from "../../src/core/fault.ts";
 import { journalFile } from "../../src/journal/errors.ts";
 import { recordMs } from "../../src/journal/recorder.ts";
 import { type JournalOptions, type Operations, openOperations } from "../../src/operations/operations.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
+import { gate } from "../support/promises.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
 import { SimDisk, systemError } from "./sim-disk.ts";
 
@@ -14,8 +16,7 @@ import { SimDisk, systemError } from "./sim-disk.ts";
  * A journal on a disk that works, fails, hangs and comes back, with the clock in the test's hand.
  */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 type Set = { readonly journal: Operations; readonly disk: SimDisk; readonly told: Told };
 
@@ -58,19 +59,15 @@ async function lostOn(disk: SimDisk): Promise<readonly (string | undefined)[]> {
 test("Journal.sent settles after the sync, and what comes while one runs shares the next", async () => {
   const { journal, disk } = await opened();
   const [syncs, writes] = [disk.syncs, disk.writes];
-  let go = () => {};
-  disk.trouble = {
-    until: new Promise<void>((resolve) => {
-      go = resolve;
-    }),
-  };
+  const go = gate();
+  disk.trouble = { until: go.passed };
   const first = watch(begin(journal, "A").sent());
   await time.settle();
   const others = ["B", "C", "D", "E"].map((key) => watch(begin(journal, key).sent()));
   await time.settle();
   assert.equal(first.done, false);
   disk.trouble = undefined;
-  go();
+  go.open();
   await time.settle();
   assert.ok(first.done && others.every(({ done }) => done));
   assert.deepEqual([disk.syncs - syncs, disk.writes - writes], [2, 2]);
@@ -85,11 +82,7 @@ test("Journal lists after a restart what has no outcome and what was reported as
   await unknown.ended({ outcome: "unknown" });
   const call = { ...callOf("LOST", { body: '{"pay_id":"LOST", "amount":9007199254740993 }' }), requestId: "r-1" };
   await journal.begin(call, routeTo("/refund")).sent();
-  assert.deepEqual(
-    journal.unknown().map(({ key }) => key),
-    ["UNKNOWN"],
-    "what is in flight isn't unknown",
-  );
+  assertMapped(journal.unknown(), ["UNKNOWN"], ({ key }) => key, "what is in flight isn't unknown");
   const { journal: next } = await opened({}, disk.afterCut([], true));
   const [told, lost, ...others] = next.unknown();
   assert.deepEqual([told?.key, told?.cause], ["UNKNOWN", "reported as unknown"]);
@@ -149,12 +142,8 @@ for (const [code, said] of [
 test("Journal waits for a disk that hangs for recordMs, then not at all, and takes it back when it answers", async () => {
   for (const onFailure of ["relay", "refuse"] as const) {
     const { journal, disk, told } = await opened({ onFailure });
-    let answer = () => {};
-    disk.trouble = {
-      until: new Promise<void>((resolve) => {
-        answer = resolve;
-      }),
-    };
+    const answer = gate();
+    disk.trouble = { until: answer.passed };
     const entry = begin(journal, "A");
     const first = watch(entry.sent());
     await time.advance(recordMs / 2);
@@ -171,7 +160,7 @@ test("Journal waits for a disk that hangs for recordMs, then not at all, and tak
     assert.ok(third.done && ended.done, "nobody waits any more");
     assert.equal(told.failures.length, 1);
     disk.trouble = undefined;
-    answer();
+    answer.open();
     await time.settle();
     assert.equal(journal.state, "ok");
     assert.equal(told.recoveries.length, 1);

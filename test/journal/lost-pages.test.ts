@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import type { OperationLogEntry } from "../../src/contract/operation-log.ts";
 import { journalFile } from "../../src/journal/errors.ts";
 import { slotBytes } from "../../src/journal/slot.ts";
 import { Operations, openOperations } from "../../src/operations/operations.ts";
 import { dayMs } from "../../src/operations/sending.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { callOf, folder, lastSent, routeTo, Told } from "./records.ts";
 import { pageBytes, SimDisk, systemError } from "./sim-disk.ts";
 
@@ -15,8 +15,7 @@ import { pageBytes, SimDisk, systemError } from "./sim-disk.ts";
  * What a journal says of itself once a page of its file went bad, at whatever place.
  */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 const path = journalFile(folder);
 const slotsInPage = pageBytes / slotBytes;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import fc from "fast-check";
 import type { Outcome } from "../../src/core/fault.ts";
 import { journalFile } from "../../src/journal/errors.ts";
@@ -7,7 +7,7 @@ import { scanRing } from "../../src/journal/reader.ts";
 import { type JournalOperation, joinOperations } from "../../src/journal/record.ts";
 import { slotBytes } from "../../src/journal/slot.ts";
 import { Operations, openOperations } from "../../src/operations/operations.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, outcomes, routeTo, Told } from "./records.ts";
 import { type Fate, SimDisk } from "./sim-disk.ts";
 
@@ -19,8 +19,7 @@ import { type Fate, SimDisk } from "./sim-disk.ts";
  * written.
  */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 /** One call: how it ends, whether its caller leaves before it was recorded, and how long after the one before it comes. */
 type Step = { readonly outcome: Outcome; readonly hasty: boolean; readonly pauses: number };

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { Fault } from "../../src/core/fault.ts";
 import { JournalError, journalFile } from "../../src/journal/errors.ts";
 import { joinOperations } from "../../src/journal/record.ts";
@@ -9,14 +9,15 @@ import { slotBytes } from "../../src/journal/slot.ts";
 import { retryMs, sequenceOf } from "../../src/journal/write-queue.ts";
 import { type JournalOptions, type Operations, openOperations } from "../../src/operations/operations.ts";
 import { isRecorded as isKept } from "../../src/operations/sending.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
+import { gate, watched } from "../support/promises.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, lastSent, routeTo, Told } from "./records.ts";
 import { SimDisk, systemError } from "./sim-disk.ts";
 
 /** A journal whose disk fails for long: that it is retried unasked, and what the write queue keeps meanwhile. */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 const manyBytes = 8 * 1024 * 1024;
 
@@ -200,10 +201,7 @@ test("Journal.close() writes what a failed disk left waiting, once more", async 
   await journal.close();
   assert.equal(disk.locked, false);
   const next = await opened({}, disk.afterCut([], true));
-  assert.deepEqual(
-    next.journal.unknown().map(({ key }) => key),
-    ["A"],
-  );
+  assertMapped(next.journal.unknown(), ["A"], ({ key }) => key);
 });
 
 test("Journal under refuse keeps a real outcome however many calls it refuses, and nothing of these", async () => {
@@ -259,12 +257,12 @@ test("Journal takes nothing along into a new file whose outcome it could not kee
 
 test("Journal tries a record that comes while it gives a failed file back", async () => {
   const { journal, disk } = await opened();
-  let closed = () => {};
+  const closed = gate();
   const file = await disk.open(`${folder}/journal`);
   disk.open = async () => ({
     ...file,
     write: () => Promise.reject(systemError("EIO")),
-    close: () => new Promise<void>((resolve) => (closed = resolve)),
+    close: () => closed.passed,
   });
   disk.trouble = { error: systemError("EIO") };
   await refused(journal, "A");
@@ -273,7 +271,7 @@ test("Journal tries a record that comes while it gives a failed file back", asyn
   // The file of B's attempt is being given back now.
   const third = begin(journal, "C").sent();
   disk.open = async () => file;
-  closed();
+  closed.open();
   await third;
   assert.equal(journal.state, "ok");
   await journal.close();
@@ -281,14 +279,13 @@ test("Journal tries a record that comes while it gives a failed file back", asyn
 
 test("Journal whose disk answers again is written from then on, though more waits, and a call waits for its record again", async () => {
   const { journal, disk, told } = await opened({ onFailure: "relay" });
-  const gates = [0, 1].map(() => {
-    let open = () => {};
-    return { until: new Promise<void>((resolve) => (open = resolve)), open: () => open() };
-  });
+  const gates = [gate(), gate()];
   // The first write hangs, and so does the second; what comes between is the sync of the first.
   let writes = 0;
   const isWrite = () => [1, 4].includes(++writes);
-  Object.defineProperty(disk, "trouble", { get: () => (isWrite() ? gates[writes === 1 ? 0 : 1] : undefined) });
+  Object.defineProperty(disk, "trouble", {
+    get: () => (isWrite() ? { until: gates[writes === 1 ? 0 : 1]?.passed } : undefined),
+  });
   void begin(journal, "A").sent();
   await time.advance(recordMs + 1);
   assert.match(journal.state, /no answer from the disk/);
@@ -296,19 +293,14 @@ test("Journal whose disk answers again is written from then on, though more wait
   gates[0]?.open();
   await time.settle();
   assert.deepEqual([journal.state, told.recoveries.length], ["ok", 1]);
-  let isSent = false;
-  const sending = begin(journal, "C")
-    .sent()
-    .then(() => {
-      isSent = true;
-    });
+  const sending = watched(begin(journal, "C").sent());
   await time.settle();
-  assert.equal(isSent, false);
+  assert.equal(sending.isOver, false);
   // And no longer than for the first one.
   await time.advance(recordMs);
-  assert.equal(isSent, true);
+  assert.equal(sending.isOver, true);
   gates[1]?.open();
-  await sending;
+  await sending.ended;
   await journal.close();
 });
 
@@ -398,12 +390,13 @@ test("Journal whose record failed goes on behind what somebody else has recorded
     await entry.ended({ outcome: "answered" });
     await journal.close();
     const { records } = await readRing(disk, folder);
-    assert.deepEqual(
-      joinOperations(records).map((each) => [each.sent.key, each.ending?.outcome, each.settled?.result]),
+    assertMapped(
+      joinOperations(records),
       [
         ["B", "unknown", "approved"],
         ["A", "answered", undefined],
       ],
+      (each) => [each.sent.key, each.ending?.outcome, each.settled?.result],
       failing,
     );
   }
@@ -422,12 +415,9 @@ test("Journal ends in recordMs when its disk hangs", async () => {
     .sent()
     .catch(() => {});
   await time.settle();
-  let closed = false;
-  const closing = journal.close().then(() => {
-    closed = true;
-  });
+  const closed = watched(journal.close());
   await time.advance(recordMs - 1);
-  assert.equal(closed, false);
+  assert.equal(closed.isOver, false);
   await time.advance(1);
-  await closing;
+  await closed.ended;
 });

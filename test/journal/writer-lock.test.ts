@@ -9,6 +9,7 @@ import { after, mock, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { JournalError } from "../../src/journal/errors.ts";
 import { acquireWriterLock, isWriterLocked } from "../../src/journal/writer-lock.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { systemError } from "./sim-disk.ts";
 
 const root = mkdtempSync(join(tmpdir(), "posline-writer-lock-"));
@@ -111,11 +112,7 @@ test("acquireWriterLock() tries again when its socket was removed before it answ
   });
   try {
     const lock = await acquireWriterLock(folder);
-    assert.deepEqual(
-      servers.map(({ listening }) => listening),
-      [false, true],
-      "the first one is closed",
-    );
+    assertMapped(servers, [false, true], ({ listening }) => listening, "the first one is closed");
     assert.equal(await isWriterLocked(folder), true);
     await lock.release();
   } finally {
@@ -137,10 +134,7 @@ test("acquireWriterLock() tells of a socket that can't be given its name, and le
   });
   try {
     await assert.rejects(acquireWriterLock(folder), { code: "EISDIR" });
-    assert.deepEqual(
-      servers.map(({ listening }) => listening),
-      [false],
-    );
+    assertMapped(servers, [false], ({ listening }) => listening);
   } finally {
     mock.restoreAll();
   }

@@ -146,7 +146,6 @@ function benchOnPty(wayTo: (link: string, folder: string) => Way): Bench {
     dispose: async () => {
       end();
       terminal.unplug();
-      folder.remove();
     },
   };
 }

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { after, mock, test } from "node:test";
+import { mock, test } from "node:test";
 import type { Route } from "../../src/contract/contract.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { OperationLog, OperationLogEnding } from "../../src/contract/operation-log.ts";
-import type { Call, Reply } from "../../src/core/call.ts";
+import type { Call, ContractName, Reply } from "../../src/core/call.ts";
 import { askAgain, checkByEye, checkFirst, Fault } from "../../src/core/fault.ts";
 import type { OperationEnd } from "../../src/core/followed.ts";
 import { Presence } from "../../src/core/presence.ts";
@@ -11,13 +11,12 @@ import { lineCaller } from "../../src/line/caller.ts";
 import type { LineRequest } from "../../src/line/exchange.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { lineOver } from "./lines.ts";
 
 /** What is recorded of calls, and when. */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 /** A ledger whose disk takes some time, or refuses, or lets nothing end. */
 class FakeOperationLog implements OperationLog {
@@ -52,6 +51,10 @@ class FakeOperationLog implements OperationLog {
   }
 }
 
+const callOf = (service: ContractName, route: string, key: string | undefined, caller = new Presence()): Call => ({
+  ...{ service, contract: service, route, body: [Buffer.from("{}")], requestId: "r", key, caller },
+});
+
 async function bench(answers = true) {
   const ledger = new FakeOperationLog();
   const device: FakeDevice = new FakeDevice((framing, text) => {
@@ -63,25 +66,12 @@ async function bench(answers = true) {
   const { line } = lineOver(device.open);
   line.start();
   await time.until(() => line.state === "idle");
-  const ask = lineCaller({
-    contract: contracts.bank,
-    line,
-    replyTimeoutMs: { "/sale": 4_000 },
-    merchantId: undefined,
-    ledger,
-    device: "tty",
-  });
+  const settings = { contract: contracts.bank, replyTimeoutMs: { "/sale": 4_000 }, merchantId: undefined };
+  const ask = lineCaller({ ...settings, line, ledger, device: "tty" });
   const run = async (route: string, caller = new Presence(), key: string | null = "K") => {
-    const call: Call = {
-      service: "bank",
-      contract: "bank",
-      route,
-      body: [Buffer.from("{}")],
-      requestId: "r",
-      key: key ?? undefined,
-      caller,
-    };
-    const outcome = (await ask(call).catch((error: unknown) => error)) as Reply | Fault;
+    const outcome = (await ask(callOf("bank", route, key ?? undefined, caller)).catch((error: unknown) => error)) as
+      | Reply
+      | Fault;
     ledger.told.push(outcome instanceof Fault ? `told ${outcome.outcome}` : `told ${outcome.code}`);
     return outcome;
   };
@@ -116,16 +106,7 @@ test("lineCaller() asks on the route of the second question as on any other", as
   line.start();
   await time.until(() => line.state === "idle");
   const ask = lineCaller({ contract: contracts.qr, line, replyTimeoutMs: {}, merchantId: undefined });
-  const call: Call = {
-    service: "qr",
-    contract: "qr",
-    route: "/check",
-    body: [Buffer.from("{}")],
-    requestId: "r",
-    key: "K",
-    caller: new Presence(),
-  };
-  const asked = ask(call);
+  const asked = ask(callOf("qr", "/check", "K"));
   await time.advance(100);
   assert.equal((await asked).code, 8);
 });
@@ -257,19 +238,9 @@ test("lineCaller() says which of posline's own questions a reply may look like: 
         if (shapedAs !== undefined) shapes[`${contract.service} ${path}`] = shapedAs;
         return Promise.reject(new Fault("unavailable", "not here"));
       });
-      const ask = lineCaller({
-        contract,
-        line,
-        replyTimeoutMs: {},
-        merchantId: "M",
-        ledger: new FakeOperationLog(),
-        device: "tty",
-      });
-      const call: Call = {
-        ...{ service: contract.service, contract: contract.service, route: path, requestId: "r", key: undefined },
-        ...{ body: [Buffer.from("{}")], caller: new Presence() },
-      };
-      await ask(call).catch(() => {});
+      const ledger = new FakeOperationLog();
+      const ask = lineCaller({ contract, line, replyTimeoutMs: {}, merchantId: "M", ledger, device: "tty" });
+      await ask(callOf(contract.service, path, undefined)).catch(() => {});
     }
   }
   assert.deepEqual(shapes, {

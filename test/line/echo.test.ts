@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import type { ContractName } from "../../src/core/call.ts";
 import { FrameReader } from "../../src/line/frame-reader.ts";
 import type { Frame, Framing } from "../../src/wire/decoded.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { configOf, ending, hasEnded, idOf, lineOver, merchantId, requestFor } from "./lines.ts";
 
 /**
@@ -14,8 +14,7 @@ import { configOf, ending, hasEnded, idOf, lineOver, merchantId, requestFor } fr
  * questions, and a line that gives it back works.
  */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 const good = (id: string) => `{"status":"success","id":"${id}"}`;
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { silenceMs } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type ContractName, contractNames } from "../../src/core/call.ts";
@@ -8,13 +8,12 @@ import { type LineExchange, LineListener } from "../../src/line/listener.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { readingOf, trueReadings } from "../support/body-till.ts";
 import { FakeDevice } from "../support/fake-device.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { configOf } from "./lines.ts";
 
 /** Tests src/line/listener.ts, src/line/line.ts. */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 // Its keys are the kinds.
 const kinds = Object.keys(faultClasses) as FaultKind[];

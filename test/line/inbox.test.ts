@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import type { LineConfig } from "../../src/config/config.ts";
 import { silenceMs } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
@@ -11,11 +11,10 @@ import { type LineExchange, LineListener } from "../../src/line/listener.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { configOf } from "./lines.ts";
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 /** Milliseconds for which the till awaits an answer. */
 const awaitedMs = 30_000;

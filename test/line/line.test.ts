@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
-import { after, mock, test } from "node:test";
+import { mock, test } from "node:test";
 import { payloadMsMin, silenceMs } from "../../src/config/limits.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { babbleMsMax, corruptQuietMs, silenceMsMax, writeMsMin } from "../../src/line/limits.ts";
 import type { Line } from "../../src/line/line.ts";
 import { rowMin } from "../../src/recovery/limits.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
 import { probeReplies, probeReply } from "../support/terminal.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { ending, hasEnded, type LineSetup, lineOver, merchantId, requestFor, type Told } from "./lines.ts";
 
 /** A line against a device that does just what a test says, with the clock in the test's hand. */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 const good = (id: string) => `{"status":"success","id":"${id}"}`;
 
@@ -110,27 +110,23 @@ test("Line whose call was in flight at the unplug says so at once, and proves it
   assert.deepEqual([...new Set(askedSince(set))].sort(), questions);
 });
 
-test("Line says not sent of a call of which no byte was taken over, and owes nobody's answer", async () => {
-  const set = await clean(setOf(() => {}));
-  set.device.takesBytes = 0;
-  const end = ending(set.line, requestFor("A"));
-  set.device.unplug();
-  await time.settle();
-  assert.equal(end.fault?.outcome, "not-sent");
-  assert.deepEqual(set.line.owing, []);
-  set.device.takesBytes = Number.POSITIVE_INFINITY;
-  set.device.plug();
-  assert.ok(await idle(set, 3_500));
-});
-
-test("Line says unknown of a call of which a byte was taken over", async () => {
-  const set = await clean(setOf(() => {}));
-  set.device.takesBytes = 1;
-  const end = ending(set.line, requestFor("A"));
-  set.device.unplug();
-  await time.settle();
-  assert.equal(end.fault?.outcome, "unknown");
-});
+for (const [takesBytes, outcome, owing] of [
+  [0, "not-sent", []],
+  [1, "unknown", ["bank"]],
+] as const) {
+  test(`Line says ${outcome} of a call of which ${takesBytes} bytes were taken over before an unplug`, async () => {
+    const set = await clean(setOf(() => {}));
+    set.device.takesBytes = takesBytes;
+    const end = ending(set.line, requestFor("A"));
+    set.device.unplug();
+    await time.settle();
+    assert.equal(end.fault?.outcome, outcome);
+    assert.deepEqual(set.line.owing, owing);
+    set.device.takesBytes = Number.POSITIVE_INFINITY;
+    set.device.plug();
+    assert.ok(await idle(set, 3_500));
+  });
+}
 
 test("Line gives up a device that takes no bytes, by a clock of its own", async () => {
   const set = await clean(setOf(() => {}));
@@ -377,17 +373,6 @@ test("Line tells of no change while its terminal stays off, and of its cause all
   await set.line.stop(0);
 });
 
-test("Line refuses a call that waits too long for the proof, and says who owes", async () => {
-  const set = setOf(() => {}, { probes: () => false, config: { queueWaitMs: 4_000 } });
-  await time.advance(100);
-  const end = ending(set.line, requestFor("A"));
-  await time.advance(4_001);
-  assert.equal(
-    end.fault?.message,
-    "Cannot send to line till: it is recovering (the device opened; no answer yet from bank), and the call waited 4 s. Nothing was sent: it may be sent again, unless an earlier try is in doubt",
-  );
-});
-
 test("Line.stop() twice is one stop, and an opening that comes after it is closed", async () => {
   const set = setOf(() => {});
   const both = [set.line.stop(0), set.line.stop(0)];
@@ -465,10 +450,7 @@ test("Line sends a background question when no caller waits, and its repetition 
   await time.until(() => set.asked.filter((route) => route === "/check").length === 2);
   set.device.reply("length", good("ASKED"));
   await time.settle();
-  assert.deepEqual(
-    ends.map(({ text }) => text),
-    ["A", "ASKED", "B", "C"].map(good),
-  );
+  assertMapped(ends, ["A", "ASKED", "B", "C"].map(good), ({ text }) => text);
   assert.deepEqual(
     set.asked.filter((route) => route === "/refund" || route === "/check"),
     ["/check", "/refund", "/check"],

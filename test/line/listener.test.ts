@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, afterEach, test } from "node:test";
+import { afterEach, test } from "node:test";
 import { silenceMs } from "../../src/config/limits.ts";
 import type { Contract } from "../../src/contract/contract.ts";
 import { contractOnLine, contracts } from "../../src/contract/contracts.ts";
@@ -12,11 +12,11 @@ import type { Decoded, Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { watched } from "../support/promises.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { configOf } from "./lines.ts";
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 const replyOf = (text: string) => ({ payload: [Buffer.from(text)], status: undefined, code: undefined, queueMs: 0, lineMs: 0 });
 
@@ -89,38 +89,23 @@ class Till {
   }
 }
 
-test("LineListener hands each service its calls: fiscal by framing, qr by :8887, bank by neither", async () => {
+test("LineListener hands each service its calls, by framing, by the port in front or without one, and answers in their framing", async () => {
   const till = await new Till(["fiscal", "bank", "qr"], async ({ service }) => replyOf(`{"by":"${service}"}`)).open();
-  assert.deepEqual(await till.ask("length", '/sale\n{"pay_id":"A"}'), ['{"by":"bank"}']);
-  assert.deepEqual(await till.ask("length", ':8887/sale\n{"pay_id":"B"}'), ['{"by":"qr"}']);
-  assert.deepEqual(await till.ask("stx", "command=/sale&data=e30=&sign=x"), ['{"by":"fiscal"}']);
+  const asks = [
+    ["length", '/sale\n{"pay_id":"A"}', "bank", "/sale", '{"pay_id":"A"}'],
+    ["length", ':8887/sale\n{"pay_id":"B"}', "qr", "/sale", '{"pay_id":"B"}'],
+    ["length", ':8888/sale\n{"pay_id":"A"}', "bank", "/sale", '{"pay_id":"A"}'],
+    ["length", ":8888/terminals", "bank", "/terminals", ""],
+    ["stx", "command=/sale&data=e30=&sign=x", "fiscal", "/sale", "data=e30=&sign=x"],
+  ] as const;
+  for (const [framing, text, by] of asks) assert.deepEqual(await till.ask(framing, text), [`{"by":"${by}"}`], text);
   assertMapped(
     till.calls,
-    [
-      ["/sale", '{"pay_id":"A"}'],
-      ["/sale", '{"pay_id":"B"}'],
-      ["/sale", "data=e30=&sign=x"],
-    ],
-    ({ route, body }) => [route, Buffer.concat(body).toString()],
-  );
-  assert.equal(new Set(till.calls.map(({ requestId }) => requestId)).size, 3);
-});
-
-test("LineListener hands a service what its port in front of the route selects, and answers in the framing that was asked in", async () => {
-  const till = await new Till(["fiscal", "bank", "qr"], async ({ service }) => replyOf(`{"by":"${service}"}`)).open();
-  assert.deepEqual(await till.ask("length", ':8888/sale\n{"pay_id":"A"}'), ['{"by":"bank"}']);
-  assert.deepEqual(await till.ask("length", ":8888/terminals"), ['{"by":"bank"}']);
-  assert.deepEqual(await till.ask("stx", "command=/sale&data=e30=&sign=x"), ['{"by":"fiscal"}']);
-  assertMapped(
-    till.calls,
-    [
-      ["bank", "/sale", '{"pay_id":"A"}'],
-      ["bank", "/terminals", ""],
-      ["fiscal", "/sale", "data=e30=&sign=x"],
-    ],
+    asks.map(([, , ...asked]) => asked),
     ({ contract, route, body }) => [contract, route, Buffer.concat(body).toString()],
   );
   assert.equal(till.device.written.at(-1)?.[0], 2, "STX");
+  assert.equal(new Set(till.calls.map(({ requestId }) => requestId)).size, asks.length);
   assert.deepEqual(till.causes, []);
 });
 
@@ -198,33 +183,39 @@ test("LineListener hears a till that sends anew every two seconds soon again aft
   assert.equal(tries, 3, "the payload's five seconds");
 });
 
-test("LineListener answers a fiscal frame with a wrong CRC with code 2", async () => {
-  const till = await new Till(["fiscal"]).open();
-  const bytes = frame("stx", "command=/sale&data=e30=&sign=x");
+/** A frame of which a byte is wrong. */
+function damaged(text: string): Buffer {
+  const bytes = frame("stx", text);
   bytes.writeUInt8(bytes.readUInt8(5) ^ 1, 5);
-  till.device.send(bytes);
-  const [answer] = await till.answers();
-  assert.deepEqual(JSON.parse(answer ?? ""), { status: "error", code: 2, message: "Cannot read the frame: its CRC is wrong" });
-  assert.equal(till.calls.length, 0);
-});
+  return bytes;
+}
 
-test("LineListener answers a fiscal request without a command with code 3, and one with a field twice with code 2", async () => {
-  const till = await new Till(["fiscal"]).open();
-  for (const [text, code] of [
-    ["data=e30=&sign=x", 3],
-    ["command=/sale&data=e30=&data=e30=&sign=x", 2],
-  ] as const) {
-    const [answer] = await till.ask("stx", text);
-    assert.equal(JSON.parse(answer ?? "").code, code);
-    await time.advance(2 * unreadQuietMs);
-  }
-  assert.equal(till.calls.length, 0);
-});
+for (const [what, bytes, code, message] of [
+  ["a wrong CRC", damaged("command=/sale&data=e30=&sign=x"), 2, /^Cannot read the frame: its CRC is wrong$/],
+  [
+    "no command",
+    frame("stx", "data=e30=&sign=x"),
+    3,
+    /^Cannot read the request: the form has no command: add command, the operation's route$/,
+  ],
+  ["a field twice", frame("stx", "command=/sale&data=e30=&data=e30=&sign=x"), 2, /the form has data twice: send it once$/],
+] as const) {
+  test(`LineListener answers a fiscal frame with ${what} with code ${code}, asks nobody, and says nothing where no fiscal is`, async () => {
+    const till = await new Till(["fiscal"]).open();
+    till.device.send(bytes);
+    const [answer] = await till.answers();
+    const { message: said, ...rest } = JSON.parse(answer ?? "");
+    assert.deepEqual([rest, till.calls], [{ status: "error", code }, []]);
+    assert.match(said, message);
+    const bank = await new Till(["bank"]).open();
+    bank.device.send(bytes);
+    assert.deepEqual([await bank.answers(), bank.calls], [[], []], "nobody here speaks so");
+  });
+}
 
 test("LineListener answers one frame that it can't read, and the next one after a silence or a good request", async () => {
   const till = await new Till(["fiscal"]).open();
-  const broken = frame("stx", "command=/sale&data=e30=&sign=x");
-  broken.writeUInt8(broken.readUInt8(5) ^ 1, 5);
+  const broken = damaged("command=/sale&data=e30=&sign=x");
   const asks = [() => till.device.reply("stx", "who is there"), () => till.device.send(broken)];
   const counts: number[] = [];
   for (const ask of [...asks, ...asks]) {
@@ -240,11 +231,6 @@ test("LineListener answers one frame that it can't read, and the next one after 
 });
 
 test("LineListener answers no frame that the line gives back to it, whole or damaged, and none of another listener's answers", async () => {
-  const damaged = (text: string) => {
-    const bytes = frame("stx", text);
-    bytes.writeUInt8(bytes.readUInt8(5) ^ 1, 5);
-    return bytes;
-  };
   const farEnds: Record<string, (answer: string) => Buffer> = {
     echo: (answer) => frame("stx", answer),
     "echo that damages": damaged,
@@ -317,9 +303,7 @@ test("LineListener carries out nothing that lay in the line before it opened", a
   const till = new Till(["bank", "fiscal"]);
   await time.settle();
   till.device.reply("length", "/sale\n{}");
-  const broken = frame("stx", "command=/sale");
-  broken.writeUInt8(broken.readUInt8(5) ^ 1, 5);
-  till.device.send(broken);
+  till.device.send(damaged("command=/sale"));
   await till.open();
   assert.deepEqual(await till.answers(), []);
   assert.equal(till.calls.length, 0);
@@ -361,15 +345,12 @@ test("LineListener.stop() lets the answer that is being written go out whole, an
   till.device.reply("length", "/sale\n{}");
   till.device.reply("length", "/check\n{}");
   await time.settle();
-  let stopped = false;
-  const stopping = till.listener.stop().then(() => {
-    stopped = true;
-  });
+  const stopped = watched(till.listener.stop());
   till.device.reply("length", "/refund\n{}");
   await time.advance(1_000);
-  assert.deepEqual([stopped, till.device.isOpen], [false, true]);
+  assert.deepEqual([stopped.isOver, till.device.isOpen], [false, true]);
   till.device.takeRest();
-  await stopping;
+  await stopped.ended;
   assert.deepEqual(await till.answers(), ['{"route":"/sale"}']);
   assert.deepEqual([till.device.isOpen, till.calls.length], [false, 1]);
 });
@@ -379,11 +360,8 @@ test("LineListener.stop() gives up an answer that the device doesn't take within
   till.device.takesBytes = 5;
   till.device.reply("length", "/sale\n{}");
   await time.settle();
-  let stopped = false;
-  void till.listener.stop().then(() => {
-    stopped = true;
-  });
-  assert.ok(await time.until(() => stopped, 2 * writeMsMin));
+  const stopped = watched(till.listener.stop());
+  assert.ok(await time.until(() => stopped.isOver, 2 * writeMsMin));
   assert.equal(till.device.isOpen, false);
 });
 
@@ -442,19 +420,6 @@ test("LineListener shows its report what comes, what goes out, and what was half
   await listener.stop();
 });
 
-test("LineListener answers the errors of its own as the service would, and says what was wrong", async () => {
-  const till = await new Till(["fiscal"]).open();
-  const [answer] = await till.ask("stx", "data=e30=&sign=x");
-  assert.deepEqual(JSON.parse(answer ?? ""), {
-    ...{ status: "error", code: 3 },
-    message: "Cannot read the request: the form has no command: add command, the operation's route",
-  });
-  const bank = await new Till(["bank"]).open();
-  assert.deepEqual(await bank.ask("length", "no route"), []);
-  assert.deepEqual(await bank.ask("stx", "data=e30=&sign=x"), [], "nobody here speaks so");
-  await Promise.all([till.listener.stop(), bank.listener.stop()]);
-});
-
 test("LineListener.stop() and finish() end once the device is given back, however long its system takes", async () => {
   for (const how of ["stop", "finish"] as const) {
     const device = new FakeDevice();
@@ -471,22 +436,18 @@ test("LineListener.stop() and finish() end once the device is given back, howeve
     const listener = new LineListener({ config: configOf(), open: slow, services, report });
     listener.start();
     await time.advance(silenceMs + 1);
-    let ended = false;
-    void listener[how]().then(() => {
-      ended = true;
-    });
+    const ended = watched(listener[how]());
     await time.advance(499);
-    assert.deepEqual([ended, device.isOpen], [false, true]);
+    assert.deepEqual([ended.isOver, device.isOpen], [false, true]);
     await time.advance(1);
-    assert.deepEqual([ended, device.isOpen], [true, false]);
+    assert.deepEqual([ended.isOver, device.isOpen], [true, false]);
   }
 });
 
 test("LineListener makes nothing of a broken request that still waited when the device was lost", async () => {
   const till = await new Till(["fiscal"], () => new Promise(() => {})).open();
   till.device.reply("stx", "command=/sale&data=e30=&sign=x");
-  const broken = frame("stx", "command=/sale&data=e30=&sign=x");
-  broken.writeUInt8(broken.readUInt8(5) ^ 1, 5);
+  const broken = damaged("command=/sale&data=e30=&sign=x");
   till.device.send(broken);
   await time.settle();
   till.device.unplug();

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import type { Connection, ConnectionHandler, OpenTransport } from "../../src/device/transport.ts";
 import { closeMs, OpenError } from "../../src/device/transport.ts";
 import { openMs, reopenMs } from "../../src/line/limits.ts";
 import { Reconnector } from "../../src/line/reconnect.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
+import { gate } from "../support/promises.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 const handler: ConnectionHandler = { space: () => Buffer.alloc(1), onBytes: () => {}, onWritten: () => {}, onClosed: () => {} };
 
@@ -58,15 +59,11 @@ test("Reconnector opens again reopenMs.first after the loss of what had lasted, 
   });
   opener.start();
   await time.advance(reopenMs.longest);
-  let closed = () => {};
-  opener.again(
-    new Promise((resolve) => {
-      closed = resolve;
-    }),
-  );
+  const closed = gate();
+  opener.again(closed.passed);
   await time.advance(60_000);
   assert.equal(attempts, 1, "the old descriptor is held still");
-  closed();
+  closed.open();
   await time.advance(reopenMs.first - 1);
   assert.equal(attempts, 1);
   await time.advance(1);
@@ -103,10 +100,7 @@ test("Reconnector awaits the next connection at once after one that the far end 
   }
   await time.advance(1_000);
   opener.stop();
-  assert.deepEqual(
-    attempts.slice(0, 6).map((at) => at - startMs),
-    [0, 10, 20, 30, 130, 330],
-  );
+  assertMapped(attempts.slice(0, 6), [0, 10, 20, 30, 130, 330], (at) => at - startMs);
 });
 
 test("Reconnector reports an attempt that doesn't return, makes no second one, and takes it when it does", async () => {

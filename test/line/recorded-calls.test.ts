@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { after, mock, test } from "node:test";
+import { mock, test } from "node:test";
 import { Deadline, nowMs } from "../../src/core/clock.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { ending, hasEnded, idOf, type LineSetup, lineOver, requestFor } from "./lines.ts";
 
 /**
@@ -14,8 +14,7 @@ import { ending, hasEnded, idOf, type LineSetup, lineOver, requestFor } from "./
  * A call that must be recorded before its first byte goes out, and the watchdog's question, with the clock in the test's hand.
  */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 const good = (id: string) => `{"status":"success","id":"${id}"}`;
 

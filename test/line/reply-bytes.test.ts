@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import type { ContractName } from "../../src/core/call.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { ending, hasEnded, lineOver, merchantId, requestFor } from "./lines.ts";
 
 /**
@@ -12,8 +12,7 @@ import { ending, hasEnded, lineOver, merchantId, requestFor } from "./lines.ts";
  * Replies that are larger or deeper than any honest one, with the clock in the test's hand.
  */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 const bankMax = 65_536;
 const fiscalMax = 131_072;

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { FakeDevice } from "../support/fake-device.ts";
+import { watched } from "../support/promises.ts";
 import { probeReply } from "../support/terminal.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { ending, lineOver, requestFor } from "./lines.ts";
 
 /**
@@ -11,8 +12,7 @@ import { ending, lineOver, requestFor } from "./lines.ts";
  * How a line ends while its terminal is still at work, with the clock in the test's hand.
  */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 /** A line that has a sale out, which its terminal answers when `answer` is called. */
 async function selling() {
@@ -30,17 +30,14 @@ async function selling() {
 
 test("Line.stop() without a limit lets a call end that takes its terminal minutes", async () => {
   const { line, sale, answer } = await selling();
-  let stopped = false;
-  void line.stop(Number.POSITIVE_INFINITY, "the configuration was changed").then(() => {
-    stopped = true;
-  });
+  const stopped = watched(line.stop(Number.POSITIVE_INFINITY, "the configuration was changed"));
   await time.advance(170_000);
-  assert.equal(stopped, false);
+  assert.equal(stopped.isOver, false);
   await assert.rejects(line.run(requestFor("B")), { kind: "unavailable", message: /the configuration was changed/ });
   answer();
   await time.settle();
   assert.equal(sale.text, '{"status":"success","id":"A"}');
-  assert.ok(await time.until(() => stopped));
+  assert.ok(await time.until(() => stopped.isOver));
 });
 
 test("Line.stop() without a limit ends with the call's own time-out", async () => {

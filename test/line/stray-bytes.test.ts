@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { headerMs, payloadMsMin } from "../../src/config/limits.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
 import { drawnFrom, randomStray, type Stray, strayed, strays } from "../support/stray-bytes.ts";
 import { probeReply } from "../support/terminal.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { ending, hasEnded, idOf, type LineSetup, lineOver, merchantId, requestFor } from "./lines.ts";
 
 /**
@@ -13,8 +13,7 @@ import { ending, hasEnded, idOf, type LineSetup, lineOver, merchantId, requestFo
  * nor from posline's own questions, and no call gets another's for it.
  */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 const good = (id: string) => `{"status":"success","id":"${id}","note":"${"n".repeat(300)}"}`;
 

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { Fault } from "../../src/core/fault.ts";
 import type { Ending } from "../../src/line/exchange.ts";
 import { rowMin, vagueMin } from "../../src/recovery/limits.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { frame } from "../support/fake-device.ts";
 import { probeReplies } from "../support/terminal.ts";
 import { idOf, requestFor } from "./lines.ts";
@@ -302,10 +303,7 @@ test("Line whose terminal is off at night finds both of its services again in th
   const terminal = new OddTerminal(["fiscal", "bank"]);
   terminal.cleanAfterS();
   terminal.spendNight();
-  assert.deepEqual(
-    terminal.line.liveness().map(({ state }) => state),
-    ["heard", "heard"],
-  );
+  assertMapped(terminal.line.liveness(), ["heard", "heard"], ({ state }) => state);
 });
 
 test("Line isn't ready while bytes leave no pause for a call, says so, and is once they pause", () => {

@@ -5,6 +5,7 @@ import type { ExchangeRecord } from "../../src/core/log-fields.ts";
 import { readEvent } from "../../src/logs/event.ts";
 import { EventStreamReader, type LiveEvent, logLineOf } from "../../src/logs/event-stream.ts";
 import { textOf } from "../core/written.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 
 const timeMs = Date.parse("2026-11-20T10:33:08.336Z");
 
@@ -24,12 +25,13 @@ const late: PublishedEvent = { event: "late", fields: { line: "тилл", framin
 test("EventStreamReader reads whole events, byte by byte too, with either line end, and passes over comments and what isn't JSON", () => {
   const text = `: heartbeat\n\n${eventText("a-1", timeMs, late)}data: no json\n\nid: a-2\nevent: late\ndata: {"line":"b"}\n\nid: a-3\nevent: half`;
   const whole = read(text);
-  assert.deepEqual(
-    whole.map(({ id, event, data }) => [id, event, data["line"]]),
+  assertMapped(
+    whole,
     [
       ["a-1", "late", "тилл"],
       ["a-2", "late", "b"],
     ],
+    ({ id, event, data }) => [id, event, data["line"]],
   );
   for (const bytes of [1, 2, 7]) assert.deepEqual(read(text, bytes), whole);
   assert.deepEqual(read(text.replaceAll("\n", "\r\n")), whole);
@@ -37,10 +39,7 @@ test("EventStreamReader reads whole events, byte by byte too, with either line e
 
 test("EventStreamReader leaves out an event that is larger than any of posline's, and goes on", () => {
   const huge = `id: a-1\nevent: late\ndata: {"line":"${"x".repeat(100_000)}"}\n\n`;
-  assert.deepEqual(
-    read(huge + eventText("a-2", timeMs, late)).map(({ id }) => id),
-    ["a-2"],
-  );
+  assertMapped(read(huge + eventText("a-2", timeMs, late)), ["a-2"], ({ id }) => id);
 });
 
 /** The log's reading of an event's line. */

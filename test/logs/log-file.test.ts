@@ -35,7 +35,6 @@ async function following(use: (file: string, look: () => Promise<string>) => Pro
     });
   } finally {
     await tail.close();
-    folder.remove();
   }
 }
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { after, afterEach, test } from "node:test";
+import { afterEach, test } from "node:test";
 import type { ContractName } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { Shop } from "./shop.ts";
 import { absent, final, success, WholeBox } from "./whole-box.ts";
 
@@ -12,8 +12,7 @@ import { absent, final, success, WholeBox } from "./whole-box.ts";
  * What the terminal answers to posline's own question before a sending is never told as the answer to the till's call.
  */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 afterEach(() => time.forgetTimers());
 
 /** Routes before whose sending the terminal is asked, by contract. */

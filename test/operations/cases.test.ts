@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { after, afterEach, test } from "node:test";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { afterEach, test } from "node:test";
+import { virtualTime } from "../support/virtual-time.ts";
 import { type Answer, type Case, Shop, type Step } from "./shop.ts";
 import { absent, final, success } from "./whole-box.ts";
 
@@ -10,8 +10,7 @@ import { absent, final, success } from "./whole-box.ts";
  * The cases of docs/keys.md: what is sent and answered, and the word that a till is given then. Every contract, by the handlers of a bridge.
  */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 afterEach(() => time.forgetTimers());
 
 const approved = final("APPROVED", "T-1");

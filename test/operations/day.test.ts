@@ -23,6 +23,7 @@ import { type Operations, openOperations } from "../../src/operations/operations
 import { pairsOf, pairWithinMs, type Side } from "../../src/operations/pairs.ts";
 import { closeAll, serve } from "../http/served.ts";
 import { callOf, routeTo, Told } from "../journal/records.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
 
 /**
@@ -413,9 +414,6 @@ test("pairsOf() takes a sale without a receipt and its taking back under the sam
   payments.push(side("5", "sold", "D"), side("6", "refunded", "D", "4"), side("7", "sold", "E"), side("8", "sold", "E"));
   payments.push(side("9", "refunded", "E"));
   const left = pairsOf(payments, []);
-  assert.deepEqual(
-    left.payments.map(({ requestId }) => requestId),
-    ["3", "4", "5", "6", "8"],
-  );
+  assertMapped(left.payments, ["3", "4", "5", "6", "8"], ({ requestId }) => requestId);
   assert.equal(pairsOf(payments.slice(0, 2), [side("r", "sold", "R")]).payments.length, 1, "a receipt takes the sale");
 });

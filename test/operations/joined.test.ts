@@ -7,6 +7,7 @@ import type { Call, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { InFlight, joined } from "../../src/operations/joined.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { replyOf } from "./whole-box.ts";
 
 /** A handler whose replies a test gives, and what it was asked. */
@@ -97,10 +98,7 @@ test("joined() joins what only reads, without a key as well", () => {
   for (const route of ["/terminals", "/terminals", "/supported_operations", "/supported_operations"]) {
     void handler(call(route, ""));
   }
-  assert.deepEqual(
-    asked.map(({ call: { route } }) => route),
-    ["/terminals", "/supported_operations"],
-  );
+  assertMapped(asked, ["/terminals", "/supported_operations"], ({ call: { route } }) => route);
 });
 
 test("joined() lets an exchange wait for its line while any of its callers waits", () => {

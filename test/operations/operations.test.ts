@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import fc from "fast-check";
 import { Fault } from "../../src/core/fault.ts";
 import { journalFile } from "../../src/journal/errors.ts";
@@ -11,7 +11,8 @@ import { dayMs, isRecorded, knownOfOne, recorded as recordedOf, type Sending } f
 import { bytes, callOf, folder, lastSent, routeTo, Told } from "../journal/records.ts";
 import { type Fate, SimDisk, systemError } from "../journal/sim-disk.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { gate, watched } from "../support/promises.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 /**
  * Tests src/operations/operations.ts, src/operations/under-key.ts, src/journal/record.ts.
@@ -19,8 +20,7 @@ import { VirtualTime } from "../support/virtual-time.ts";
  * How operations of unknown outcome are settled, and what is found of operations that were sent before.
  */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 async function opened(disk = new SimDisk(), settings: Partial<JournalOptions> = {}) {
   const told = new Told();
@@ -327,23 +327,16 @@ test("Operations lists the newest 100 operations of unknown outcome, lets 1,000 
 test("Operations.recorded() waits for the outcome, too, that is on its way to the disk", async () => {
   const { journal, disk } = await opened();
   const entry = await send(journal, "A");
-  let answer = () => {};
-  disk.trouble = {
-    until: new Promise<void>((resolve) => {
-      answer = resolve;
-    }),
-  };
+  const answer = gate();
+  disk.trouble = { until: answer.passed };
   void entry.ended(success);
-  let isOver = false;
-  void recorded(journal, "A").then(() => {
-    isOver = true;
-  });
+  const recording = watched(recorded(journal, "A"));
   await time.advance(300);
-  assert.deepEqual([isOver, isRecorded(lastSent(journal, "A"))], [false, false]);
+  assert.deepEqual([recording.isOver, isRecorded(lastSent(journal, "A"))], [false, false]);
   disk.trouble = undefined;
-  answer();
+  answer.open();
   await time.advance(1);
-  assert.deepEqual([isOver, isRecorded(lastSent(journal, "A"))], [true, true]);
+  assert.deepEqual([recording.isOver, isRecorded(lastSent(journal, "A"))], [true, true]);
 });
 
 test("Operations forgets what an earlier process sent a day after its sending, also of what followed while the clock was ahead", async () => {
@@ -592,23 +585,16 @@ test("Operations.recorded() waits until what was learned is on the disk, and isR
     const isKept = (journal: Operations) => isRecorded(lastSent(journal, "A"));
     const slow = await opened();
     await send(slow.journal, "A", "unknown");
-    let answer = () => {};
-    slow.disk.trouble = {
-      until: new Promise<void>((resolve) => {
-        answer = resolve;
-      }),
-    };
+    const answer = gate();
+    slow.disk.trouble = { until: answer.passed };
     learn(slow.journal);
-    let isOver = false;
-    void recorded(slow.journal, "A").then(() => {
-      isOver = true;
-    });
+    const recording = watched(recorded(slow.journal, "A"));
     await time.advance(300);
-    assert.deepEqual([isOver, isKept(slow.journal)], [false, false], what);
+    assert.deepEqual([recording.isOver, isKept(slow.journal)], [false, false], what);
     slow.disk.trouble = undefined;
-    answer();
+    answer.open();
     await time.advance(1);
-    assert.deepEqual([isOver, isKept(slow.journal)], [true, true], what);
+    assert.deepEqual([recording.isOver, isKept(slow.journal)], [true, true], what);
 
     const failing = await opened();
     await send(failing.journal, "A", "unknown");
@@ -675,11 +661,10 @@ test("Operations whose ring was overwritten isn't whole in any process of that d
   for (const start of ["with the larger file made", "in it", "in it once more"]) {
     const { journal: next, told } = await opened(disk, { bytes: 32_768 * slotBytes });
     assert.deepEqual([next.isWhole, lastSent(next, "S-0")], [false, undefined], start);
-    assert.deepEqual(
-      told.notices.map((notice) =>
-        /more operations were sent within a day than the journal held before it was made larger/.test(notice),
-      ),
+    assertMapped(
+      told.notices,
       [true],
+      (notice) => /more operations were sent within a day than the journal held before it was made larger/.test(notice),
       `${start}, which gave it more room`,
     );
     await next.close();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import fc from "fast-check";
 import type { ContractName } from "../../src/core/call.ts";
 import { Hearing } from "../../src/operations/hearing.ts";
@@ -9,13 +9,13 @@ import { knownOfOne } from "../../src/operations/sending.ts";
 import { bytes, callOf, folder, routeTo, Told } from "../journal/records.ts";
 import { SimDisk } from "../journal/sim-disk.ts";
 import { operationOf } from "../settle/judged.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { absent, final } from "./whole-box.ts";
 
 /** Tests src/operations/operations.ts, src/operations/recall.ts. Operations know after a restart what they knew before. */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 test("saidInRecord() reads from an answer's record what the answer proved, and from another record nothing", () => {
   const says = (of: Omit<Parameters<typeof saidInRecord>[1], "outcome">, outcome: "answered" | "unknown" = "answered") =>
@@ -30,10 +30,7 @@ test("saidInRecord() reads from an answer's record what the answer proved, and f
     { code: 10 },
     {},
   ] as const;
-  assert.deepEqual(
-    all.map((each) => says(each)),
-    ["going", "refused", "end", "error", "error", "error", "error", "error"],
-  );
+  assertMapped(all, ["going", "refused", "end", "error", "error", "error", "error", "error"], (each) => says(each));
   assert.equal(says({ begun: true, code: 15 }, "unknown"), "nothing");
 });
 

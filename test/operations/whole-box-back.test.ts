@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { after, afterEach, test } from "node:test";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { afterEach, test } from "node:test";
+import { virtualTime } from "../support/virtual-time.ts";
 import { absent, final, success, WholeBox } from "./whole-box.ts";
 
 /**
@@ -10,8 +10,7 @@ import { absent, final, success, WholeBox } from "./whole-box.ts";
  * of it.
  */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 afterEach(() => time.forgetTimers());
 
 const sale = { pay_id: "P-1", amount: 1500, currency_name: "EUR" };

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { after, afterEach, test } from "node:test";
+import { afterEach, test } from "node:test";
 import { systemError } from "../journal/sim-disk.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { type Asked, absent, final, success, WholeBox } from "./whole-box.ts";
 
 /**
@@ -11,8 +11,7 @@ import { type Asked, absent, final, success, WholeBox } from "./whole-box.ts";
  * Over a whole box: what one sending proves is never said of another, whatever else is sent under its key.
  */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 afterEach(() => time.forgetTimers());
 
 const sale = { pay_id: "P-1", amount: 1500, currency_name: "EUR" };

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import fc from "fast-check";
 import { Ways } from "../../src/bridge/ways.ts";
 import type { Call, Handler, Reply } from "../../src/core/call.ts";
@@ -13,7 +13,7 @@ import { Operations } from "../../src/operations/operations.ts";
 import { bytes, folder, routeTo, Told } from "../journal/records.ts";
 import { SimDisk } from "../journal/sim-disk.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
-import { VirtualTime } from "../support/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { replyOf } from "./whole-box.ts";
 
 /**
@@ -24,8 +24,7 @@ import { replyOf } from "./whole-box.ts";
  * a ledger. Nothing is ever carried out twice under a key, and each word that a till is given is what the ledger has.
  */
 
-const time = new VirtualTime();
-after(() => time.restore());
+const time = virtualTime();
 
 /** What becomes of one request. */
 type Way = "answered" | "reply lost" | "request lost" | "not sent" | "refused" | "cancelled" | "error";

@@ -1,8 +1,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createServer, request, type Server } from "node:http";
 import { createRequire } from "node:module";
+import { test as plainTest, type TestContext } from "node:test";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { freePorts } from "../support/free-port.ts";
+import { PoslineProcess } from "../support/posline-process.ts";
+import { StreamDouble } from "./stream-double.ts";
 
 /** Debian's Chromium, without a window, and what the tests of the status page do with it. */
 
@@ -41,6 +44,40 @@ export async function open(url: string, options: BrowserContextOptions = {}): Pr
   page.on("pageerror", (error) => complaints.push(String(error)));
   await page.goto(url);
   return { page, complaints, close: () => context.close() };
+}
+
+/** What a test in the browser has: all that it opens and starts ends with it. */
+export interface Stage {
+  /** The stand-in for posline, where the test starts it. */
+  readonly double: StreamDouble;
+  readonly open: typeof open;
+  readonly posline: (args: readonly string[], env?: Readonly<Record<string, string | undefined>>) => PoslineProcess;
+}
+
+/** A test in the browser, skipped where there is none. */
+export function test(name: string, play: (stage: Stage, t: TestContext) => Promise<void>): void {
+  plainTest(name, { skip: noChromium }, async (t) => {
+    const double = new StreamDouble();
+    const ends: (() => Promise<unknown>)[] = [() => double.stop()];
+    const stage: Stage = {
+      double,
+      open: async (url, options) => {
+        const opened = await open(url, options);
+        ends.push(() => opened.close());
+        return opened;
+      },
+      posline: (args, env = {}) => {
+        const started = new PoslineProcess(args, { env });
+        ends.push(async () => started.child.exitCode ?? (await started.ended("SIGTERM")));
+        return started;
+      },
+    };
+    try {
+      await play(stage, t);
+    } finally {
+      for (const end of ends.reverse()) await end();
+    }
+  });
 }
 
 /** Text of an element, as a person reads it. */

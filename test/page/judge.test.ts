@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import { pathToFileURL } from "node:url";
 import type { Page } from "playwright-core";
 import type { Judged, Judgement } from "../../src/lab/report/judgement.ts";
@@ -9,7 +9,7 @@ import { junitOf } from "../../src/lab/report/junit.ts";
 import { reportOf } from "../../src/lab/report/report.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
-import { closeBrowser, findingsOf, noChromium, open, textOf, untilText } from "./browser.ts";
+import { closeBrowser, findingsOf, test, textOf, untilText } from "./browser.ts";
 
 /**
  * Tests src/lab/report/report.ts, src/lab/report/junit.ts, src/lab/rehearse/port.ts, src/lab/rehearse/screen-page.ts.
@@ -20,7 +20,6 @@ import { closeBrowser, findingsOf, noChromium, open, textOf, untilText } from ".
 const folder = scratchFolder();
 after(async () => {
   await closeBrowser();
-  folder.remove();
 });
 
 /** What axe-core finds, and by how many pixels the page is wider than the screen. */
@@ -53,36 +52,34 @@ for (const [look, colorScheme, width] of [
   ["dark", "dark", 1280],
   ["phone", "dark", 360],
 ] as const) {
-  test(`report (${look}): axe-core finds nothing, nothing is wider than the screen, and no text is taken for a tag`, {
-    skip: noChromium,
-  }, async () => {
+  test(`report (${look}): axe-core finds nothing, nothing is wider than the screen, and no text is taken for a tag`, async ({
+    open,
+  }) => {
     const file = join(folder.path, "report.html");
     writeFileSync(file, reportOf(judgement));
-    const { page, complaints, close } = await open(pathToFileURL(file).href, { colorScheme, viewport: { width, height: 900 } });
+    const { page, complaints } = await open(pathToFileURL(file).href, { colorScheme, viewport: { width, height: 900 } });
     assert.deepEqual(await flawsOf(page), [[], 0]);
     assert.equal(await textOf(page, ".counts"), "1 passed, 1 failed, 1 not tested");
     assert.equal(await page.locator("script, img, iframe").count(), 0);
     const verdicts = await page.locator("tbody .verdict").allTextContents();
     assert.deepEqual(verdicts, ["failed", "not tested", "passed"], "what is broken comes first");
     assert.deepEqual(complaints, []);
-    await close();
   });
 }
 
-test("report prints on paper: more than one page, in the colours of paper", { skip: noChromium }, async () => {
+test("report prints on paper: more than one page, in the colours of paper", async ({ open }) => {
   const file = join(folder.path, "long.html");
   const cases = Array.from({ length: 32 }, (_, index) => judged(`case-${index}`, "failed"));
   writeFileSync(file, reportOf({ ...judgement, cases }));
-  const { page, close } = await open(pathToFileURL(file).href, { colorScheme: "dark" });
+  const { page } = await open(pathToFileURL(file).href, { colorScheme: "dark" });
   await page.emulateMedia({ media: "print", colorScheme: "dark" });
   assert.equal(await page.evaluate("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)");
   const pdf = await page.pdf({ format: "A4" });
   assert.ok((pdf.toString("latin1").match(/\/Type\s*\/Page\b/g) ?? []).length > 2);
-  await close();
 });
 
-test("junit is XML whatever the texts are, with a testcase for each case by its name", { skip: noChromium }, async () => {
-  const { page, close } = await open("about:blank");
+test("junit is XML whatever the texts are, with a testcase for each case by its name", async ({ open }) => {
+  const { page } = await open("about:blank");
   const parsed = await page.evaluate(
     `(() => {
       const xml = new DOMParser().parseFromString(${JSON.stringify(junitOf(judgement))}, "application/xml");
@@ -92,13 +89,12 @@ test("junit is XML whatever the texts are, with a testcase for each case by its 
   );
   // The browser's null arrives as nothing.
   assert.deepEqual(parsed, [undefined, ["a", undefined], ["b", "failure"], ["c", "skipped"]]);
-  await close();
 });
 
-test("rehearse --page says what to do, shows what happens, and takes what the screen says", { skip: noChromium }, async () => {
+test("rehearse --page says what to do, shows what happens, and takes what the screen says", async ({ open }) => {
   const posline = new PoslineProcess(["rehearse", "--page", "--scenario", "declined"]);
   const url = await posline.until(() => /http:\/\/127\.0\.0\.1:\d+/.exec(posline.stderr)?.[0], "its page");
-  const { page, complaints, close } = await open(url);
+  const { page, complaints } = await open(url);
   const task = await untilText(page, "#task", /^Sell \d+\.\d\d by card$/);
   const bank = /bank is at (\S+)/.exec(await textOf(page, "#addresses"))?.[1] ?? "";
   const amount = Number(task.replaceAll(/\D/g, ""));
@@ -121,5 +117,4 @@ test("rehearse --page says what to do, shows what happens, and takes what the sc
     complaints.filter((each) => !/ERR_(?:CONNECTION|INCOMPLETE|EMPTY)/.test(each)),
     [],
   );
-  await close();
 });

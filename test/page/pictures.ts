@@ -66,7 +66,6 @@ try {
   await closeBrowser();
   card.unplug();
   kiosk.unplug();
-  folder.remove();
 }
 
 async function reportPictures(): Promise<void> {

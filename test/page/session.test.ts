@@ -37,7 +37,6 @@ async function before(body: (admin: number, sold: readonly string[]) => Promise<
   } finally {
     await bridge.stop("SIGKILL");
     terminal.unplug();
-    folder.remove();
   }
 }
 

@@ -37,7 +37,6 @@ async function before(body: (admin: number, lose: Lose, settled: () => Promise<u
   } finally {
     await bridge.stop("SIGKILL");
     terminal.unplug();
-    folder.remove();
   }
 }
 

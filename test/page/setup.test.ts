@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import type { Page } from "playwright-core";
 import { merchantId, SetupBox } from "../setup/setup-box.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
 import { keyOf } from "../support/session.ts";
-import { closeBrowser, findingsOf, noChromium, open, textOf, untilText } from "./browser.ts";
+import { closeBrowser, findingsOf, test, textOf, untilText } from "./browser.ts";
 
 /**
  * The setup in the status page, in a real browser before a real posline: its helper's box is a folder, its terminal is on a pty, and this
@@ -96,13 +96,13 @@ const picture = async (page: Page, name: string) => {
   if (folder !== undefined) await page.screenshot({ path: join(folder, `setup-${name}.png`), fullPage: true });
 };
 
-test("page sets up a terminal that is plugged in while it waits, with the merchant's id, and ends with each terminal's test", {
-  skip: noChromium,
-}, async (t) => {
+test("page sets up a terminal that is plugged in while it waits, with the merchant's id, and ends with each terminal's test", async ({
+  open,
+}, t) => {
   const box = new SetUpBox(["fiscal", "bank", "qr"]);
   t.after(() => box.remove());
   await box.start();
-  const { page, close } = await open(await box.address());
+  const { page } = await open(await box.address());
   await untilText(page, "#setup-words", /asks before it writes/);
   await picture(page, "begin");
   await page.click("#setup-begin");
@@ -127,17 +127,16 @@ test("page sets up a terminal that is plugged in while it waits, with the mercha
   }
   await untilText(page, "#verdict-words", /^All terminals are ready/, 30_000);
   await picture(page, "tested");
-  await close();
 });
 
-test("page on a phone, in German: the same file for a terminal with a bank alone, taken without a restart; and Don't write leaves it", {
-  skip: noChromium,
-}, async (t) => {
+test("page on a phone, in German: the same file for a terminal with a bank alone, taken without a restart; and Don't write leaves it", async ({
+  open,
+}, t) => {
   const box = new SetUpBox(["bank"]);
   t.after(() => box.remove());
   await box.start();
   const before = box.box.text;
-  const { page, close } = await open(await box.address(), {
+  const { page } = await open(await box.address(), {
     viewport: { width: 360, height: 740 },
     locale: "de-DE",
     colorScheme: "dark",
@@ -163,5 +162,4 @@ test("page on a phone, in German: the same file for a terminal with a bank alone
   await page.click("#setup-yes");
   await untilText(page, "#setup-words", /^Geschrieben/, 30_000);
   await untilText(page, ".terminal .words", /^Antwort/, 60_000);
-  await close();
 });

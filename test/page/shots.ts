@@ -114,5 +114,4 @@ try {
   await emulated.ended("SIGTERM");
   await closeBrowser();
   terminal.unplug();
-  folder.remove();
 }

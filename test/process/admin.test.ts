@@ -63,7 +63,6 @@ test("openAdmin() keeps its key in systemd's folder, and takes no old one there 
   const folder = scratchFolder();
   process.env["RUNTIME_DIRECTORY"] = folder.path;
   t.after(() => delete process.env["RUNTIME_DIRECTORY"]);
-  t.after(() => folder.remove());
   writeFileSync(join(folder.path, "key"), "old");
   const admin = await openAdmin(anyPort, changing, silent);
   assert.ok(admin);

@@ -6,6 +6,7 @@ import { LineSet, type OnLine, type Place } from "../../src/process/line-set.ts"
 import type { SharedLine } from "../../src/process/served.ts";
 import type { Owed } from "../../src/recovery/owed-calls.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
+import { watched } from "../support/promises.ts";
 
 /** A line that runs nothing: it notes what it is told, and ends when the test says so. */
 class Noted implements OnLine {
@@ -57,6 +58,16 @@ const shared = (name: string, baudRate = 115_200): SharedLine => ({
 });
 const setOf = () => new LineSet<Noted>({ make: (_, place) => new Noted(place), lasting: () => undefined });
 const take = (set: LineSet<Noted>, ...lines: SharedLine[]) => set.take(set.prepare(lines));
+/** A line, and the one that takes its place. */
+function replacedOf() {
+  const set = setOf();
+  take(set, shared("a"));
+  const [first] = set.all;
+  take(set, shared("a", 9_600));
+  const [second] = set.all;
+  assert.ok(first !== undefined && second !== undefined);
+  return { set, first, second };
+}
 const ended = () => new Promise((resolve) => setImmediate(resolve));
 
 test("LineSet goes on with a line that a configuration doesn't change, and starts and ends the others", async () => {
@@ -67,16 +78,11 @@ test("LineSet goes on with a line that a configuration doesn't change, and start
   assert.equal(set.all[0], a);
   assert.deepEqual([a?.started, a?.stops.length, a?.place.isCurrent], [1, 0, true]);
   assert.deepEqual([b?.stops, b?.place.isCurrent], [[["the configuration was changed", Number.POSITIVE_INFINITY]], false]);
-  assert.equal(set.all[1]?.started, 1);
+  assert.deepEqual([set.all[1]?.started, await set.all[1]?.opens()], [1, "opens"]);
 });
 
 test("LineSet lets a changed line's successor open no device before the line has ended", async () => {
-  const set = setOf();
-  take(set, shared("a"));
-  const [first] = set.all;
-  assert.equal(await first?.opens(), "opens");
-  take(set, shared("a", 9_600));
-  const [second] = set.all;
+  const { set, first, second } = replacedOf();
   take(set, shared("a", 19_200));
   const [third] = set.all;
   for (const line of [second, third])
@@ -94,23 +100,16 @@ test("LineSet lets a changed line's successor open no device before the line has
 });
 
 test("LineSet lets a line's successor wait for a predecessor that ends at once, without a word", async () => {
-  const set = setOf();
-  take(set, shared("a"));
-  const [first] = set.all;
-  take(set, shared("a", 9600));
-  const opening = set.all[0]?.opens();
+  const { first, second } = replacedOf();
+  const opening = second.opens();
   await ended();
-  first?.end();
+  first.end();
   assert.equal(await opening, "opens");
 });
 
 test("LineSet lets a line that was replaced, or is to stop, open no device after its wait", async () => {
   for (const giveUp of [(set: LineSet<Noted>) => take(set, shared("a", 19_200)), (set: LineSet<Noted>) => void set.stop()]) {
-    const set = setOf();
-    take(set, shared("a"));
-    const [first] = set.all;
-    take(set, shared("a", 9600));
-    const [second] = set.all;
+    const { set, first, second } = replacedOf();
     const opening = second?.opens();
     await ended();
     giveUp(set);
@@ -121,23 +120,16 @@ test("LineSet lets a line that was replaced, or is to stop, open no device after
 });
 
 test("LineSet.stop() gives all lines a minute, also those that were ending without a limit", async () => {
-  const set = setOf();
-  take(set, shared("a"));
-  const [first] = set.all;
-  take(set, shared("a", 9_600));
-  const [second] = set.all;
-  let stopped = false;
-  void set.stop().then(() => {
-    stopped = true;
-  });
+  const { set, first, second } = replacedOf();
+  const stopped = watched(set.stop());
   assert.deepEqual(first?.stops.at(-1), ["posline is shutting down", 60_000]);
   assert.deepEqual(second?.stops, [["posline is shutting down", 60_000]]);
   second?.end();
   await ended();
-  assert.equal(stopped, false);
+  assert.equal(stopped.isOver, false);
   first?.end();
   await ended();
-  assert.equal(stopped, true);
+  assert.equal(stopped.isOver, true);
 });
 
 test("LineSet.discard() ends a running line's successor while that line is the one whose state counts", async () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { OwedCalls, owingAmong } from "../../src/recovery/owed-calls.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 
 test("OwedCalls.at() gives who owed a call at each place when a line ended there last, and who wasn't served by it", () => {
   const owed = new OwedCalls();
@@ -21,10 +22,7 @@ test("OwedCalls keeps 256 places, those learned last", () => {
   for (let n = 0; n < 255; n++) owed.learn([`/dev/ttyUSB${n}`], bank);
   owed.learn(["/dev/a"], bank);
   owed.learn(["/dev/b"], bank);
-  assert.deepEqual(
-    ["/dev/a", "/dev/ttyUSB0", "/dev/ttyUSB1", "/dev/b"].map((place) => owed.at([place]).length),
-    [1, 0, 1, 1],
-  );
+  assertMapped(["/dev/a", "/dev/ttyUSB0", "/dev/ttyUSB1", "/dev/b"], [1, 0, 1, 1], (place) => owed.at([place]).length);
 });
 
 test("owingAmong() names who owes a call's answer by its contract, and all where one owes that isn't on the line", () => {

@@ -6,6 +6,7 @@ import { lineService } from "../../src/line/caller.ts";
 import { lostMax, owingPatience, pauseMs, rowMin, vagueMin } from "../../src/recovery/limits.ts";
 import { Recovery } from "../../src/recovery/recovery.ts";
 import { type Standing, type StandingEvent, standings } from "../../src/recovery/standing.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 import { bothReplies, probeReplies } from "../support/terminal.ts";
 
 /**
@@ -337,10 +338,7 @@ test("Recovery of a line with no service in step asks one that was set aside aft
   const proof = new Proof(["bank", "fiscal"]);
   proof.untilClean(() => undefined);
   const asked = asksInVain(proof, 4);
-  assert.deepEqual(
-    asked.map(([, seconds]) => seconds),
-    [20, 20, 20, 20],
-  );
+  assertMapped(asked, [20, 20, 20, 20], ([, seconds]) => seconds);
   assert.equal(new Set(asked.slice(0, 2).map(([service]) => service)).size, 2, "each in its turn");
   assert.deepEqual(asked.slice(0, 2), asked.slice(2));
 });

@@ -34,7 +34,6 @@ async function before(helper: (socket: Socket) => void, body: (relay: Relay, hel
     relay.stop();
     helped.destroy();
     server.close();
-    folder.remove();
   }
 }
 

@@ -1,3 +1,4 @@
+import { after } from "node:test";
 import { setImmediate as hop } from "node:timers";
 
 /**
@@ -139,4 +140,11 @@ export class VirtualTime {
     }
     return first;
   }
+}
+
+/** The clock of a whole test file. */
+export function virtualTime(): VirtualTime {
+  const time = new VirtualTime();
+  after(() => time.restore());
+  return time;
 }

@@ -16,7 +16,6 @@ test("Notifier.tell() by systemd-notify keeps the order, and tells a ping once w
   t.after(() => {
     process.env["PATH"] = before;
   });
-  t.after(() => folder.remove());
   const failed: string[] = [];
   const { tell } = notifier({ NOTIFY_SOCKET: "/run/notify" }, undefined, (reason) => failed.push(reason));
   const ready = tell(["READY=1", "STATUS=1 line up"]);

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Client } from "../../src/client/client.ts";
 import type { Settled, SettleOptions } from "../../src/client/settle-types.ts";
 import { SaleTest } from "../../src/trial/sale-test.ts";
+import { assertMapped } from "../support/assert-mapped.ts";
 
 /** Tests src/trial/sale-test.ts with a client that settles as a test says. */
 
@@ -66,10 +67,7 @@ test("SaleTest gives nothing back of a sale that isn't approved, and says of an 
     assert.equal(end, expected);
     if (words === undefined) assert.equal(message, undefined);
     else assert.match(String(message), words);
-    assert.deepEqual(
-      sent.map(({ operation }) => operation),
-      ["sale"],
-    );
+    assertMapped(sent, ["sale"], ({ operation }) => operation);
   }
 });
 

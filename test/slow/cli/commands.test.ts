@@ -229,9 +229,8 @@ test("posline exits with 64 for a value of a flag that can't be used, for each f
   }
 });
 
-test("posline exits with 78 for a wrong value in the configuration, with a wrong flag beside it too", async (t) => {
+test("posline exits with 78 for a wrong value in the configuration, with a wrong flag beside it too", async () => {
   const folder = scratchFolder();
-  t.after(() => folder.remove());
   const file = join(folder.path, "posline.json");
   writeFileSync(file, '{"lines":{"till":{"path":"/dev/posline-none","baudRate":7}},"services":{"bank":{"line":"till"}}}');
   assert.equal((await posline(["config", "--config", file])).code, 78);
@@ -240,9 +239,8 @@ test("posline exits with 78 for a wrong value in the configuration, with a wrong
   assert.match(both.stderr, /2 problems\n {2}lines\.till\.baudRate: .*\n {2}--baud: /);
 });
 
-test("posline call --resume @FILE says which file can't be read, and which holds no token", async (t) => {
+test("posline call --resume @FILE says which file can't be read, and which holds no token", async () => {
   const folder = scratchFolder();
-  t.after(() => folder.remove());
   const file = join(folder.path, "token");
   const missing = await posline(["call", "--resume", `@${file}`]);
   assert.equal(missing.code, 64);

@@ -86,9 +86,8 @@ test("posline serve --log-format text writes text where it is no terminal, and N
   for (const line of asJson.stdout.trim().split("\n")) JSON.parse(line);
 });
 
-test("posline serve reads its configuration again after a SIGHUP that came while it started: the file was read before", async (t) => {
+test("posline serve reads its configuration again after a SIGHUP that came while it started: the file was read before", async () => {
   const folder = scratchFolder();
-  t.after(() => folder.remove());
   const file = join(folder.path, "posline.json");
   const write = (level: string) =>
     writeFileSync(
