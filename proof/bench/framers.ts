@@ -18,7 +18,7 @@ const section = "framers";
 const pieces = [1, 16, 64, 4096] as const;
 
 /** How many times faster than the usual way ours must be. */
-const bound = atLeast(1.2);
+const bound = atLeast(1);
 
 function measured(...args: readonly (string | number)[]): { ours: number; theirs: number; unit: string; faster: true } {
   const script = join(benchDir, "one-framer.ts");
