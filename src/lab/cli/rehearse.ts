@@ -61,7 +61,7 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
     seed = 1,
     jobs = Math.min(jobsMax, 2 * availableParallelism()),
     minutes = 60,
-    patience = chosen.some(({ isThorough }) => isThorough) ? 2 * patienceSeconds : patienceSeconds,
+    patience = chosen.some(({ lasts }) => lasts === "minutes") ? 2 * patienceSeconds : patienceSeconds,
     origin = [],
   } = args;
   const isPage = args.page === true;
@@ -143,7 +143,7 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
 function chosenScenarios({ scenario, services, quick: isQuick, thorough }: RehearseArguments): readonly Scenario[] {
   const names = isQuick === true ? quick : scenario;
   refuseUnknownNames(scenarios, names, "Cannot rehearse: there is no scenario");
-  const isMeant = ({ name, isThorough }: Scenario) => names?.includes(name) ?? (thorough === true || isThorough !== true);
+  const isMeant = ({ name, lasts }: Scenario) => names?.includes(name) ?? (thorough === true || lasts !== "minutes");
   const asked = scenarios.filter(isMeant);
   const chosen = asked.filter(
     (each) => services === undefined || neededServices(each).every((service) => services.includes(service)),

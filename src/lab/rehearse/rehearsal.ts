@@ -49,7 +49,11 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Judg
   const untilMs = nowMs() + limitMs;
   const keys = Date.now().toString(36);
   const results = new Map<string, Judged>();
-  const waiting = [...scenarios.entries()];
+  // What takes long begins first, lest all wait for it at the end. The very first is a plain one.
+  const [plain, ...others] = scenarios.entries();
+  const isShort = ([, { lasts }]: readonly [number, Scenario]) => Number(lasts === undefined);
+  const sorted = jobs === 1 ? others : others.toSorted((one, other) => isShort(one) - isShort(other));
+  const waiting = plain === undefined ? [] : [plain, ...sorted];
   let running = 0;
   const next = async (ways: Cables) => {
     const entry = waiting.shift();

@@ -72,7 +72,7 @@ export interface DeedStep {
   readonly amount?: AmountName;
   /** The letter of the deed that it gives back, or that it is the receipt of. */
   readonly of?: string;
-  readonly trouble?: Trouble;
+  readonly trouble?: Trouble | undefined;
   /** The route whose next request the trouble hits, if it isn't the deed's own. */
   readonly at?: string;
   /** The article that the till is to sell, by its environment. */
@@ -82,7 +82,7 @@ export interface DeedStep {
   /** The route that the till must have called for the scenario to be tested, beside the deed's own. */
   readonly seenBy?: string;
   /** The words that are true at the end; without any, only a false one is wrong. */
-  readonly ends?: readonly Word[];
+  readonly ends?: readonly Word[] | undefined;
 }
 
 export interface Scenario extends Case {
@@ -90,8 +90,8 @@ export interface Scenario extends Case {
   readonly steps: readonly (DeedStep | number)[];
   /** Settings of the services that it needs. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** It takes minutes, and is played only if it is asked for. */
-  readonly isThorough?: true;
+  /** How long a till takes, if long: it begins before the others. What takes minutes is played only if it is asked for. */
+  readonly lasts?: "a minute" | "minutes";
 }
 
 /** The services that a scenario needs. */

@@ -1,3 +1,4 @@
+import type { Rule } from "../report/judgement.ts";
 import {
   abortOnlyTries,
   askedByTrans,
@@ -14,410 +15,283 @@ import {
   unprinted,
   untilFinal,
 } from "./contract-rules.ts";
-import type { DeedStep, Scenario, Trouble } from "./scenario.ts";
+import type { Deed, DeedStep, Scenario, Trouble, Word } from "./scenario.ts";
 
-/** The scenarios, in the order in which they are played: what is plain first. */
+/** The scenarios, in the order in which they are printed: what is plain first. */
 
-const sale = (
-  trouble: Trouble | undefined,
-  ...ends: readonly ("approved" | "declined" | "reversed" | "failed")[]
-): DeedStep => ({
-  deed: "sale",
-  key: "a",
-  ...(trouble === undefined ? {} : { trouble }),
-  ends,
-});
+/** A scenario: its name, what happens in it, the sentence that it is about, and its steps. */
+type Row = readonly [name: string, title: string, rule: Rule, ...steps: Scenario["steps"]];
+
+/** @param ends As in `DeedStep`. Its key is a, unless `more` says otherwise. */
+const ask = (
+  deed: Deed,
+  ends: Word | readonly Word[] | undefined,
+  trouble?: Trouble,
+  more: Partial<DeedStep> = {},
+): DeedStep => ({ deed, key: "a", ends: typeof ends === "string" ? [ends] : ends, trouble, ...more });
+
+const sale = (ends: Word | readonly Word[] | undefined, trouble?: Trouble, more?: Partial<DeedStep>) =>
+  ask("sale", ends, trouble, more);
 
 const unpaid = ["declined", "reversed", "failed"] as const;
 
+/** Nobody can know which: only a false word is wrong. */
+const anyTrue = undefined;
+
 const tillKilled: Trouble = { kind: "till-killed" };
-const noAnswer: Trouble = { kind: "fault", fault: "no-answer" };
+const connectionCut: Trouble = { kind: "connection-cut" };
 const lost: Trouble = { kind: "lost" };
 const outcome = (name: string): Trouble => ({ kind: "outcome", outcome: name });
-
-/** Milliseconds for which an answer is late: longer than posline waits in a rehearsal. */
-const lateMs = 7_000;
+const fault = (name: string): Trouble => ({ kind: "fault", fault: name });
+const noAnswer = fault("no-answer");
 
 const dayMs = 86_400_000;
 
-export const scenarios: readonly Scenario[] = [
-  {
-    name: "approved",
-    title: "Approved",
-    rule: onlyFinal,
-    listed: "sale, approved",
-    steps: [sale(undefined, "approved")],
-  },
-  {
-    name: "declined",
-    title: "Declined",
-    rule: onlyFinal,
-    listed: "sale, declined by the issuer",
-    steps: [sale(outcome("declined"), ...unpaid)],
-  },
-  {
-    name: "reversed",
-    title: "Reversed",
-    rule: onlyFinal,
-    listed: "reversal",
-    steps: [sale(outcome("reversed"), ...unpaid)],
-  },
-  {
-    name: "cancelled-by-customer",
-    title: "Cancelled by the customer",
-    rule: onlyFinal,
-    listed: "sale, cancelled at the PIN pad",
-    steps: [sale(outcome("cancelled"), ...unpaid)],
-  },
-  {
-    name: "card-timeout",
-    title: "No card comes in time (-54)",
-    rule: onlyFinal,
-    listed: "sale, no card presented",
-    steps: [sale(outcome("card-timeout"), ...unpaid)],
-  },
-  {
-    name: "refused-at-start",
-    title: "The terminal needs an update (-100), is blocked (-101), and can't sell (-80)",
-    rule: ofBank(
-      "Errors",
-      "Unknown codes are handled as non-retriable; when the financial state is uncertain, recover it via /check.",
-    ),
-    steps: [
-      sale(outcome("update-required"), ...unpaid),
-      { ...sale(outcome("blocked"), ...unpaid), key: "b" },
-      { ...sale(outcome("not-supported"), ...unpaid), key: "c" },
-    ],
-  },
-  {
-    name: "unauthorized",
-    title: "posline wants an API key that the till hasn't got (401)",
-    rule: ofBank("Errors", "HTTP 401 applies to API key failures."),
-    settings: { apiKey: "a-key-of-which-the-till-was-not-told" },
-    steps: [{ deed: "sale", key: "a" }],
-  },
-  {
-    name: "no-answer-carried-out",
-    title: "No answer, carried out",
-    rule: untilFinal,
-    listed: "communication failure after authorisation",
-    steps: [sale(noAnswer, "approved")],
-  },
-  {
-    name: "no-answer-not-carried-out",
-    title: "No answer, not carried out",
-    rule: untilFinal,
-    listed: "communication failure before authorisation",
-    steps: [sale(lost, ...unpaid, "approved")],
-  },
-  {
-    name: "late-answer",
-    title: "An answer later than the wait",
-    rule: untilFinal,
-    listed: "time-out of the response",
-    steps: [sale({ kind: "fault", fault: `late:${lateMs}` }, "approved")],
-  },
-  {
-    name: "corrupt-answer",
-    title: "A corrupt answer",
-    rule: ofBank("Endpoints, Serial transport", "a received response frame with a bad CRC counts as not received."),
-    steps: [sale({ kind: "fault", fault: "corrupt" }, "approved")],
-  },
-  {
-    name: "cable-pulled",
-    title: "The cable is pulled and put back",
-    rule: untilFinal,
-    listed: "loss of the connection to the terminal",
-    steps: [sale({ kind: "fault", fault: "unplug:2000" }, "approved")],
-  },
-  {
-    name: "line-recovering",
-    title: "The line is recovering (503)",
-    rule: noBlindResend,
-    steps: [sale({ kind: "silence", ms: 6_000 }, "approved")],
-  },
-  {
-    name: "cable-out",
-    title: "The cable is out when the sale comes (503)",
-    rule: noBlindResend,
-    steps: [sale({ kind: "cable", ms: 4_000 }, "approved")],
-  },
-  {
-    name: "connection-cut",
-    title: "The connection to posline is cut with the sale out",
-    rule: untilFinal,
-    listed: "loss of the network",
-    steps: [sale({ kind: "connection-cut" }, "approved")],
-  },
-  {
-    name: "posline-killed",
-    title: "posline is killed with the sale out",
-    rule: untilFinal,
-    steps: [sale({ kind: "bridge-killed" }, "approved")],
-  },
-  {
-    name: "till-killed",
-    title: "The till is killed with the sale out, and run again",
-    rule: key,
-    listed: "power failure at the till",
-    steps: [sale(tillKilled, "approved")],
-  },
-  {
-    name: "twice-at-once",
-    title: "The same call twice at once",
-    rule: key,
-    listed: "duplicate transaction",
-    steps: [{ ...sale(undefined, "approved"), twice: true }],
-  },
-  {
-    name: "key-reused",
-    title: "The same key for another amount",
-    rule: key,
-    steps: [sale(undefined, "approved"), { deed: "sale", key: "a", amount: "second" }],
-  },
-  {
-    name: "new-day",
-    title: "A new day, and the same amount",
-    rule: key,
-    listed: "first sale after the day's end",
-    steps: [sale(undefined, "approved"), dayMs, { deed: "sale", key: "b", ends: ["approved"] }],
-  },
-  {
-    name: "slow",
-    title: "The customer takes his time",
-    rule: onlyFinal,
-    steps: [sale(outcome("slow:4"), "approved")],
-  },
-  {
-    name: "slower",
-    title: "The customer takes half a minute",
-    rule: onlyFinal,
-    steps: [sale(outcome("slow:28"), "approved")],
-  },
-  {
-    name: "patient",
-    title: "The customer takes more than three minutes",
-    rule: onlyFinal,
-    isThorough: true,
-    steps: [sale(outcome("slow:99"), "approved")],
-  },
-  {
-    name: "cable-away",
-    title: "The cable is pulled with the sale out, and put back after a minute and a half",
-    rule: untilFinal,
-    isThorough: true,
-    steps: [sale({ kind: "fault", fault: "unplug:90000" }, "approved")],
-  },
-  {
-    name: "error-in-doubt",
-    title: "An error at the start, and carried out all the same",
-    rule: untilFinal,
-    steps: [sale(outcome("in-doubt"), "approved")],
-  },
-  {
-    name: "abort-in-time",
-    title: "The customer would rather pay in cash",
-    rule: abortOnlyTries,
-    listed: "sale, cancelled by the cashier",
-    steps: [{ deed: "abort", key: "a", trouble: outcome("slow:20"), seenBy: "/abort", ends: unpaid }],
-  },
-  {
-    name: "abort-too-late",
-    title: "The customer would rather pay in cash, and has paid by card",
-    rule: abortOnlyTries,
-    steps: [{ deed: "abort", key: "a", trouble: outcome("abort-too-late"), seenBy: "/abort", ends: ["approved"] }],
-  },
-  {
-    name: "fault-status-200",
-    title: "No answer, under faultStatus 200",
-    rule: untilFinal,
-    settings: { faultStatus: 200 },
-    steps: [sale(noAnswer, "approved")],
-  },
-  {
-    name: "huge-amount",
-    title: "An amount beyond 2^53",
-    rule: ofBank("Resources", "All money fields are integers in minor units (no decimal separators, no floats)."),
-    steps: [{ ...sale(undefined, "approved"), amount: "huge" }],
-  },
-  {
-    name: "given-back",
-    title: "Sold, and given back",
-    rule: ofBank("Endpoints, rule 4", "Do not blindly resend /confirm and /cancel after a timeout."),
-    listed: "refund",
-    steps: [sale(undefined, "approved"), { deed: "refund", key: "b", of: "a", trouble: noAnswer, ends: ["approved"] }],
-  },
-  {
-    name: "refund-lost",
-    title: "A refund that is lost on its way",
-    rule: noBlindResend,
-    steps: [sale(undefined, "approved"), { deed: "refund", key: "b", of: "a", trouble: lost, ends: [...unpaid, "approved"] }],
-  },
-  {
-    name: "refund-refused",
-    title: "A refund that is declined, then one of more than was paid",
-    rule: onlyFinal,
-    listed: "refund, declined",
-    steps: [
-      sale(undefined, "approved"),
-      { deed: "refund", key: "b", of: "a", trouble: outcome("declined"), ends: unpaid },
-      { deed: "refund", key: "c", of: "a", amount: "second", ends: unpaid },
-    ],
-  },
-  {
-    name: "refund-of-part",
-    title: "Two sales, and a part of the first given back",
-    rule: noBlindResend,
-    listed: "partial refund",
-    steps: [
-      { ...sale(undefined, "approved"), amount: "second" },
-      { ...sale(undefined, "approved"), key: "b" },
-      { deed: "refund", key: "c", of: "a", ends: ["approved"] },
-    ],
-  },
-  {
-    name: "refund-till-killed",
-    title: "The till is killed with the sale out, then with its refund out",
-    rule: key,
-    steps: [sale(tillKilled, "approved"), { deed: "refund", key: "b", of: "a", trouble: tillKilled, ends: ["approved"] }],
-  },
-  {
-    name: "receipt-processing",
-    title: "Code 44, then docStatus 0, then closed",
-    rule: polledUntilClosed,
-    steps: [{ deed: "receipt", key: "a", trouble: outcome("slow:12"), ends: ["closed"] }],
-  },
-  {
-    name: "receipt-unprinted",
-    title: "Code 15: closed, but not printed",
-    rule: unprinted,
-    listed: "printer out of paper",
-    steps: [{ deed: "receipt", key: "a", trouble: outcome("not-printed"), ends: ["unprinted", "closed"] }],
-  },
-  {
-    name: "receipt-lost-start",
-    title: "A receipt whose start is lost (code 9)",
-    rule: sameExtId,
-    steps: [{ deed: "receipt", key: "a", trouble: lost, ends: ["closed", "failed"] }],
-  },
-  {
-    name: "receipt-no-answer",
-    title: "A receipt whose answer is lost",
-    rule: sameExtId,
-    steps: [{ deed: "receipt", key: "a", trouble: noAnswer, ends: ["closed"] }],
-  },
-  {
-    name: "receipt-connection-cut",
-    title: "The connection to posline is cut with the receipt out",
-    rule: sameExtId,
-    steps: [{ deed: "receipt", key: "a", trouble: { kind: "connection-cut" }, ends: ["closed"] }],
-  },
-  {
-    name: "receipt-till-killed",
-    title: "The till is killed with the receipt out, then with its return out",
-    rule: sameExtId,
-    steps: [
-      { deed: "receipt", key: "a", trouble: tillKilled, ends: ["closed"] },
-      { deed: "return", key: "b", of: "a", trouble: tillKilled, ends: ["closed"] },
-    ],
-  },
-  {
-    name: "receipt-errors",
-    title: "Code 5, and closed all the same; then code 10, and nothing",
-    rule: sameExtId,
-    steps: [
-      { deed: "receipt", key: "a", trouble: outcome("in-doubt"), ends: ["closed"] },
-      { deed: "receipt", key: "b", trouble: outcome("not-fiscalized"), ends: [...unpaid, "closed"] },
-    ],
-  },
-  {
-    name: "receipt-exact",
-    title: "A receipt beyond 2^53, for 0.001 of an article with four-byte letters",
-    rule: ofFiscal(
-      "Authentication",
-      "sign = Base64 of ... the string (data parameter exactly as sent, followed by merchantId).",
-    ),
-    steps: [
-      { deed: "receipt", key: "b", article: { name: "Tea", quantity: 1_001n }, ends: ["closed"] },
-      { deed: "receipt", key: "a", amount: "huge", article: { name: "𝕋𝕖𝕒 茶 🍵 Чай", quantity: 1n }, ends: ["closed"] },
-    ],
-  },
-  {
-    name: "receipt-fails-after-payment",
-    title: "Paid, then the receipt fails",
-    rule: ofFiscal("Errors, recovery", "Code 5 on /sale or /refund: resend with the same documentExtID."),
-    steps: [
-      sale(undefined, "approved"),
-      { deed: "receipt", key: "b", of: "a", trouble: outcome("internal-error") },
-      { deed: "receipt", key: "b", of: "a", ends: ["closed"] },
-    ],
-  },
-  {
-    name: "return",
-    title: "Two receipts, and the return of the first",
-    rule: sameExtId,
-    steps: [
-      { deed: "receipt", key: "a", ends: ["closed"] },
-      { deed: "receipt", key: "c", amount: "second", ends: ["closed"] },
-      { deed: "return", key: "b", of: "a", trouble: noAnswer, ends: ["closed"] },
-    ],
-  },
-  {
-    name: "cash-in-doubt",
-    title: "Cash whose answer is lost, that is lost itself, and beyond 2^53 with the till killed",
-    rule: ofFiscal(
-      "Errors, recovery",
-      "Timeout on /deposit or /withdraw: call /check_status first; only on code 9 resend with the same documentExtID, amount and operation type.",
-    ),
-    steps: [
-      { deed: "cash-in", key: "a", trouble: noAnswer, ends: ["closed"] },
-      { deed: "cash-in", key: "b", trouble: lost, ends: ["closed", "failed"] },
-      { deed: "cash-in", key: "c", amount: "huge", trouble: tillKilled, ends: ["closed"] },
-    ],
-  },
-  {
-    name: "qr-given-back",
-    title: "Paid by QR twice, then a part of the first given back",
-    rule: saveTrans,
-    steps: [
-      { deed: "qr", key: "a", amount: "second", ends: ["approved"] },
-      { deed: "qr", key: "c", ends: ["approved"] },
-      { deed: "qr-refund", key: "b", of: "a", ends: ["approved"] },
-    ],
-  },
-  {
-    name: "qr-no-answer",
-    title: "Paid by QR beyond 2^53, and an answer to /check is lost",
-    rule: askedByTrans,
-    steps: [{ deed: "qr", key: "a", amount: "huge", trouble: noAnswer, at: "/check", ends: ["approved"] }],
-  },
-  {
-    name: "qr-declined",
-    title: "A QR payment that is declined",
-    rule: shownUntilFinal,
-    steps: [{ deed: "qr", key: "a", trouble: outcome("declined"), ends: unpaid }],
-  },
-  {
-    name: "qr-till-killed",
-    title: "The till is killed with a QR payment out, then with its refund out",
-    rule: qrNoResend,
-    steps: [
-      { deed: "qr", key: "a", amount: "second", trouble: tillKilled, ends: ["approved"] },
-      { deed: "qr-refund", key: "b", of: "a", trouble: tillKilled },
-    ],
-  },
-  {
-    name: "qr-refund-in-doubt",
-    title: "A QR refund whose answer is lost, then one that is lost itself",
-    rule: qrNoResend,
-    steps: [
-      { deed: "qr", key: "a", amount: "second", ends: ["approved"] },
-      { deed: "qr-refund", key: "b", of: "a", trouble: noAnswer },
-      { deed: "qr", key: "c", amount: "second", ends: ["approved"] },
-      { deed: "qr-refund", key: "d", of: "c", trouble: lost },
-    ],
-  },
+const unknownCodes = ofBank(
+  "Errors",
+  "Unknown codes are handled as non-retriable; when the financial state is uncertain, recover it via /check.",
+);
+const apiKeyFailures = ofBank("Errors", "HTTP 401 applies to API key failures.");
+const badCrc = ofBank("Endpoints, Serial transport", "a received response frame with a bad CRC counts as not received.");
+const minorUnits = ofBank("Resources", "All money fields are integers in minor units (no decimal separators, no floats).");
+const noResendOfCancel = ofBank("Endpoints, rule 4", "Do not blindly resend /confirm and /cancel after a timeout.");
+const signed = ofFiscal(
+  "Authentication",
+  "sign = Base64 of ... the string (data parameter exactly as sent, followed by merchantId).",
+);
+const code5 = ofFiscal("Errors, recovery", "Code 5 on /sale or /refund: resend with the same documentExtID.");
+const cashAskedFirst = ofFiscal(
+  "Errors, recovery",
+  "Timeout on /deposit or /withdraw: call /check_status first; only on code 9 resend with the same documentExtID, amount and operation type.",
+);
+
+const rows: readonly Row[] = [
+  ["approved", "Approved", onlyFinal, sale("approved")],
+  ["declined", "Declined", onlyFinal, sale(unpaid, outcome("declined"))],
+  ["reversed", "Reversed", onlyFinal, sale(unpaid, outcome("reversed"))],
+  ["cancelled-by-customer", "Cancelled by the customer", onlyFinal, sale(unpaid, outcome("cancelled"))],
+  ["card-timeout", "No card comes in time (-54)", onlyFinal, sale(unpaid, outcome("card-timeout"))],
+  [
+    "refused-at-start",
+    "The terminal needs an update (-100), is blocked (-101), and can't sell (-80)",
+    unknownCodes,
+    sale(unpaid, outcome("update-required")),
+    sale(unpaid, outcome("blocked"), { key: "b" }),
+    sale(unpaid, outcome("not-supported"), { key: "c" }),
+  ],
+  ["unauthorized", "posline wants an API key that the till hasn't got (401)", apiKeyFailures, sale(anyTrue)],
+  ["no-answer-carried-out", "No answer, carried out", untilFinal, sale("approved", noAnswer)],
+  ["no-answer-not-carried-out", "No answer, not carried out", untilFinal, sale([...unpaid, "approved"], lost)],
+  // Later than posline waits in a rehearsal.
+  ["late-answer", "An answer later than the wait", untilFinal, sale("approved", fault("late:7000"))],
+  ["corrupt-answer", "A corrupt answer", badCrc, sale("approved", fault("corrupt"))],
+  ["cable-pulled", "The cable is pulled and put back", untilFinal, sale("approved", fault("unplug:2000"))],
+  ["line-recovering", "The line is recovering (503)", noBlindResend, sale("approved", { kind: "silence", ms: 6_000 })],
+  ["cable-out", "The cable is out when the sale comes (503)", noBlindResend, sale("approved", { kind: "cable", ms: 4_000 })],
+  ["connection-cut", "The connection to posline is cut with the sale out", untilFinal, sale("approved", connectionCut)],
+  ["posline-killed", "posline is killed with the sale out", untilFinal, sale("approved", { kind: "bridge-killed" })],
+  ["till-killed", "The till is killed with the sale out, and run again", key, sale("approved", tillKilled)],
+  ["twice-at-once", "The same call twice at once", key, sale("approved", undefined, { twice: true })],
+  ["key-reused", "The same key for another amount", key, sale("approved"), sale(anyTrue, undefined, { amount: "second" })],
+  ["new-day", "A new day, and the same amount", key, sale("approved"), dayMs, sale("approved", undefined, { key: "b" })],
+  ["slow", "The customer takes his time", onlyFinal, sale("approved", outcome("slow:4"))],
+  ["slower", "The customer takes half a minute", onlyFinal, sale("approved", outcome("slow:28"))],
+  ["patient", "The customer takes more than three minutes", onlyFinal, sale("approved", outcome("slow:99"))],
+  [
+    "cable-away",
+    "The cable is pulled with the sale out, and put back after a minute and a half",
+    untilFinal,
+    sale("approved", fault("unplug:90000")),
+  ],
+  ["error-in-doubt", "An error at the start, and carried out all the same", untilFinal, sale("approved", outcome("in-doubt"))],
+  [
+    "abort-in-time",
+    "The customer would rather pay in cash",
+    abortOnlyTries,
+    ask("abort", unpaid, outcome("slow:20"), { seenBy: "/abort" }),
+  ],
+  [
+    "abort-too-late",
+    "The customer would rather pay in cash, and has paid by card",
+    abortOnlyTries,
+    ask("abort", "approved", outcome("abort-too-late"), { seenBy: "/abort" }),
+  ],
+  ["fault-status-200", "No answer, under faultStatus 200", untilFinal, sale("approved", noAnswer)],
+  ["huge-amount", "An amount beyond 2^53", minorUnits, sale("approved", undefined, { amount: "huge" })],
+  [
+    "given-back",
+    "Sold, and given back",
+    noResendOfCancel,
+    sale("approved"),
+    ask("refund", "approved", noAnswer, { key: "b", of: "a" }),
+  ],
+  [
+    "refund-lost",
+    "A refund that is lost on its way",
+    noBlindResend,
+    sale("approved"),
+    ask("refund", [...unpaid, "approved"], lost, { key: "b", of: "a" }),
+  ],
+  [
+    "refund-refused",
+    "A refund that is declined, then one of more than was paid",
+    onlyFinal,
+    sale("approved"),
+    ask("refund", unpaid, outcome("declined"), { key: "b", of: "a" }),
+    ask("refund", unpaid, undefined, { key: "c", of: "a", amount: "second" }),
+  ],
+  [
+    "refund-of-part",
+    "Two sales, and a part of the first given back",
+    noBlindResend,
+    sale("approved", undefined, { amount: "second" }),
+    sale("approved", undefined, { key: "b" }),
+    ask("refund", "approved", undefined, { key: "c", of: "a" }),
+  ],
+  [
+    "refund-till-killed",
+    "The till is killed with the sale out, then with its refund out",
+    key,
+    sale("approved", tillKilled),
+    ask("refund", "approved", tillKilled, { key: "b", of: "a" }),
+  ],
+  [
+    "receipt-processing",
+    "Code 44, then docStatus 0, then closed",
+    polledUntilClosed,
+    ask("receipt", "closed", outcome("slow:12")),
+  ],
+  [
+    "receipt-unprinted",
+    "Code 15: closed, but not printed",
+    unprinted,
+    ask("receipt", ["unprinted", "closed"], outcome("not-printed")),
+  ],
+  ["receipt-lost-start", "A receipt whose start is lost (code 9)", sameExtId, ask("receipt", ["closed", "failed"], lost)],
+  ["receipt-no-answer", "A receipt whose answer is lost", sameExtId, ask("receipt", "closed", noAnswer)],
+  [
+    "receipt-connection-cut",
+    "The connection to posline is cut with the receipt out",
+    sameExtId,
+    ask("receipt", "closed", connectionCut),
+  ],
+  [
+    "receipt-till-killed",
+    "The till is killed with the receipt out, then with its return out",
+    sameExtId,
+    ask("receipt", "closed", tillKilled),
+    ask("return", "closed", tillKilled, { key: "b", of: "a" }),
+  ],
+  [
+    "receipt-errors",
+    "Code 5, and closed all the same; then code 10, and nothing",
+    sameExtId,
+    ask("receipt", "closed", outcome("in-doubt")),
+    ask("receipt", [...unpaid, "closed"], outcome("not-fiscalized"), { key: "b" }),
+  ],
+  [
+    "receipt-exact",
+    "A receipt beyond 2^53, for 0.001 of an article with four-byte letters",
+    signed,
+    ask("receipt", "closed", undefined, { key: "b", article: { name: "Tea", quantity: 1_001n } }),
+    ask("receipt", "closed", undefined, { amount: "huge", article: { name: "𝕋𝕖𝕒 茶 🍵 Чай", quantity: 1n } }),
+  ],
+  [
+    "receipt-fails-after-payment",
+    "Paid, then the receipt fails",
+    code5,
+    sale("approved"),
+    ask("receipt", anyTrue, outcome("internal-error"), { key: "b", of: "a" }),
+    ask("receipt", "closed", undefined, { key: "b", of: "a" }),
+  ],
+  [
+    "return",
+    "Two receipts, and the return of the first",
+    sameExtId,
+    ask("receipt", "closed"),
+    ask("receipt", "closed", undefined, { key: "c", amount: "second" }),
+    ask("return", "closed", noAnswer, { key: "b", of: "a" }),
+  ],
+  [
+    "cash-in-doubt",
+    "Cash whose answer is lost, that is lost itself, and beyond 2^53 with the till killed",
+    cashAskedFirst,
+    ask("cash-in", "closed", noAnswer),
+    ask("cash-in", ["closed", "failed"], lost, { key: "b" }),
+    ask("cash-in", "closed", tillKilled, { key: "c", amount: "huge" }),
+  ],
+  [
+    "qr-given-back",
+    "Paid by QR twice, then a part of the first given back",
+    saveTrans,
+    ask("qr", "approved", undefined, { amount: "second" }),
+    ask("qr", "approved", undefined, { key: "c" }),
+    ask("qr-refund", "approved", undefined, { key: "b", of: "a" }),
+  ],
+  [
+    "qr-no-answer",
+    "Paid by QR beyond 2^53, and an answer to /check is lost",
+    askedByTrans,
+    ask("qr", "approved", noAnswer, { amount: "huge", at: "/check" }),
+  ],
+  ["qr-declined", "A QR payment that is declined", shownUntilFinal, ask("qr", unpaid, outcome("declined"))],
+  [
+    "qr-till-killed",
+    "The till is killed with a QR payment out, then with its refund out",
+    qrNoResend,
+    ask("qr", "approved", tillKilled, { amount: "second" }),
+    ask("qr-refund", anyTrue, tillKilled, { key: "b", of: "a" }),
+  ],
+  [
+    "qr-refund-in-doubt",
+    "A QR refund whose answer is lost, then one that is lost itself",
+    qrNoResend,
+    ask("qr", "approved", undefined, { amount: "second" }),
+    ask("qr-refund", anyTrue, noAnswer, { key: "b", of: "a" }),
+    ask("qr", "approved", undefined, { key: "c", amount: "second" }),
+    ask("qr-refund", anyTrue, lost, { key: "d", of: "c" }),
+  ],
 ];
+
+/** What acquirers' lists call them. */
+const listed: Readonly<Record<string, string>> = {
+  approved: "sale, approved",
+  declined: "sale, declined by the issuer",
+  reversed: "reversal",
+  "cancelled-by-customer": "sale, cancelled at the PIN pad",
+  "card-timeout": "sale, no card presented",
+  "no-answer-carried-out": "communication failure after authorisation",
+  "no-answer-not-carried-out": "communication failure before authorisation",
+  "late-answer": "time-out of the response",
+  "cable-pulled": "loss of the connection to the terminal",
+  "connection-cut": "loss of the network",
+  "till-killed": "power failure at the till",
+  "twice-at-once": "duplicate transaction",
+  "new-day": "first sale after the day's end",
+  "abort-in-time": "sale, cancelled by the cashier",
+  "given-back": "refund",
+  "refund-refused": "refund, declined",
+  "refund-of-part": "partial refund",
+  "receipt-unprinted": "printer out of paper",
+};
+
+/** What some of them have beside their steps. */
+const more: Readonly<Record<string, Pick<Scenario, "settings" | "lasts">>> = {
+  unauthorized: { settings: { apiKey: "a-key-of-which-the-till-was-not-told" } },
+  "fault-status-200": { settings: { faultStatus: 200 } },
+  patient: { lasts: "minutes" },
+  "cable-away": { lasts: "minutes" },
+  "no-answer-not-carried-out": { lasts: "a minute" },
+  slower: { lasts: "a minute" },
+  "refund-lost": { lasts: "a minute" },
+  "receipt-lost-start": { lasts: "a minute" },
+  "cash-in-doubt": { lasts: "a minute" },
+};
+
+export const scenarios: readonly Scenario[] = rows.map(([name, title, rule, ...steps]) => ({
+  ...{ name, title, rule, steps, ...more[name] },
+  ...(listed[name] !== undefined && { listed: listed[name] }),
+}));
 
 /** The scenarios as Markdown, for docs/rehearse.md; what happens in each, `--list` prints. */
 export function scenarioTable(): string {
