@@ -1,9 +1,8 @@
-import { createHash } from "node:crypto";
 import type { JsonObject } from "../../core/json-object.ts";
 import { writeExact } from "./exact-json.ts";
+import { FailedOnce } from "./failed-once.ts";
 import type { EmulatedOutcome } from "./faults/magic-amounts.ts";
 import { rememberedBytesMax, rememberedMax, type ServiceContext } from "./service-context.ts";
-import type { StateReader } from "./state-reader.ts";
 
 /**
  * Operations that are begun, asked about and come to an end, as bank and qr have them. An operation is in progress for as many questions as
@@ -15,18 +14,18 @@ import type { StateReader } from "./state-reader.ts";
  */
 
 /** Ends of an operation; "exhausted" would be approved, had its original so much left. */
-export const operationEnds = ["approved", "declined", "cancelled", "card-timeout", "reversed", "exhausted"] as const;
+const operationEnds = ["approved", "declined", "cancelled", "card-timeout", "reversed", "exhausted"] as const;
 
 export type EmulatedEnd = (typeof operationEnds)[number];
 
-export interface EmulatedOperation {
+export interface EmulatedOperation extends JsonObject {
   /** Counted from 1, for all operations of a service. */
-  readonly number: number;
-  readonly begunMs: number;
+  readonly number: bigint;
+  readonly begunMs: bigint;
   /** How many questions are answered "in progress". */
-  readonly checks: number;
+  readonly checks: bigint;
   /** How many were answered so until now. */
-  asked: number;
+  asked: bigint;
   /** The end that the operation is bound for, and once ended, the one it came to. */
   end: EmulatedEnd;
   ended: boolean;
@@ -38,16 +37,21 @@ export interface OperationRules<T extends EmulatedOperation> {
   namesOf(operation: T): readonly string[];
   /** Called when the operation is about to end as its `end` says: brings about its effects, or else turns it into another end. */
   ending(operation: T): void;
-  saved(operation: T): JsonObject;
-  /** Makes an operation of its saved state, with the fields that all operations have. */
-  restored(common: EmulatedOperation, saved: StateReader): T;
+}
+
+/** What is remembered of operations. */
+export interface SavedOperations<T extends EmulatedOperation> extends JsonObject {
+  readonly count: bigint;
+  /** As `FailedOnce` saves them. */
+  readonly failed: readonly string[];
+  readonly operations: readonly T[];
 }
 
 /** Questions that are answered "in progress" in a normal course: one is enough to find out a till that doesn't poll. */
-const checksDefault = 1;
+const checksDefault = 1n;
 
 /** Milliseconds that a till takes for a question (Endpoints, rule 1, and flow rule 2: every 1000-2000 ms). */
-export const checkMs = 2000;
+export const checkMs = 2000n;
 
 /** How an operation stands, in a word. */
 export const standOf = ({ ended, end }: EmulatedOperation) => (ended ? end : "in progress");
@@ -58,19 +62,19 @@ export class OperationStore<T extends EmulatedOperation> {
   readonly #context: ServiceContext;
   readonly #rules: OperationRules<T>;
   /** Operations by number, the oldest first. */
-  #remembered = new Map<number, T>();
+  #remembered = new Map<bigint, T>();
   #named = new Map<string, T>();
   #running = new Set<T>();
   /** Bytes of JSON of each operation when it was last remembered. */
-  readonly #bytes = new Map<number, number>();
+  readonly #bytes = new Map<bigint, number>();
   #bytesTotal = 0;
-  /** Requests that failed by the outcome "internal-error", the oldest first: digests, which are short whatever the key. */
-  #failed = new Set<string>();
-  #count = 0;
+  #failed: FailedOnce;
+  #count = 0n;
 
   constructor(context: ServiceContext, kind: OperationRules<T>) {
     this.#context = context;
     this.#rules = kind;
+    this.#failed = new FailedOnce(context);
   }
 
   /** The latest operation with a name. */
@@ -78,7 +82,7 @@ export class OperationStore<T extends EmulatedOperation> {
     return this.#named.get(name);
   }
 
-  numbered(number: number): T | undefined {
+  numbered(number: bigint): T | undefined {
     return this.#remembered.get(number);
   }
 
@@ -87,39 +91,24 @@ export class OperationStore<T extends EmulatedOperation> {
   }
 
   /** A number that nothing else has. */
-  nextNumber(): number {
-    this.#count += 1;
+  nextNumber(): bigint {
+    this.#count += 1n;
     this.#context.changed();
     return this.#count;
   }
 
-  /**
-   * The outcome of a new request: to be asked once, when nothing can refuse the request any more.
-   * @param key Tells the request from others: a request that failed succeeds when it comes again.
-   */
+  /** As `FailedOnce` says. */
   outcomeOf(route: string, amount: bigint, key: string): EmulatedOutcome | undefined {
-    const outcome = this.#context.outcomeOf(route, amount);
-    const request = createHash("sha256").update(key).digest("base64");
-    const failedBefore = this.#failed.delete(request);
-    if (failedBefore) this.#context.changed();
-    if (outcome?.name !== "internal-error") return outcome;
-    if (failedBefore) return undefined;
-    this.#failed.add(request);
-    for (const oldest of this.#failed) {
-      if (this.#failed.size <= rememberedMax) break;
-      this.#failed.delete(oldest);
-    }
-    this.#context.changed();
-    return outcome;
+    return this.#failed.outcomeOf(route, amount, key);
   }
 
   /** Begins an operation. If the memory is full, the oldest is forgotten, ended or not. */
   begin(outcome: EmulatedOutcome | undefined, make: (common: EmulatedOperation) => T): T {
     const operation = make({
       number: this.nextNumber(),
-      begunMs: this.#context.now().getTime(),
-      checks: outcome?.checks ?? checksDefault,
-      asked: 0,
+      begunMs: BigInt(this.#context.now().getTime()),
+      checks: outcome?.checks === undefined ? checksDefault : BigInt(outcome.checks),
+      asked: 0n,
       end: operationEndOf(outcome),
       ended: false,
     });
@@ -137,9 +126,9 @@ export class OperationStore<T extends EmulatedOperation> {
 
   /** Ends operations that are due by the clock. */
   endDue(): void {
-    const nowMs = this.#context.now().getTime();
+    const nowMs = BigInt(this.#context.now().getTime());
     const due = [...this.#running].filter((operation) => dueMs(operation) <= nowMs);
-    due.sort((one, other) => dueMs(one) - dueMs(other) || one.number - other.number);
+    due.sort((one, other) => Number(dueMs(one) - dueMs(other) || one.number - other.number));
     for (const operation of due) this.end(operation);
   }
 
@@ -150,7 +139,7 @@ export class OperationStore<T extends EmulatedOperation> {
       this.end(operation);
       return;
     }
-    operation.asked += 1;
+    operation.asked += 1n;
     this.#context.changed();
   }
 
@@ -168,44 +157,15 @@ export class OperationStore<T extends EmulatedOperation> {
     for (const operation of [...this.#running]) this.end(operation, end);
   }
 
-  saved(): JsonObject {
-    return {
-      count: BigInt(this.#count),
-      failed: [...this.#failed],
-      operations: [...this.#remembered.values()].map((operation) => ({
-        number: BigInt(operation.number),
-        begunMs: BigInt(operation.begunMs),
-        checks: BigInt(operation.checks),
-        asked: BigInt(operation.asked),
-        end: operation.end,
-        ended: operation.ended,
-        ...this.#rules.saved(operation),
-      })),
-    };
+  saved(): SavedOperations<T> {
+    return { count: this.#count, failed: this.#failed.saved(), operations: [...this.#remembered.values()] };
   }
 
-  /**
-   * Takes back the result of `saved`.
-   * @throws StateError, with nothing changed.
-   */
-  restore(saved: StateReader): void {
-    const count = saved.at("count").count();
-    const failed = saved
-      .at("failed")
-      .list(rememberedMax)
-      .map((key) => key.text());
-    let last = 0;
-    const operations = saved
-      .at("operations")
-      .list(rememberedMax)
-      .map((each) => {
-        const common = readCommon(each, last + 1, count);
-        last = common.number;
-        return this.#rules.restored(common, each);
-      });
+  /** Takes back the result of `saved`. */
+  restore({ count, failed, operations }: SavedOperations<T>): void {
     this.reset();
     this.#count = count;
-    this.#failed = new Set(failed);
+    this.#failed = new FailedOnce(this.#context, failed);
     for (const operation of operations) this.#remember(operation);
   }
 
@@ -213,10 +173,10 @@ export class OperationStore<T extends EmulatedOperation> {
     this.#remembered = new Map();
     this.#named = new Map();
     this.#running = new Set();
-    this.#failed = new Set();
+    this.#failed = new FailedOnce(this.#context);
     this.#bytes.clear();
     this.#bytesTotal = 0;
-    this.#count = 0;
+    this.#count = 0n;
   }
 
   #remember(operation: T): void {
@@ -227,7 +187,8 @@ export class OperationStore<T extends EmulatedOperation> {
   }
 
   #measure(operation: T): void {
-    const bytes = Buffer.byteLength(writeExact(this.#rules.saved(operation)));
+    // Without how far it is, so that a restored memory forgets the same as the saved one.
+    const bytes = Buffer.byteLength(writeExact({ ...operation, asked: 0n, end: "", ended: false }));
     this.#bytesTotal += bytes - (this.#bytes.get(operation.number) ?? 0);
     this.#bytes.set(operation.number, bytes);
   }
@@ -259,15 +220,4 @@ const dueMs = (operation: EmulatedOperation) => operation.begunMs + operation.ch
  */
 export function operationEndOf(outcome: EmulatedOutcome | undefined): EmulatedEnd {
   return operationEnds.find((end) => end === outcome?.name) ?? "approved";
-}
-
-function readCommon(saved: StateReader, numberMin: number, count: number): EmulatedOperation {
-  return {
-    number: Number(saved.at("number").integer(BigInt(numberMin), BigInt(count))),
-    begunMs: saved.at("begunMs").count(),
-    checks: saved.at("checks").count(),
-    asked: saved.at("asked").count(),
-    end: saved.at("end").oneOf(operationEnds),
-    ended: saved.at("ended").flag(),
-  };
 }

@@ -18,18 +18,15 @@ export interface ServiceContext {
 }
 
 /** An emulated service. Its memory is plain data, so that it can be kept in a file and looked at. */
-export interface EmulatedService {
+export interface EmulatedService<Saved extends JsonObject = JsonObject> {
   /** Answers a request to one of its contract's routes; it is carried out when this returns. */
   answer(route: string, body: JsonObject): ServiceAnswer;
   /** What it has done so far with money, paper and the drawer, the oldest first. */
   ledger(): readonly LedgerEntry[];
-  /** The service's memory, as JSON; integers that may be large are bigints. */
-  saved(): JsonObject;
-  /**
-   * Takes back the result of `saved`, as it was read from a file.
-   * @throws StateError naming the path of the first thing that is wrong.
-   */
-  restore(saved: JsonObject): void;
+  /** The service's memory, as JSON whose integers are all bigints, so that it is the same once it was read from a file. */
+  saved(): Saved;
+  /** Takes back the result of `saved`, as it was read from a file. Nothing is checked: the file's digest says that it is that. */
+  restore(saved: Saved): void;
   /** Forgets everything, as after a factory reset. */
   reset(): void;
 }

@@ -1,35 +1,27 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
-import { contractNames } from "../../core/call.ts";
 import { codeOf, messageOf } from "../../core/error-code.ts";
 import { isObject, type JsonObject } from "../../core/json-object.ts";
 import { replaceFile } from "../../core/replace-file.ts";
-import type { EmulatedServices } from "./emulator.ts";
+import { fieldsOf } from "./answer.ts";
+import type { Emulator } from "./emulator.ts";
 import { parseExact, writeExact } from "./exact-json.ts";
 import { rememberedBytesMax } from "./service-context.ts";
-import { StateError } from "./state-reader.ts";
 
 /**
  * The emulator's memory in a file: written whole after each change, in place of the file before, so that at any moment there is one whole
- * state on disk. An unreadable file may be another program's, and stays as it is; so does one that another process has begun to keep its
- * state in.
+ * state on disk. Its digest says that it is as the emulator wrote it, so nothing in it is checked for itself. Another file may be another
+ * program's, and stays as it is; so does one that another process has begun to keep its state in.
  */
 
-/** The form of the file. A file of another version is refused. */
-const version = 1n;
+/** The form of the file, to be raised with each change of what a service remembers. A file of another version is refused. */
+const version = 2n;
 
 /** Bytes of a file that is read, for each service that is played: twice the most that one remembers. */
 const serviceBytesMax = 2 * rememberedBytesMax;
 
-/** The content of the file: the state of the emulator. */
-export interface EmulatorState {
-  readonly services: EmulatedServices;
-  readonly aheadMs: number;
-  /** Tells its world from others; undefined for the built-in one. */
-  readonly worldMark: string | undefined;
-  advance(ms: number): void;
-  saved(): JsonObject;
-}
+/** What of an emulator the file keeps. */
+export type KeptEmulator = Pick<Emulator, "services" | "contracts" | "aheadMs" | "worldMark" | "advance" | "saved">;
 
 /** A state file can't be used. The process exits with `exitCode`, and the file is as it was. */
 export class StateFileError extends Error {
@@ -40,40 +32,42 @@ export class StateFileError extends Error {
 
 /**
  * Takes back the file's content; a file that isn't there yet holds nothing.
- * @throws StateFileError if it isn't whole or isn't the emulator's; the emulator that was to take it back is of no use then.
+ * @throws StateFileError if it isn't as the emulator wrote it; the emulator that was to take it back is of no use then.
  */
-export function readStateFile(path: string, emulator: EmulatorState): void {
-  const text = read(path, Object.keys(emulator.services).length * serviceBytesMax);
+export function readStateFile(path: string, emulator: KeptEmulator): void {
+  const { services: played, contracts } = emulator;
+  const text = read(path, Object.keys(played).length * serviceBytesMax);
   if (text === undefined) return;
   const refuse = (state: string) => {
     const cure = "move it away to start with an empty state, or name another file";
     return new StateFileError(`Cannot use the state file ${path}: ${state}: ${cure}`);
   };
-  const state = parseExact(text);
-  if (state === undefined) throw refuse(text === "" ? "it is empty" : "it is not a JSON object");
-  if (state["version"] !== version) throw refuse(`its version is not ${version}`);
-  const { aheadMs, services, world } = state;
-  if (world !== emulator.worldMark) throw refuse("it was made in another world");
-  if (typeof aheadMs !== "bigint" || aheadMs < 0n || aheadMs > aheadMsMax) {
-    throw refuse(`aheadMs: must be a whole number from 0 to ${aheadMsMax}`);
-  }
-  if (!isObject(services)) throw refuse("services: must be an object");
-  const played = emulator.services;
-  for (const service of new Set([...contractNames, ...Object.keys(services)])) {
-    const saved = services[service];
-    if (!isObject(saved)) throw refuse(`services.${service}: must be an object`);
-    const restored = Object.hasOwn(played, service) ? played[service] : undefined;
+  const file = parseExact(text);
+  if (file === undefined) throw refuse(text === "" ? "it is empty" : "it is not a JSON object");
+  if (file["version"] !== version) throw refuse(`its version is not ${version}`);
+  const { sha256, state } = file;
+  if (!isState(state, sha256)) throw refuse("it is damaged, or somebody has changed it");
+  if (state.world !== emulator.worldMark) throw refuse("it was made in another world");
+  for (const [name, contract] of Object.entries(state.contracts)) {
     // A service that is not taken back would be lost with the next write.
-    if (restored === undefined) throw refuse(`services.${service}: the configuration has no such service`);
-    try {
-      restored.restore(saved);
-    } catch (error) {
-      if (!(error instanceof StateError)) throw error;
-      throw refuse(`services.${service}: ${error.message}`);
-    }
+    if (contracts[name] !== contract) throw refuse(`services.${name}: the configuration has no such service`);
+    played[name]?.restore(fieldsOf(state.services[name]));
   }
-  emulator.advance(Number(aheadMs));
+  emulator.advance(Number(state.aheadMs));
 }
+
+interface EmulatorState extends JsonObject {
+  /** Tells its world from others; undefined for the built-in one. */
+  readonly world: string | undefined;
+  readonly aheadMs: bigint;
+  readonly contracts: Emulator["contracts"];
+  readonly services: JsonObject;
+}
+
+const digestOf = (state: JsonObject) => createHash("sha256").update(writeExact(state)).digest("hex");
+
+/** True of what the emulator wrote. */
+const isState = (state: unknown, sha256: unknown): state is EmulatorState => isObject(state) && digestOf(state) === sha256;
 
 /** How far the emulator's time may be moved on, in milliseconds: a thousand years, which every date can still be written in. */
 export const aheadMsMax = 1_000 * 365 * 86_400_000;
@@ -85,12 +79,11 @@ export const newKeeper = () => randomBytes(8).toString("hex");
  * Writes the whole memory, to the disk. From then on the file is its keeper's, if one is named.
  * @throws StateFileError saying why it can't be written, and what to do.
  */
-export function writeStateFile(path: string, emulator: EmulatorState, keeper?: string): void {
-  const { aheadMs, worldMark: world } = emulator;
-  const marks = { ...(keeper !== undefined && { keeper }), ...(world !== undefined && { world }) };
-  const state = { version, ...marks, aheadMs, services: emulator.saved() };
+export function writeStateFile(path: string, emulator: KeptEmulator, keeper?: string): void {
+  const { worldMark: world, aheadMs, contracts } = emulator;
+  const state: EmulatorState = { world, aheadMs: BigInt(aheadMs), contracts, services: emulator.saved() };
   try {
-    replaceFile(path, `${writeExact(state)}\n`);
+    replaceFile(path, `${writeExact({ version, keeper, sha256: digestOf(state), state })}\n`);
   } catch (error) {
     throw new StateFileError(`Cannot write the state file ${path}: ${writeReason(error)}`);
   }
@@ -100,7 +93,7 @@ export function writeStateFile(path: string, emulator: EmulatorState, keeper?: s
  * Writes the whole memory, if the file is still the keeper's: the content of another process is not to be lost.
  * @throws StateFileError if it can't be written, or is another's.
  */
-export function updateStateFile(path: string, emulator: EmulatorState, keeper: string): void {
+export function updateStateFile(path: string, emulator: KeptEmulator, keeper: string): void {
   if (!isKept(path, keeper)) {
     const cure = "name another file for one of the two, and start this one again";
     throw new StateFileError(`Cannot write the state file ${path}: another process has written it since: ${cure}`);

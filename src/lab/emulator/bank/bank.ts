@@ -1,12 +1,11 @@
 import type { JsonObject } from "../../../core/json-object.ts";
 import { errorAnswer, type ServiceAnswer, zeroPadded } from "../answer.ts";
 import type { LedgerEntry } from "../ledger.ts";
-import { type EmulatedOperation, isApproved, OperationStore, standOf } from "../operations.ts";
+import { type EmulatedOperation, isApproved, OperationStore, type SavedOperations, standOf } from "../operations.ts";
 import { answerOrRefusal, RequestReader } from "../request-reader.ts";
 import type { EmulatedService, ServiceContext } from "../service-context.ts";
-import { StateReader } from "../state-reader.ts";
 import { builtInWorld } from "../world.ts";
-import { Batches } from "./batches.ts";
+import { Batches, type SavedBatch } from "./batches.ts";
 import {
   type BankOperation,
   bankOperationNames,
@@ -17,11 +16,9 @@ import {
   originalsOf,
   type ReportRoute,
   remainingAmount,
-  restoredBankOperation,
-  savedBankOperation,
 } from "./operation.ts";
 import { type CheckOptions, checkAnswer } from "./result.ts";
-import { type BankWorld, currencyOf, pairFor, terminalPairs, terminalsOf } from "./terminals.ts";
+import { type BankWorld, currencyOf, pairFor, terminalPairs } from "./terminals.ts";
 
 /**
  * The emulated bank terminal: operations that are started, go on by themselves, and are asked about (bank contract, States and
@@ -39,11 +36,17 @@ const discovery = "/supported_operations";
 /** Questions for which an operation stays in progress if its /abort comes too late: ten seconds, for a person at the till's button. */
 const abortTooLateChecks = 5;
 
+/** The memory of the bank. */
+interface SavedBank extends SavedOperations<BankOperation> {
+  readonly batches: readonly SavedBatch[];
+  readonly selected?: bigint;
+}
+
 export function emulatedBank(context: ServiceContext, world = builtInWorld.bank): EmulatedService {
   return new EmulatedBank(context, world);
 }
 
-class EmulatedBank implements EmulatedService {
+class EmulatedBank implements EmulatedService<SavedBank> {
   readonly #context: ServiceContext;
   readonly #world: BankWorld;
   readonly #operations: OperationStore<BankOperation>;
@@ -58,8 +61,6 @@ class EmulatedBank implements EmulatedService {
     this.#operations = new OperationStore<BankOperation>(context, {
       namesOf: bankOperationNames,
       ending: (operation) => this.#ending(operation),
-      saved: savedBankOperation,
-      restored: (common, saved) => restoredBankOperation(world, common, saved),
     });
   }
 
@@ -79,20 +80,15 @@ class EmulatedBank implements EmulatedService {
     });
   }
 
-  saved(): JsonObject {
+  saved(): SavedBank {
     const selected = this.#selected !== undefined && { selected: this.#selected };
     return { ...this.#operations.saved(), batches: this.#batches.saved(), ...selected };
   }
 
-  restore(saved: JsonObject): void {
-    const state = new StateReader(saved, "bank");
-    const batches = Batches.restored(state.at("batches"), this.#world);
-    const selected = state.at("selected").present ? state.at("selected").integer(0n) : undefined;
-    if (selected !== undefined && !terminalsOf(this.#world).includes(selected))
-      state.at("selected").refuse("must be a terminal that exists");
-    this.#operations.restore(state);
-    this.#batches = batches;
-    this.#selected = selected;
+  restore(saved: SavedBank): void {
+    this.#operations.restore(saved);
+    this.#batches = new Batches(this.#world, saved.batches);
+    this.#selected = saved.selected;
   }
 
   reset(): void {
@@ -159,7 +155,7 @@ class EmulatedBank implements EmulatedService {
   }
 
   /** The operation that an rrn names: an approved one, of a kind that this route goes with. */
-  #originalOf(route: FinancialRoute, rrn: string, currency: string, request: RequestReader): number {
+  #originalOf(route: FinancialRoute, rrn: string, currency: string, request: RequestReader): bigint {
     const original = this.#operations.named(operationNames.rrn(rrn));
     const kinds: readonly string[] = originalsOf[route] ?? [];
     if (original === undefined || !isCardOperation(original) || !isApproved(original) || !kinds.includes(original.route)) {

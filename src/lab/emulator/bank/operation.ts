@@ -1,8 +1,5 @@
-import type { JsonObject } from "../../../core/json-object.ts";
 import { type EmulatedOperation, isApproved } from "../operations.ts";
-import type { StateReader } from "../state-reader.ts";
-import { type BatchTotals, restoredBatchTotals, savedBatchTotals } from "./batches.ts";
-import { type BankWorld, pairOf } from "./terminals.ts";
+import type { BatchTotals } from "./batches.ts";
 
 /** The bank's memory of an operation, and how operations hang together. */
 
@@ -17,9 +14,6 @@ export const originalsOf = {
 
 export type FinancialRoute = keyof typeof originalsOf;
 export type ReportRoute = "/xreport" | "/close-shift";
-
-export const financialRoutes: readonly FinancialRoute[] = ["/sale", "/preauth", "/confirm", "/cancel", "/refund"];
-export const reportRoutes: readonly ReportRoute[] = ["/xreport", "/close-shift"];
 
 interface BankOperationBase extends EmulatedOperation {
   /** undefined: nobody can ask for the operation. */
@@ -39,7 +33,7 @@ export interface CardOperation extends BankOperationBase {
   readonly cashback: bigint;
   readonly currency: string;
   /** The number of the operation that this one refers to; that one may be forgotten by now. */
-  readonly original: number | undefined;
+  readonly original: bigint | undefined;
 }
 
 export interface ReportOperation extends BankOperationBase {
@@ -81,38 +75,4 @@ export function remainingAmount(original: CardOperation, operations: Iterable<Ba
     left -= each.amount - (undone.get(each.number) ?? 0n);
   }
   return left;
-}
-
-export function savedBankOperation(operation: BankOperation): JsonObject {
-  const { route, payId, terminal, merchant, abortTooLate } = operation;
-  const common = { route, terminal, merchant, ...(payId !== undefined && { payId }), ...(abortTooLate && { abortTooLate }) };
-  if (!isCardOperation(operation)) {
-    return { ...common, ...(operation.totals !== undefined && { totals: savedBatchTotals(operation.totals) }) };
-  }
-  const { rrn, amount, tips, cashback, currency, original } = operation;
-  const link = original !== undefined && { original: BigInt(original) };
-  return { ...common, rrn, amount, tips, cashback, currency, ...link };
-}
-
-export function restoredBankOperation(world: BankWorld, operation: EmulatedOperation, saved: StateReader): BankOperation {
-  const ids = { terminal: saved.at("terminal").integer(0n), merchant: saved.at("merchant").integer(0n) };
-  if (pairOf(world, ids) === undefined) saved.at("merchant").refuse("must be one of the terminal's");
-  const payId = saved.at("payId").present ? saved.at("payId").text() : undefined;
-  const abortTooLate = saved.at("abortTooLate").present && saved.at("abortTooLate").flag();
-  const common = { ...operation, ...ids, payId, abortTooLate };
-  const route = saved.at("route").oneOf([...financialRoutes, ...reportRoutes]);
-  if (route === "/xreport" || route === "/close-shift") {
-    const totals = isApproved(operation) ? restoredBatchTotals(saved.at("totals"), world) : undefined;
-    return { ...common, route, totals };
-  }
-  return {
-    ...common,
-    route,
-    rrn: saved.at("rrn").text(),
-    amount: saved.at("amount").integer(1n),
-    tips: saved.at("tips").integer(0n),
-    cashback: saved.at("cashback").integer(0n),
-    currency: saved.at("currency").oneOf([...world.currencies.keys()]),
-    original: originalsOf[route] && Number(saved.at("original").integer(1n, BigInt(operation.number - 1))),
-  };
 }

@@ -1,7 +1,6 @@
 import type { JsonObject } from "../../../core/json-object.ts";
 import { errorAnswer, type ServiceAnswer, zeroPadded } from "../answer.ts";
 import type { EmulatedEnd } from "../operations.ts";
-import { savedBatchTotals } from "./batches.ts";
 import { type BankOperation, type CardOperation, isCardOperation } from "./operation.ts";
 import { type BankWorld, pairOf } from "./terminals.ts";
 
@@ -64,7 +63,7 @@ export function checkAnswer(world: BankWorld, operation: BankOperation, options:
   const common = { txn_id: `EMU${zeroPadded(number, 12)}`, ...(isCardOperation(operation) && cardResultFields(operation)) };
   const more = { data: detailsOf(operation), ...(!options.withoutPrintData && { print_data: printDataOf(operation, world) }) };
   if (operation.end === "approved") {
-    const auth = isCardOperation(operation) && { auth: zeroPadded(number % 1_000_000, 6) };
+    const auth = isCardOperation(operation) && { auth: zeroPadded(number % 1_000_000n, 6) };
     return { status: "success", data: { ...common, status: "APPROVED", ...auth, ...more } };
   }
   const failure = bankFailures[operation.end];
@@ -88,8 +87,7 @@ function cardResultFields(operation: CardOperation): JsonObject {
 function detailsOf(operation: BankOperation): JsonObject {
   const { route, terminal, merchant } = operation;
   const common = { operation: route.slice(1), terminal, merchant };
-  if (!isCardOperation(operation))
-    return { ...common, ...(operation.totals !== undefined && savedBatchTotals(operation.totals)) };
+  if (!isCardOperation(operation)) return { ...common, ...operation.totals };
   const { amount, tips, cashback, currency } = operation;
   return { ...common, amount, tips, cashback, currency_name: currency };
 }

@@ -1,20 +1,14 @@
 import type { JsonObject } from "../../../core/json-object.ts";
 import { zeroPadded } from "../answer.ts";
-import type { StateReader } from "../state-reader.ts";
-import { restoredLines } from "./items.ts";
-import { cardFields, entryFields, type ReceiptPayments, restoredPayments, savedPayments } from "./payments.ts";
-import { fiscalInt64Max } from "./request.ts";
-import { isTimestamp } from "./time.ts";
-import { restoredVat, type VatByRate, vatEntries } from "./vat.ts";
+import { cardFields, entryFields, type ReceiptPayments } from "./payments.ts";
+import type { VatByRate } from "./vat.ts";
 
 /**
  * The documents of the emulated fiscal service. A document is begun, and mostly closed in the same moment; a slow one is in between until
  * it has been asked about often enough. Only a closed one has fiscal numbers and counts for anything.
  */
 
-export const documentKinds = ["sale", "refund", "deposit", "withdraw"] as const;
-
-export type DocumentKind = (typeof documentKinds)[number];
+export type DocumentKind = "sale" | "refund" | "deposit" | "withdraw";
 
 /** The document that a request is to make. */
 export interface DocumentDraft {
@@ -35,7 +29,7 @@ export interface DocumentDraft {
 export interface FiscalDocument extends DocumentDraft {
   readonly id: bigint;
   /** How many more questions are answered "in progress". The document closes at the question after these. */
-  checks: number;
+  checks: bigint;
   closed: DocumentClosing | undefined;
 }
 
@@ -96,56 +90,4 @@ export function copyFields({ id, payments, lines = [], closed }: FiscalDocument,
 
 function fiscalFields({ num }: DocumentClosing) {
   return { fiscalID: fiscalIdOf(num), fiscalNum: String(num), fiscalUrl: `https://receipt.invalid/${num}` };
-}
-
-export function savedDocument(document: FiscalDocument): JsonObject {
-  const { kind, id, extId, sum, payments, vat, lines, docTime, parent, checks, closed } = document;
-  return {
-    kind,
-    id,
-    ...(extId !== undefined && { extId }),
-    sum,
-    payments: savedPayments(payments),
-    vat: vatEntries(vat),
-    ...(lines !== undefined && { lines }),
-    docTime,
-    ...(parent !== undefined && { parent }),
-    checks: BigInt(checks),
-    ...(closed !== undefined && { closed: savedClosed(closed) }),
-  };
-}
-
-function savedClosed({ num, shift, printTime }: DocumentClosing): JsonObject {
-  return { num, shift, ...(printTime !== undefined && { printTime }) };
-}
-
-export function restoredDocument(saved: StateReader): FiscalDocument {
-  const kind = saved.at("kind").oneOf(documentKinds);
-  const sum = saved.at("sum").integer(0n, fiscalInt64Max);
-  const receipt = kind === "sale" || kind === "refund";
-  const payments = restoredPayments(saved.at("payments"), sum);
-  if (!receipt && payments.paid.cash !== sum) saved.at("payments").refuse("must be cash");
-  return {
-    kind,
-    id: saved.at("id").integer(1n, fiscalInt64Max),
-    extId: saved.at("extId").present ? saved.at("extId").text() : undefined,
-    sum,
-    payments,
-    vat: restoredVat(saved.at("vat")),
-    lines: receipt ? restoredLines(saved.at("lines")) : undefined,
-    docTime: restoredTime(saved.at("docTime")),
-    parent: kind === "refund" && saved.at("parent").present ? saved.at("parent").integer(1n, fiscalInt64Max) : undefined,
-    checks: saved.at("checks").count(),
-    closed: saved.at("closed").present ? restoredClosed(saved.at("closed")) : undefined,
-  };
-}
-
-function restoredClosed(saved: StateReader): DocumentClosing {
-  const printTime = saved.at("printTime").present ? restoredTime(saved.at("printTime")) : undefined;
-  return { num: saved.at("num").integer(1n, fiscalInt64Max), shift: saved.at("shift").integer(1n), printTime };
-}
-
-export function restoredTime(saved: StateReader): string {
-  const text = saved.text();
-  return isTimestamp(text) ? text : saved.refuse("must be a time of the form yyyy-MM-dd HH:mm:ss");
 }

@@ -1,16 +1,16 @@
 import { fiscal } from "../../../contract/fiscal.ts";
 import type { JsonObject } from "../../../core/json-object.ts";
 import { errorAnswer, type ServiceAnswer } from "../answer.ts";
+import { FailedOnce } from "../failed-once.ts";
 import type { LedgerEntry } from "../ledger.ts";
 import { answerOrRefusal, RequestReader } from "../request-reader.ts";
 import type { EmulatedService, ServiceContext } from "../service-context.ts";
-import { StateReader } from "../state-reader.ts";
 import { builtInWorld } from "../world.ts";
 import { copyFields, documentFields, type FiscalDocument, fiscalIdOf } from "./document.ts";
-import { cashOrder, DocumentIssue, type DocumentOrder, type FiscalMemory, RolledBackRequests, receiptOrder } from "./issue.ts";
-import { DocumentRegister } from "./register.ts";
+import { cashOrder, DocumentIssue, type DocumentOrder, type FiscalMemory, receiptOrder } from "./issue.ts";
+import { DocumentRegister, type SavedRegister } from "./register.ts";
 import { type DocumentKeys, documentKeysOf, FiscalFields, fiscalCodes } from "./request.ts";
-import { addToTotals, FiscalShift, noTotals, totalsFields } from "./shift.ts";
+import { addToTotals, type FiscalShift, firstShift, fiscalShiftId, noTotals, shiftFields, totalsFields } from "./shift.ts";
 import type { FiscalWorld } from "./shop.ts";
 import { dateOf, optionalDay, optionalDocTime, timestamp } from "./time.ts";
 
@@ -24,7 +24,14 @@ export function emulatedFiscal(context: ServiceContext, world = builtInWorld.fis
   return new EmulatedFiscal(context, world);
 }
 
-class EmulatedFiscal implements EmulatedService {
+/** The memory of the fiscal service. */
+interface SavedFiscal extends SavedRegister {
+  readonly shift: FiscalShift;
+  /** As `FailedOnce` saves them. */
+  readonly rolledBack: readonly string[];
+}
+
+class EmulatedFiscal implements EmulatedService<SavedFiscal> {
   readonly #context: ServiceContext;
   readonly #world: FiscalWorld;
   #memory: FiscalMemory;
@@ -59,17 +66,15 @@ class EmulatedFiscal implements EmulatedService {
     });
   }
 
-  saved(): JsonObject {
+  saved(): SavedFiscal {
     const { register, shift, rolledBack } = this.#memory;
-    return { shift: shift.saved(), ...register.saved(), rolledBack: rolledBack.saved() };
+    return { shift, ...register.saved(), rolledBack: rolledBack.saved() };
   }
 
-  restore(saved: JsonObject): void {
-    const state = new StateReader(saved, "fiscal");
-    const shift = FiscalShift.restored(state.at("shift"));
-    const register = DocumentRegister.restored(state, shift.id);
-    const rolledBack = RolledBackRequests.restored(state.at("rolledBack"));
-    this.#memory = { currency: this.#world.currency, shift, register, rolledBack };
+  restore({ shift, rolledBack, ...register }: SavedFiscal): void {
+    const { currency } = this.#world;
+    const restored = { register: DocumentRegister.restored(register), rolledBack: new FailedOnce(this.#context, rolledBack) };
+    this.#memory = { currency, shift, ...restored };
   }
 
   reset(): void {
@@ -79,8 +84,8 @@ class EmulatedFiscal implements EmulatedService {
 
   #fresh(): FiscalMemory {
     const { currency, drawer } = this.#world;
-    const shift = FiscalShift.first(this.#time());
-    return { currency, shift, register: new DocumentRegister(drawer), rolledBack: new RolledBackRequests() };
+    const rolledBack = new FailedOnce(this.#context);
+    return { currency, shift: firstShift(this.#time()), register: new DocumentRegister(drawer), rolledBack };
   }
 
   #time(): string {
@@ -144,8 +149,8 @@ class EmulatedFiscal implements EmulatedService {
     const document = this.#found(documentKeysOf(fields), "documentID or documentExtID", fields);
     if (document.closed === undefined) {
       const { register, shift } = this.#memory;
-      if (document.checks > 0) {
-        document.checks -= 1;
+      if (document.checks > 0n) {
+        document.checks -= 1n;
         this.#context.changed();
       } else if (shift.open) {
         register.close(document, shift.id, this.#time());
@@ -197,10 +202,12 @@ class EmulatedFiscal implements EmulatedService {
   #openShift(): ServiceAnswer {
     const { shift } = this.#memory;
     if (!shift.open) {
-      shift.begin(this.#time());
+      shift.id += 1n;
+      shift.openedAt = this.#time();
+      shift.open = true;
       this.#context.changed();
     }
-    return success({ ...shift.fields, fiscalID: shift.fiscalId });
+    return success({ ...shiftFields(shift), fiscalID: fiscalShiftId(shift) });
   }
 
   /**
@@ -217,16 +224,16 @@ class EmulatedFiscal implements EmulatedService {
       const state = `${unclosed.length} documents are not closed`;
       return fields.refuse(fiscalCodes.internalError, state, "close them, or send openOrdersOperation delete or renew");
     }
-    shift.end();
+    shift.open = false;
     this.#context.changed();
-    return success({ ...this.#metrics(), fiscalShiftID: shift.fiscalId, fiscalShiftNum: String(shift.id) });
+    return success({ ...this.#metrics(), fiscalShiftID: fiscalShiftId(shift), fiscalShiftNum: String(shift.id) });
   }
 
   #checkShift(): ServiceAnswer {
     const { register, shift } = this.#memory;
     // isShiftOpen is documented as a string (Shift).
     return success({
-      ...shift.fields,
+      ...shiftFields(shift),
       isShiftOpen: String(shift.open),
       shiftStatus: shift.open ? 1 : 2,
       cash: register.drawer,
@@ -239,7 +246,7 @@ class EmulatedFiscal implements EmulatedService {
 
   #metrics(): JsonObject {
     const { register, shift } = this.#memory;
-    return { ...shift.fields, cash: register.drawer, ...totalsFields(register.totalsOf(shift.id), this.#world.currency) };
+    return { ...shiftFields(shift), cash: register.drawer, ...totalsFields(register.totalsOf(shift.id), this.#world.currency) };
   }
 
   /** The contract doesn't show this report's payload: here it has the sums of a shift report, over the documents that are remembered. */

@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
 import { errorAnswer, type ServiceAnswer } from "../answer.ts";
+import type { FailedOnce } from "../failed-once.ts";
 import type { EmulatedOutcome } from "../faults/magic-amounts.ts";
-import { rememberedMax, type ServiceContext } from "../service-context.ts";
-import type { StateReader } from "../state-reader.ts";
+import type { ServiceContext } from "../service-context.ts";
 import {
   cashFields,
   type DocumentDraft,
@@ -80,7 +79,7 @@ export interface FiscalMemory {
   readonly currency: string;
   readonly register: DocumentRegister;
   readonly shift: FiscalShift;
-  readonly rolledBack: RolledBackRequests;
+  readonly rolledBack: FailedOnce;
 }
 
 /**
@@ -104,7 +103,8 @@ export class DocumentIssue {
     const known = this.#memory.register.find(this.#order.keys);
     if (known !== undefined) return this.#again(known);
     const draft = this.#allowed();
-    const outcome = this.#outcomeOf(route);
+    const { keys } = this.#order;
+    const outcome = this.#memory.rolledBack.outcomeOf(route, draft.sum, requestKey(draft.kind, keys, draft.sum));
     this.#refuseFor(outcome);
     return this.#begin(draft, outcome);
   }
@@ -195,20 +195,6 @@ export class DocumentIssue {
     }
   }
 
-  /** The outcome of the document. A request that was rolled back before isn't again. */
-  #outcomeOf(route: string): EmulatedOutcome | undefined {
-    const { keys, draft } = this.#order;
-    const outcome = this.#context.outcomeOf(route, draft.sum);
-    const request = requestDigest(draft.kind, keys, draft.sum);
-    const rolledBack = this.#memory.rolledBack.take(request);
-    if (rolledBack) this.#context.changed();
-    if (outcome?.name !== "internal-error") return outcome;
-    if (rolledBack) return undefined;
-    this.#memory.rolledBack.add(request);
-    this.#context.changed();
-    return outcome;
-  }
-
   /** Refuses for outcomes that keep nothing. */
   #refuseFor(outcome: EmulatedOutcome | undefined): void {
     const byCard = this.#order.draft.payments.paid.cashless > 0n;
@@ -240,7 +226,7 @@ export class DocumentIssue {
   #begin(draft: DocumentDraft, outcome: EmulatedOutcome | undefined): ServiceAnswer {
     const { register, shift } = this.#memory;
     const slow = outcome?.name === "slow";
-    const document = register.begin(draft, this.#order.keys.id, slow ? (outcome.checks ?? 1) : 0);
+    const document = register.begin(draft, this.#order.keys.id, slow ? BigInt(outcome.checks ?? 1) : 0n);
     this.#context.changed();
     if (slow) return processing(document);
     const notPrinted = outcome?.name === "not-printed";
@@ -277,41 +263,8 @@ function extIdFields({ extId }: FiscalDocument) {
   return extId === undefined ? {} : { documentExtID: extId };
 }
 
-/**
- * The requests that were rolled back, the oldest first: each succeeds when it comes again, whatever its amount asks for. Kept
- * as digests, which are short whatever the key.
- */
-export class RolledBackRequests {
-  readonly #digests: Set<string>;
-
-  constructor(digests: readonly string[] = []) {
-    this.#digests = new Set(digests);
-  }
-
-  add(request: string): void {
-    this.#digests.add(request);
-    for (const oldest of this.#digests) {
-      if (this.#digests.size <= rememberedMax) break;
-      this.#digests.delete(oldest);
-    }
-  }
-
-  /** True if this request was rolled back before; a request is rolled back only once. */
-  take(request: string): boolean {
-    return this.#digests.delete(request);
-  }
-
-  saved(): readonly string[] {
-    return [...this.#digests];
-  }
-
-  static restored(saved: StateReader): RolledBackRequests {
-    return new RolledBackRequests(saved.list(rememberedMax).map((each) => each.text()));
-  }
-}
-
-/** Identifies a request. A request without a key is identified by its amount: more can't be known of it. */
-export function requestDigest(kind: DocumentKind, { extId, id }: DocumentKeys, sum: bigint): string {
+/** Tells a request from others. One without a key is identified by its amount: more can't be known of it. */
+function requestKey(kind: DocumentKind, { extId, id }: DocumentKeys, sum: bigint): string {
   const key = extId !== undefined ? `documentExtID ${extId}` : id !== undefined ? `documentID ${id}` : `sum ${sum}`;
-  return createHash("sha256").update(`${kind} ${key}`).digest("base64");
+  return `${kind} ${key}`;
 }

@@ -1,5 +1,4 @@
 import type { JsonObject } from "../../../core/json-object.ts";
-import type { StateReader } from "../state-reader.ts";
 import { type FiscalFields, fiscalCodes, fiscalInt64Max, int32Max } from "./request.ts";
 import type { FiscalWorld } from "./shop.ts";
 import { divideHalfUp, ratesOf, type VatByRate, vatOf } from "./vat.ts";
@@ -70,20 +69,3 @@ function lineOf(item: FiscalFields): JsonObject {
   }
   return line;
 }
-
-export function restoredLines(saved: StateReader): readonly JsonObject[] {
-  return saved.list(linesMax).map((each) => {
-    const line: ReceiptLine = {};
-    for (const name of texts) {
-      if (each.at(name).present) line[name] = each.at(name).text();
-    }
-    line["itemQty"] = each.at("itemQty").integer(0n, int32Max);
-    for (const name of amounts) {
-      if (each.at(name).present) line[name] = each.at(name).integer(0n, fiscalInt64Max);
-    }
-    return line;
-  });
-}
-
-/** More lines than a request of a megabyte can hold. */
-const linesMax = 1_000_000;

@@ -1,8 +1,7 @@
 import { maskCardNumbers } from "../../../core/card-number.ts";
 import type { JsonObject } from "../../../core/json-object.ts";
 import { zeroPadded } from "../answer.ts";
-import type { StateReader } from "../state-reader.ts";
-import { type FiscalFields, fiscalCodes, fiscalInt64Max } from "./request.ts";
+import { type FiscalFields, fiscalCodes } from "./request.ts";
 import { checkPayment, type FiscalWorld, type PaymentKind, paymentKinds } from "./shop.ts";
 
 /**
@@ -121,22 +120,3 @@ export function cardFields({ entries }: ReceiptPayments, documentId: bigint): Js
   const { rrn, auth, cardNum, checkNum } = entryFields(first, documentId);
   return { rrn, auth, cardNum, checkNum };
 }
-
-export function savedPayments({ entries }: ReceiptPayments): readonly JsonObject[] {
-  return entries.map((entry) => ({ ...entry }));
-}
-
-/** @param sum The total of the payments. */
-export function restoredPayments(saved: StateReader, sum: bigint): ReceiptPayments {
-  const entries = saved.list(entriesMax).map((entry): PaymentEntry => {
-    const rrn = entry.at("rrn").present && { rrn: entry.at("rrn").text() };
-    const cardNum = entry.at("cardNum").present && { cardNum: entry.at("cardNum").text() };
-    const kind = entry.at("kind").oneOf(paymentKinds);
-    return { code: entry.at("code").text(), kind, amount: entry.at("amount").integer(1n, fiscalInt64Max), ...rrn, ...cardNum };
-  });
-  const total = entries.reduce((sofar, { amount }) => sofar + amount, 0n);
-  return total === sum ? paymentsOf(entries) : saved.refuse("must add up to the sum");
-}
-
-/** More entries than a request of a megabyte can hold. */
-const entriesMax = 100_000;

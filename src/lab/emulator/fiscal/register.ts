@@ -1,10 +1,18 @@
 import type { JsonObject } from "../../../core/json-object.ts";
 import { writeExact } from "../exact-json.ts";
 import { rememberedBytesMax, rememberedMax } from "../service-context.ts";
-import type { StateReader } from "../state-reader.ts";
-import { type DocumentDraft, type FiscalDocument, fiscalIdOf, restoredDocument, savedDocument } from "./document.ts";
-import { type DocumentKeys, fiscalInt64Max } from "./request.ts";
-import { addToTotals, cashOf, noTotals, restoredShiftTotals, type ShiftTotals, savedShiftTotals } from "./shift.ts";
+import { type DocumentDraft, type FiscalDocument, fiscalIdOf } from "./document.ts";
+import type { DocumentKeys } from "./request.ts";
+import { addToTotals, cashOf, noTotals, type ShiftTotals } from "./shift.ts";
+
+/** What is remembered of documents. */
+export interface SavedRegister extends JsonObject {
+  readonly lastId: bigint;
+  readonly lastNum: bigint;
+  readonly forgottenCash: bigint;
+  readonly forgotten: { readonly shift: bigint; readonly totals: ShiftTotals };
+  readonly documents: readonly FiscalDocument[];
+}
 
 /**
  * The documents that are remembered, the oldest first. Every sum is computed from them on demand, so that none can drift away; only the
@@ -22,7 +30,7 @@ export class DocumentRegister {
   /** Cash in the drawer before the first document that is remembered. */
   #cashBefore: bigint;
   /** Totals of forgotten documents in the latest shift that has any. */
-  #forgotten: { readonly shift: bigint; readonly totals: ShiftTotals } = { shift: 0n, totals: noTotals };
+  #forgotten: SavedRegister["forgotten"] = { shift: 0n, totals: noTotals };
 
   constructor(drawer: bigint) {
     this.#cashBefore = drawer;
@@ -99,7 +107,7 @@ export class DocumentRegister {
    * Begins a document. An id that the till sent and nobody has becomes its documentID: otherwise a till without documentExtID could never
    * find it again (Endpoints, rule 2: documentID is a retry key too).
    */
-  begin(draft: DocumentDraft, id: bigint | undefined, checks: number): FiscalDocument {
+  begin(draft: DocumentDraft, id: bigint | undefined, checks: bigint): FiscalDocument {
     const document: FiscalDocument = { ...draft, id: id ?? this.#nextId(), checks, closed: undefined };
     this.#remember(document);
     for (const oldest of this.#documents.values()) {
@@ -122,51 +130,23 @@ export class DocumentRegister {
     this.#bytes.delete(document.id);
   }
 
-  saved(): JsonObject {
-    const { shift, totals } = this.#forgotten;
+  saved(): SavedRegister {
     return {
       lastId: this.#lastId,
       lastNum: this.#lastNum,
       forgottenCash: this.#cashBefore,
-      forgotten: { shift, totals: savedShiftTotals(totals) },
-      documents: [...this.#documents.values()].map(savedDocument),
+      forgotten: this.#forgotten,
+      documents: [...this.#documents.values()],
     };
   }
 
-  /** @param shift The last shift: no document can count in a later one. */
-  static restored(saved: StateReader, shift: bigint): DocumentRegister {
-    const register = new DocumentRegister(saved.at("forgottenCash").integer(0n, fiscalInt64Max));
-    register.#lastId = saved.at("lastId").integer(0n, fiscalInt64Max);
-    register.#lastNum = saved.at("lastNum").integer(0n, fiscalInt64Max);
-    const forgotten = saved.at("forgotten");
-    register.#forgotten = {
-      shift: forgotten.at("shift").integer(0n, shift),
-      totals: restoredShiftTotals(forgotten.at("totals")),
-    };
-    const byNum = new Map<bigint, FiscalDocument>();
-    for (const entry of saved.at("documents").list(rememberedMax)) {
-      const document = restoredDocument(entry);
-      if (register.#documents.has(document.id)) entry.at("id").refuse("must be there once");
-      if (document.extId !== undefined && register.#byExtId.has(document.extId)) entry.at("extId").refuse("must be there once");
-      if (document.parent !== undefined) register.#checkParent(document, byNum.get(document.parent), entry.at("parent"));
-      if (document.closed !== undefined) {
-        const num = entry.at("closed").at("num").integer(1n, register.#lastNum);
-        if (byNum.has(num)) entry.at("closed").at("num").refuse("must be there once");
-        byNum.set(num, document);
-        entry.at("closed").at("shift").integer(1n, shift);
-      }
-      register.#remember(document);
-    }
-    if (register.drawer < 0n) saved.at("documents").refuse("must not take more cash than there was");
+  static restored({ lastId, lastNum, forgottenCash, forgotten, documents }: SavedRegister): DocumentRegister {
+    const register = new DocumentRegister(forgottenCash);
+    register.#lastId = lastId;
+    register.#lastNum = lastNum;
+    register.#forgotten = forgotten;
+    for (const document of documents) register.#remember(document);
     return register;
-  }
-
-  /** @param sale The refunded sale; undefined if it is forgotten. */
-  #checkParent({ sum }: FiscalDocument, sale: FiscalDocument | undefined, saved: StateReader): void {
-    saved.integer(1n, this.#lastNum);
-    if (sale === undefined) return;
-    if (sale.kind !== "sale") saved.refuse("must be a sale");
-    if (this.refundedOf(sale) + sum > sale.sum) saved.refuse("must not be refunded by more than its sum");
   }
 
   #nextId(): bigint {
@@ -179,7 +159,7 @@ export class DocumentRegister {
     this.#documents.set(document.id, document);
     if (document.extId !== undefined) this.#byExtId.set(document.extId, document);
     // The size is that at the document's beginning, so that a restored register forgets the same as the saved one.
-    const bytes = Buffer.byteLength(writeExact(savedDocument({ ...document, checks: 0, closed: undefined })));
+    const bytes = Buffer.byteLength(writeExact({ ...document, checks: 0n, closed: undefined }));
     this.#bytes.set(document.id, bytes);
     this.#bytesTotal += bytes;
   }

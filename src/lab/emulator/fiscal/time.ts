@@ -11,7 +11,7 @@ export function timestamp(time: Date): string {
 }
 
 /** True of a moment of the calendar, written as `timestamp` does. */
-export function isTimestamp(text: string): boolean {
+function isTimestamp(text: string): boolean {
   const [, date = "", hour = ""] = /^(\d{4}-\d{2}-\d{2}) (\d{2}):[0-5]\d:[0-5]\d$/.exec(text) ?? [];
   return isDate(date) && Number(hour) < 24;
 }

@@ -1,7 +1,6 @@
 import type { JsonObject } from "../../../core/json-object.ts";
-import type { StateReader } from "../state-reader.ts";
-import { type FiscalFields, fiscalInt64Max } from "./request.ts";
-import { type FiscalWorld, rateMax, rateOf } from "./shop.ts";
+import type { FiscalFields } from "./request.ts";
+import { type FiscalWorld, rateOf } from "./shop.ts";
 
 /**
  * VAT as receipts show it. The contract gives rates and asks for amounts, but not how one comes from the other: here a line's amount
@@ -9,10 +8,15 @@ import { type FiscalWorld, rateMax, rateOf } from "./shop.ts";
  * rate. So a shift reports the sums of its receipts.
  */
 
-/** VAT in minor units, by rate in percent x100. */
-export type VatByRate = ReadonlyMap<bigint, bigint>;
+/** VAT in minor units, by rate in percent x100, the lowest rate first: as metrics list it. */
+export type VatByRate = readonly VatAmount[];
 
-export const noVat: VatByRate = new Map();
+interface VatAmount extends JsonObject {
+  readonly vatPercent: bigint;
+  readonly vatAmount: bigint;
+}
+
+export const noVat: VatByRate = [];
 
 /** The VAT contained in an amount: amount × rate / (1 + rate), half up. */
 export function vatIn(amount: bigint, percent: bigint): bigint {
@@ -42,28 +46,16 @@ export function vatOf(lines: readonly TaxedLine[]): VatByRate {
   for (const { amount, rates } of lines) {
     for (const rate of rates) amounts.set(rate, (amounts.get(rate) ?? 0n) + amount);
   }
-  return new Map([...amounts].map(([rate, amount]) => [rate, vatIn(amount, rate)]));
+  return byRate(new Map([...amounts].map(([rate, amount]) => [rate, vatIn(amount, rate)])));
 }
 
 export function addVat(one: VatByRate, other: VatByRate): VatByRate {
-  if (other.size === 0) return one;
-  const sum = new Map(one);
-  for (const [rate, amount] of other) sum.set(rate, (sum.get(rate) ?? 0n) + amount);
-  return sum;
+  const sum = new Map(one.map(({ vatPercent, vatAmount }) => [vatPercent, vatAmount]));
+  for (const { vatPercent, vatAmount } of other) sum.set(vatPercent, (sum.get(vatPercent) ?? 0n) + vatAmount);
+  return byRate(sum);
 }
 
-/** VAT as metrics and saved states list it, the lowest rate first. */
-export function vatEntries(vat: VatByRate, more: JsonObject = {}): readonly JsonObject[] {
-  const sorted = [...vat].sort(([one], [other]) => (one < other ? -1 : 1));
-  return sorted.map(([vatPercent, vatAmount]) => ({ vatPercent, vatAmount, ...more }));
-}
-
-export function restoredVat(saved: StateReader): VatByRate {
-  const vat = new Map<bigint, bigint>();
-  for (const entry of saved.list(rateMax + 1)) {
-    const percent = entry.at("vatPercent").integer(0n, BigInt(rateMax));
-    if (vat.has(percent)) entry.at("vatPercent").refuse("must be there once");
-    vat.set(percent, entry.at("vatAmount").integer(0n, fiscalInt64Max));
-  }
-  return vat;
-}
+const byRate = (amounts: ReadonlyMap<bigint, bigint>): VatByRate =>
+  [...amounts]
+    .map(([vatPercent, vatAmount]) => ({ vatPercent, vatAmount }))
+    .sort((one, other) => (one.vatPercent < other.vatPercent ? -1 : 1));

@@ -1,6 +1,4 @@
-import type { JsonObject } from "../../../core/json-object.ts";
 import type { EmulatedEnd, EmulatedOperation } from "../operations.ts";
-import type { StateReader } from "../state-reader.ts";
 
 /** The payment systems of the emulated qr service, and its memory of a payment. */
 
@@ -43,25 +41,3 @@ export const paymentFailures: Readonly<Record<Exclude<EmulatedEnd, "approved">, 
   reversed: ["it was paid and then reversed", "start again if it is still wanted"],
   exhausted: ["less than this is left of the payment", "look at what was given back"],
 };
-
-export function savedQrPayment(payment: QrPayment): JsonObject {
-  const { payId, system, amount, currency, rrn, trans, givenBack, cancelled } = payment;
-  return { payId, system, amount, currency, rrn, givenBack, cancelled, ...(trans !== undefined && { trans }) };
-}
-
-export function restoredQrPayment({ systems }: QrWorld, operation: EmulatedOperation, saved: StateReader): QrPayment {
-  const name = saved.at("system").oneOf(systems.map((system) => system.name));
-  const transIsKnown = saved.at("trans").present || systems.some((system) => system.name === name && system.makesTrans);
-  const amount = saved.at("amount").integer(1n);
-  return {
-    ...operation,
-    payId: saved.at("payId").text(),
-    system: name,
-    amount,
-    currency: saved.at("currency").text(),
-    rrn: saved.at("rrn").text(),
-    trans: transIsKnown ? saved.at("trans").text() : undefined,
-    givenBack: saved.at("givenBack").integer(0n, amount),
-    cancelled: saved.at("cancelled").flag(),
-  };
-}

@@ -1,20 +1,11 @@
 import type { JsonObject } from "../../../core/json-object.ts";
 import { type ServiceAnswer, zeroPadded } from "../answer.ts";
 import type { LedgerEntry } from "../ledger.ts";
-import { isApproved, OperationStore, operationEndOf, standOf } from "../operations.ts";
+import { isApproved, OperationStore, operationEndOf, type SavedOperations, standOf } from "../operations.ts";
 import { answerOrRefusal, RequestReader } from "../request-reader.ts";
 import type { EmulatedService, ServiceContext } from "../service-context.ts";
-import { StateReader } from "../state-reader.ts";
 import { builtInWorld } from "../world.ts";
-import {
-  type PaymentSystem,
-  paymentFailures,
-  type QrPayment,
-  type QrWorld,
-  refundableAmount,
-  restoredQrPayment,
-  savedQrPayment,
-} from "./payment.ts";
+import { type PaymentSystem, paymentFailures, type QrPayment, type QrWorld, refundableAmount } from "./payment.ts";
 
 /**
  * The emulated qr service: payments that are shown, paid by somebody in the meantime, asked about, and given back (qr contract). If the
@@ -38,7 +29,7 @@ export function emulatedQr(context: ServiceContext, world = builtInWorld.qr): Em
 /** A payment's name is its id alone: one payment is shown under a pay_id. */
 const paymentName = (payId: string) => `pay_id ${payId}`;
 
-class EmulatedQr implements EmulatedService {
+class EmulatedQr implements EmulatedService<SavedOperations<QrPayment>> {
   readonly #context: ServiceContext;
   readonly #world: QrWorld;
   readonly #payments: OperationStore<QrPayment>;
@@ -50,8 +41,6 @@ class EmulatedQr implements EmulatedService {
       namesOf: (payment) => [paymentName(payment.payId)],
       // A paid payment has no other effect than that /check says so
       ending: () => {},
-      saved: savedQrPayment,
-      restored: (common, saved) => restoredQrPayment(world, common, saved),
     });
   }
 
@@ -81,12 +70,12 @@ class EmulatedQr implements EmulatedService {
     });
   }
 
-  saved(): JsonObject {
+  saved(): SavedOperations<QrPayment> {
     return this.#payments.saved();
   }
 
-  restore(saved: JsonObject): void {
-    this.#payments.restore(new StateReader(saved, "qr"));
+  restore(saved: SavedOperations<QrPayment>): void {
+    this.#payments.restore(saved);
   }
 
   reset(): void {

@@ -201,8 +201,8 @@ test("no more than rememberedBytesMax are remembered, however long the ids are, 
   assert.ok(writeExact(under.service.saved()).length < 1.1 * rememberedBytesMax);
   assert.equal(under.refused("/check", { pay_id: longId(0) }), -15);
   under.accepted("/check", { pay_id: longId(latest) });
-  const before = under.service.saved();
+  const before = writeExact(under.service.saved());
   under.restart();
-  assert.deepEqual(under.service.saved(), before);
+  assert.equal(writeExact(under.service.saved()), before);
   under.accepted("/sale", { ...sale, pay_id: `F${longId(latest)}`, amount: 1005n });
 });
