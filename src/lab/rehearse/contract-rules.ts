@@ -34,6 +34,7 @@ export const saveTrans = ofQr(
   "data.trans carries it, and it must be saved and used in later /check, /cancel, /refund and /final_confirm requests.",
 );
 
+export const qrKeys = ofQr("What the service does", "Stable identifiers pay_id and trans are used for polling and recovery.");
 export const qrNoResend = ofQr(
   "Endpoints, flow rule 3",
   "Do not blindly resend /cancel, /refund or /final_confirm after a timeout;",

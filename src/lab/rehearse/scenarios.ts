@@ -8,6 +8,7 @@ import {
   ofFiscal,
   onlyFinal,
   polledUntilClosed,
+  qrKeys,
   qrNoResend,
   sameExtId,
   saveTrans,
@@ -235,6 +236,13 @@ const rows: readonly Row[] = [
     ask("qr", "approved", noAnswer, { amount: "huge", at: "/check" }),
   ],
   ["qr-declined", "A QR payment that is declined", shownUntilFinal, ask("qr", unpaid, outcome("declined"))],
+  [
+    "qr-repeated",
+    "The same QR payment twice at once, then once more",
+    qrKeys,
+    ask("qr", "approved", undefined, { twice: true }),
+    ask("qr", "approved"),
+  ],
   [
     "qr-till-killed",
     "The till is killed with a QR payment out, then with its refund out",

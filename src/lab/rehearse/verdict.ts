@@ -61,7 +61,7 @@ export function findingOf(results: readonly AskResult[]): CaseResult {
     const earlier = same.flatMap(({ began }) => began);
     const originals = results.filter((each) => each.ask.key === ask.of);
     const broken =
-      begunTwice(result) ??
+      begunTwice(result, earlier) ??
       calledBeside(result) ??
       falseWord(result, earlier) ??
       otherOriginal(result, originals) ??
@@ -88,8 +88,11 @@ export function findingOf(results: readonly AskResult[]): CaseResult {
   );
 }
 
-/** Money or paper beside what was asked for. */
-function begunTwice({ ask, amount, began }: AskResult): CaseResult | undefined {
+/**
+ * Money or paper beside what was asked for.
+ * @param earlier What began when the same deed was asked for before: what was done of it isn't to be done again.
+ */
+function begunTwice({ ask, amount, began }: AskResult, earlier: readonly Began[]): CaseResult | undefined {
   const { contract, routes } = deeds[ask.deed];
   const { again } = brokenBy[contract];
   const others = began.filter(({ service, route }) => service !== contract || !routes.includes(route));
@@ -98,11 +101,9 @@ function begunTwice({ ask, amount, began }: AskResult): CaseResult | undefined {
     const what = `Asked for one ${ask.deed} of ${amountText(amount)}, the till began what nobody asked for`;
     return failed(`${what}: ${entriesText(began)}`, again);
   }
-  if (began.length < 2) return undefined;
-  return failed(
-    `Asked for one ${ask.deed} of ${amountText(amount)}, the till began ${began.length}: ${entriesText(began)}`,
-    again,
-  );
+  const all = [...earlier.filter((each) => doneEnds.has(each.end) && each.amount === amount), ...began];
+  if (began.length === 0 || all.length < 2) return undefined;
+  return failed(`Asked for one ${ask.deed} of ${amountText(amount)}, the till began ${all.length}: ${entriesText(all)}`, again);
 }
 
 /** A batch or shift closed, a report or copy printed, of which the ledger has nothing. A copy is right if the paper is missing. */

@@ -518,6 +518,13 @@ export const mistakes: readonly Mistake[] = [
     "cash-in-doubt",
     keyOfRun("cash-in"),
   ),
+  row("new key", "polling", "qr")(
+    "each-run",
+    "shows a second code when it is asked for the same payment again",
+    "qr-repeated",
+    keyOfRun("qr"),
+    /Asked for one qr of .*, the till began [23]: /,
+  ),
   row("kill", "polling", "qr")(
     "key-of-run",
     "makes a new key for the code when it is run again",

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { contracts } from "../../../../src/contract/contracts.ts";
 import { type Call, type ContractName, contractNames, type Reply } from "../../../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../../../src/core/json-object.ts";
 import { checks } from "../../../../src/lab/certify/certification.ts";
+import { withReservedCrc } from "../../../../src/lab/emulator/faults/frame-faults.ts";
 import { type Crc16, crc16 } from "../../../../src/wire/crc16.ts";
 import { crc32 } from "../../../../src/wire/crc32.ts";
 import { frameOf } from "../../../../src/wire/framing.ts";
@@ -31,6 +33,7 @@ test("certify() calls a terminal broken neither for slow answers, nor for those 
   const torn = (frame: Buffer) => [{ bytes: frame.subarray(0, 5) }, { waitMs: 300 }, { bytes: frame.subarray(5) }];
   const rows: readonly (readonly [what: string, deviation: Deviation, isRepeated: boolean])[] = [
     ["in pieces", { writes: torn }, false],
+    ["with 02 and 03 in the checksum", answers(withReservedSum), false],
     ["slow", { writes: (frame) => [{ waitMs: 700 }, { bytes: frame }] }, false],
     ["repeated", { writes: (frame) => [{ bytes: frame }, { bytes: frame }] }, true],
     ["repeated later", { writes: (frame) => [{ bytes: frame }, { waitMs: 20 }, { bytes: frame }] }, true],
@@ -49,6 +52,11 @@ test("certify() calls a terminal broken neither for slow answers, nor for those 
   );
   await Promise.all(found);
 });
+
+/** A right answer whose checksum a reader may take for the end of a frame. */
+function withReservedSum(reply: Reply, { contract }: Call): Reply {
+  return { ...reply, payload: [withReservedCrc(Buffer.concat(reply.payload), contracts[contract].framing, "arc")] };
+}
 
 /** Answers otherwise than the emulator, whose answer it sees. */
 const answers = (change: (reply: Reply, call: Call) => Reply): Deviation => ({
