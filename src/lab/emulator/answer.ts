@@ -10,19 +10,6 @@ export function errorAnswer(code: number, message: string, more: JsonObject = {}
   return { ...more, status: "error", code, message };
 }
 
-/** An id as its sender wrote it, a string or an integer (seen in the field: types are loose); undefined if there is none. */
-export function idFrom(value: unknown): string | undefined {
-  if (typeof value === "bigint") return String(value);
-  return typeof value === "string" && value !== "" ? value : undefined;
-}
-
-const int64Max = 2n ** 63n - 1n;
-
-/** An integer of 64 bits, such as an amount in minor units; undefined for anything else. */
-export function int64From(value: unknown): bigint | undefined {
-  return typeof value === "bigint" && value <= int64Max && value >= -int64Max - 1n ? value : undefined;
-}
-
 /** The fields of an object; none when it isn't an object. */
 export function fieldsOf(value: unknown): JsonObject {
   return isObject(value) ? value : {};

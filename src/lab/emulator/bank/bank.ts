@@ -2,7 +2,7 @@ import type { JsonObject } from "../../../core/json-object.ts";
 import { errorAnswer, type ServiceAnswer, zeroPadded } from "../answer.ts";
 import type { LedgerEntry } from "../ledger.ts";
 import { type EmulatedOperation, isApproved, OperationStore, type SavedOperations, standOf } from "../operations.ts";
-import { answerOrRefusal, RequestReader } from "../request-reader.ts";
+import { answerOrRefusal, type RefusalCodes, RequestReader } from "../request-reader.ts";
 import type { EmulatedService, ServiceContext } from "../service-context.ts";
 import { builtInWorld } from "../world.ts";
 import { Batches, type SavedBatch } from "./batches.ts";
@@ -28,7 +28,9 @@ import { type BankWorld, currencyOf, pairFor, terminalPairs } from "./terminals.
  */
 
 /** Errors, known codes. */
-const codes = { unsupported: -80, invalid: -29, noOriginal: -16, notFound: -15, currency: -47, failed: -3 } as const;
+const codes = { unsupported: -80, noOriginal: -16, notFound: -15, currency: -47, failed: -3 } as const;
+
+const invalid: RefusalCodes = { wrong: -29, missing: -29, amount: -29 };
 
 /** How to ask what is supported isn't among what is supported: the contract's own list leaves it out. */
 const discovery = "/supported_operations";
@@ -66,7 +68,7 @@ class EmulatedBank implements EmulatedService<SavedBank> {
 
   answer(route: string, body: JsonObject): ServiceAnswer {
     this.#operations.endDue();
-    return answerOrRefusal(() => this.#answer(new RequestReader(route, body, codes.invalid)));
+    return answerOrRefusal(() => this.#answer(new RequestReader(route, body, invalid)));
   }
 
   ledger(): readonly LedgerEntry[] {
@@ -132,10 +134,11 @@ class EmulatedBank implements EmulatedService<SavedBank> {
 
   #startCard(route: FinancialRoute, request: RequestReader): ServiceAnswer {
     checkOptions(request);
-    for (const name of ["doc_number", "rrn"]) request.optionalId(name);
+    request.checkTexts(["doc_number", "rrn"]);
     const amount = request.amount("amount");
-    const money = { amount, tips: request.optionalAmount("tips"), cashback: request.optionalAmount("cashback") };
-    if (money.tips > 0n && money.cashback > 0n) {
+    const tips = request.optionalAmount("tips") ?? 0n;
+    const cashback = request.optionalAmount("cashback") ?? 0n;
+    if (tips > 0n && cashback > 0n) {
       return request.refuse("tips and cashback are both greater than 0", "send one of them");
     }
     const currencyName = request.id("currency_name");
@@ -150,7 +153,7 @@ class EmulatedBank implements EmulatedService<SavedBank> {
     const withoutId = `${amount} ${currency} ${rrn ?? ""}`;
     return this.#start(request, amount, withoutId, () => {
       const original = rrn === undefined ? undefined : this.#originalOf(route, rrn, currency, request);
-      return (common) => ({ ...common, route, rrn: zeroPadded(common.number, 12), ...money, currency, original });
+      return (common) => ({ ...common, route, rrn: zeroPadded(common.number, 12), amount, tips, cashback, currency, original });
     });
   }
 
@@ -200,7 +203,7 @@ class EmulatedBank implements EmulatedService<SavedBank> {
     if (outcome?.name === "blocked")
       return errorAnswer(-101, `Cannot start ${route}: the application is blocked: call support`);
     if (outcome?.name === "not-supported") return errorAnswer(-80, `Cannot start ${route}: this terminal does not support it`);
-    this.#selected = request.optionalInt64("terminal") ?? this.#selected;
+    this.#selected = request.optionalInteger("terminal") ?? this.#selected;
     const abortTooLate = outcome?.name === "abort-too-late";
     const course = abortTooLate ? { ...outcome, checks: abortTooLateChecks } : outcome;
     this.#operations.begin(course, (common) => make({ ...common, payId, terminal, merchant, abortTooLate }));
@@ -260,9 +263,9 @@ class EmulatedBank implements EmulatedService<SavedBank> {
 
 /** Checks the types of options that operations and reports share, though no answer here depends on them. */
 function checkOptions(request: RequestReader): void {
-  for (const name of ["package_name", "language"]) request.optionalId(name);
+  request.checkTexts(["package_name", "language"]);
   for (const name of ["headless", "no_printing"]) request.flag(name);
-  request.checkObject("txn_config");
+  request.object("txn_config");
 }
 
 function optionsOf(request: RequestReader): CheckOptions {

@@ -41,8 +41,8 @@ export const terminalPairs = ({ terminals }: BankWorld): readonly TerminalPair[]
  * @param selected The terminal of the last operation that named one.
  */
 export function pairFor(request: RequestReader, world: BankWorld, selected: bigint | undefined): TerminalPair {
-  const terminal = request.optionalInt64("terminal") ?? selected ?? world.terminals[0]?.terminal;
-  const merchant = request.optionalInt64("merchant");
+  const terminal = request.optionalInteger("terminal") ?? selected ?? world.terminals[0]?.terminal;
+  const merchant = request.optionalInteger("merchant");
   if (terminal === undefined) return request.refuse("no terminal is configured", "name one in bank.terminals of the world");
   if (!terminalsOf(world).includes(terminal))
     return request.refuse(`there is no terminal ${terminal}`, "choose one that /terminals lists");

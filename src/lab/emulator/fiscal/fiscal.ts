@@ -9,7 +9,7 @@ import { builtInWorld } from "../world.ts";
 import { copyFields, documentFields, type FiscalDocument, fiscalIdOf } from "./document.ts";
 import { cashOrder, DocumentIssue, type DocumentOrder, type FiscalMemory, receiptOrder } from "./issue.ts";
 import { DocumentRegister, type SavedRegister } from "./register.ts";
-import { type DocumentKeys, documentKeysOf, FiscalFields, fiscalCodes } from "./request.ts";
+import { type DocumentKeys, documentKeysOf, fiscalCodes, refusalCodes } from "./request.ts";
 import { addToTotals, type FiscalShift, firstShift, fiscalShiftId, noTotals, shiftFields, totalsFields } from "./shift.ts";
 import type { FiscalWorld } from "./shop.ts";
 import { dateOf, optionalDay, optionalDocTime, timestamp } from "./time.ts";
@@ -43,9 +43,7 @@ class EmulatedFiscal implements EmulatedService<SavedFiscal> {
   }
 
   answer(route: string, body: JsonObject): ServiceAnswer {
-    return answerOrRefusal(() =>
-      this.#answer(route, new FiscalFields(new RequestReader(route, body, fiscalCodes.missingParams), body), body),
-    );
+    return answerOrRefusal(() => this.#answer(route, new RequestReader(route, body, refusalCodes), body));
   }
 
   ledger(): readonly LedgerEntry[] {
@@ -92,7 +90,7 @@ class EmulatedFiscal implements EmulatedService<SavedFiscal> {
     return timestamp(this.#context.now());
   }
 
-  #answer(route: string, fields: FiscalFields, body: JsonObject): ServiceAnswer {
+  #answer(route: string, fields: RequestReader, body: JsonObject): ServiceAnswer {
     switch (route) {
       case "/supported_operations":
         return success({ operations: this.#world.operations });
@@ -123,8 +121,8 @@ class EmulatedFiscal implements EmulatedService<SavedFiscal> {
       case "/x_report":
         // Nothing is printed here, so skipReceipt has nothing to skip (Endpoints, rule 1).
         fields.checkTexts(["employeeName"]);
-        fields.checkFlag("skipReceipt");
-        fields.checkFlag("skipReceiptPrint");
+        fields.flag("skipReceipt");
+        fields.flag("skipReceiptPrint");
         this.#mustBeOpen(fields);
         return success(this.#metrics());
       case "/dates_report":
@@ -137,7 +135,7 @@ class EmulatedFiscal implements EmulatedService<SavedFiscal> {
     }
   }
 
-  #issue(route: string, order: DocumentOrder, fields: FiscalFields): ServiceAnswer {
+  #issue(route: string, order: DocumentOrder, fields: RequestReader): ServiceAnswer {
     return new DocumentIssue(this.#context, this.#memory, order, fields).answer(route);
   }
 
@@ -145,7 +143,7 @@ class EmulatedFiscal implements EmulatedService<SavedFiscal> {
    * Answers a question, each of which brings a processing document nearer to its end. A document can't close, and waits, while no shift is
    * open.
    */
-  #checkStatus(fields: FiscalFields): ServiceAnswer {
+  #checkStatus(fields: RequestReader): ServiceAnswer {
     const document = this.#found(documentKeysOf(fields), "documentID or documentExtID", fields);
     if (document.closed === undefined) {
       const { register, shift } = this.#memory;
@@ -161,7 +159,7 @@ class EmulatedFiscal implements EmulatedService<SavedFiscal> {
   }
 
   /** Prints a document that wasn't printed (Errors, code 15). */
-  #checkCopy(fields: FiscalFields): ServiceAnswer {
+  #checkCopy(fields: RequestReader): ServiceAnswer {
     const document = this.#found({ extId: undefined, id: documentKeysOf(fields).id }, "documentID", fields);
     const { closed } = document;
     if (closed !== undefined && closed.printTime === undefined) {
@@ -175,27 +173,27 @@ class EmulatedFiscal implements EmulatedService<SavedFiscal> {
    * Removes a processing document. The contract has no code for aborting a closed one, which can only be refunded: 5, since the till's
    * request is right in itself and "not implemented" is what a fiscal core says of it.
    */
-  #abort(fields: FiscalFields): ServiceAnswer {
-    fields.amount("amount");
+  #abort(fields: RequestReader): ServiceAnswer {
+    fields.optionalAmount("amount");
     fields.checkTexts(["docNumber"]);
     optionalDocTime(fields);
     const document = this.#found({ extId: documentKeysOf(fields).extId, id: undefined }, "documentExtID", fields);
     if (document.closed !== undefined) {
-      return fields.refuse(fiscalCodes.internalError, "the document is closed already", "refund it instead");
+      return fields.refuse("the document is closed already", "refund it instead", fiscalCodes.internalError);
     }
     this.#memory.register.remove(document);
     this.#context.changed();
     return success({});
   }
 
-  #found(keys: DocumentKeys, names: string, fields: FiscalFields): FiscalDocument {
+  #found(keys: DocumentKeys, names: string, fields: RequestReader): FiscalDocument {
     if (keys.extId === undefined && keys.id === undefined) {
-      return fields.refuse(fiscalCodes.missingParams, `${names} is missing`, "send it");
+      return fields.refuse(`${names} is missing`, "send it", fiscalCodes.missingParams);
     }
     const found = this.#memory.register.find(keys);
     return (
       found ??
-      fields.refuse(fiscalCodes.documentNotFound, `no document has this ${names}`, "send it as it was sent or answered")
+      fields.refuse(`no document has this ${names}`, "send it as it was sent or answered", fiscalCodes.documentNotFound)
     );
   }
 
@@ -214,7 +212,7 @@ class EmulatedFiscal implements EmulatedService<SavedFiscal> {
    * @param operation Anything but delete or renew means check (Endpoints). The code of its refusal isn't shown (Errors, rule 3): 5, which has
    * no rule on this route, while 44 would have a till poll for a document that it didn't send.
    */
-  #closeShift(fields: FiscalFields, operation: unknown): ServiceAnswer {
+  #closeShift(fields: RequestReader, operation: unknown): ServiceAnswer {
     const { register, shift } = this.#memory;
     this.#mustBeOpen(fields);
     const unclosed = register.processing();
@@ -222,7 +220,7 @@ class EmulatedFiscal implements EmulatedService<SavedFiscal> {
       for (const document of unclosed) register.remove(document);
     } else if (unclosed.length > 0 && operation !== "renew") {
       const state = `${unclosed.length} documents are not closed`;
-      return fields.refuse(fiscalCodes.internalError, state, "close them, or send openOrdersOperation delete or renew");
+      return fields.refuse(state, "close them, or send openOrdersOperation delete or renew", fiscalCodes.internalError);
     }
     shift.open = false;
     this.#context.changed();
@@ -240,8 +238,8 @@ class EmulatedFiscal implements EmulatedService<SavedFiscal> {
     });
   }
 
-  #mustBeOpen(fields: FiscalFields): void {
-    if (!this.#memory.shift.open) fields.refuse(fiscalCodes.shiftNotOpen, "the shift is not open", "open it with /open_shift");
+  #mustBeOpen(fields: RequestReader): void {
+    if (!this.#memory.shift.open) fields.refuse("the shift is not open", "open it with /open_shift", fiscalCodes.shiftNotOpen);
   }
 
   #metrics(): JsonObject {
@@ -250,12 +248,12 @@ class EmulatedFiscal implements EmulatedService<SavedFiscal> {
   }
 
   /** The contract doesn't show this report's payload: here it has the sums of a shift report, over the documents that are remembered. */
-  #datesReport(fields: FiscalFields): ServiceAnswer {
+  #datesReport(fields: RequestReader): ServiceAnswer {
     fields.checkTexts(["employeeName"]);
     const dateFrom = optionalDay(fields, "dateFrom");
     const dateFor = optionalDay(fields, "dateFor");
     if (dateFrom !== undefined && dateFor !== undefined && dateFrom > dateFor) {
-      return fields.refuse(fiscalCodes.invalidDateFormat, "dateFrom is after dateFor", "send the first day as dateFrom");
+      return fields.refuse("dateFrom is after dateFor", "send the first day as dateFrom", fiscalCodes.invalidDateFormat);
     }
     const documents = [...this.#memory.register.all()].filter(({ closed, docTime }) => {
       const day = dateOf(docTime);

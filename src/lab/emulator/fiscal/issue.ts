@@ -1,6 +1,7 @@
 import { errorAnswer, type ServiceAnswer } from "../answer.ts";
 import type { FailedOnce } from "../failed-once.ts";
 import type { EmulatedOutcome } from "../faults/magic-amounts.ts";
+import { int64Max, type RequestReader } from "../request-reader.ts";
 import type { ServiceContext } from "../service-context.ts";
 import {
   cashFields,
@@ -14,7 +15,7 @@ import {
 import { readItems } from "./items.ts";
 import { cashOnly, readPayments } from "./payments.ts";
 import type { DocumentRegister } from "./register.ts";
-import { type DocumentKeys, documentKeysOf, type FiscalFields, fiscalCodes, fiscalInt64Max } from "./request.ts";
+import { type DocumentKeys, documentKeysOf, fiscalCodes } from "./request.ts";
 import { cashOf, type FiscalShift } from "./shift.ts";
 import { checkDepartment, checkPayment, type FiscalWorld } from "./shop.ts";
 import { optionalDocTime, timestamp } from "./time.ts";
@@ -39,7 +40,7 @@ const receiptTexts = ["docNumber", "employeeName", "employeeFirstName", "employe
 const saleTexts = ["wsName"];
 
 /** Reads /sale and /refund. */
-export function receiptOrder(kind: "sale" | "refund", fields: FiscalFields, world: FiscalWorld): DocumentOrder {
+export function receiptOrder(kind: "sale" | "refund", fields: RequestReader, world: FiscalWorld): DocumentOrder {
   const keys = documentKeysOf(fields);
   const { sum, vat, lines } = readItems(fields, world);
   const payments = readPayments(fields, sum, world);
@@ -51,18 +52,16 @@ export function receiptOrder(kind: "sale" | "refund", fields: FiscalFields, worl
     keys,
     draft: { kind, extId: keys.extId, sum, payments, vat, lines },
     docTime: optionalDocTime(fields),
-    parentDocId: refund ? fields.text("parentDocID") : undefined,
-    parentDocNum: refund ? fields.text("parentDocNum") : undefined,
+    parentDocId: refund ? fields.optionalId("parentDocID") : undefined,
+    parentDocNum: refund ? fields.optionalId("parentDocNum") : undefined,
   };
 }
 
 /** Reads /deposit and /withdraw (Limits: amount greater than 0). */
-export function cashOrder(kind: "deposit" | "withdraw", fields: FiscalFields, world: FiscalWorld): DocumentOrder {
+export function cashOrder(kind: "deposit" | "withdraw", fields: RequestReader, world: FiscalWorld): DocumentOrder {
   const keys = documentKeysOf(fields);
   fields.checkTexts(["employeeName"]);
-  const sum = fields.integer("amount");
-  if (sum === undefined) return fields.refuse(fiscalCodes.missingParams, "amount is missing", "send it in minor units");
-  if (sum <= 0n) return fields.refuse(fiscalCodes.amountMismatch, "amount is not greater than 0", "send it in minor units");
+  const sum = fields.amount("amount");
   checkPayment("cash", fields, world);
   return {
     kind,
@@ -90,9 +89,9 @@ export class DocumentIssue {
   readonly #context: ServiceContext;
   readonly #memory: FiscalMemory;
   readonly #order: DocumentOrder;
-  readonly #fields: FiscalFields;
+  readonly #fields: RequestReader;
 
-  constructor(context: ServiceContext, memory: FiscalMemory, order: DocumentOrder, fields: FiscalFields) {
+  constructor(context: ServiceContext, memory: FiscalMemory, order: DocumentOrder, fields: RequestReader) {
     this.#context = context;
     this.#memory = memory;
     this.#order = order;
@@ -119,7 +118,7 @@ export class DocumentIssue {
     const cash = kind === "deposit" || kind === "withdraw";
     if (known.kind !== kind || (cash && known.sum !== draft.sum)) {
       const state = known.kind === kind ? "this key is that of another amount" : `this key is that of a ${known.kind}`;
-      return this.#fields.refuse(fiscalCodes.amountMismatch, state, "send a new operation under a new documentExtID");
+      return this.#fields.refuse(state, "send a new operation under a new documentExtID", fiscalCodes.amountMismatch);
     }
     return known.closed === undefined ? processing(known) : this.#success(known);
   }
@@ -128,14 +127,14 @@ export class DocumentIssue {
   #allowed(): DocumentDraft {
     const { register, shift } = this.#memory;
     const { keys, draft, docTime } = this.#order;
-    if (!shift.open) return this.#refuse(fiscalCodes.shiftNotOpen, "the shift is not open", "open it with /open_shift");
+    if (!shift.open) return this.#fields.refuse("the shift is not open", "open it with /open_shift", fiscalCodes.shiftNotOpen);
     if (keys.id !== undefined && register.has(keys.id)) {
       const state = "documentID is that of another documentExtID";
-      return this.#refuse(fiscalCodes.amountMismatch, state, "leave documentID out, the service assigns it");
+      return this.#fields.refuse(state, "leave documentID out, the service assigns it", fiscalCodes.amountMismatch);
     }
     if (docTime !== undefined && docTime < shift.openedAt) {
       const state = `docTime is before the shift opened at ${shift.openedAt}`;
-      return this.#refuse(fiscalCodes.docTimeBeforeShift, state, "send the time of the document");
+      return this.#fields.refuse(state, "send the time of the document", fiscalCodes.docTimeBeforeShift);
     }
     const parent = this.#parent();
     this.#checkSums();
@@ -149,26 +148,26 @@ export class DocumentIssue {
     if (parentDocId === undefined && parentDocNum === undefined) return undefined;
     const sale = register.referred(parentDocId, parentDocNum);
     if (sale?.kind !== "sale") {
-      return this.#refuse(
-        fiscalCodes.documentNotFound,
+      return this.#fields.refuse(
         "no sale has this parentDocID and parentDocNum",
         "send those of its answer",
+        fiscalCodes.documentNotFound,
       );
     }
     // 44 would say that the refund itself goes on, of which nothing is begun.
     if (sale.closed === undefined) {
-      return this.#refuse(
-        fiscalCodes.documentNotFiscalized,
+      return this.#fields.refuse(
         "the sale is not closed yet",
         "ask /check_status of the sale first",
+        fiscalCodes.documentNotFiscalized,
       );
     }
     const left = sale.sum - register.refundedOf(sale);
     if (draft.sum > left) {
-      return this.#refuse(
-        fiscalCodes.amountMismatch,
+      return this.#fields.refuse(
         `only ${left} minor units of the sale are left`,
         "refund no more than that",
+        fiscalCodes.amountMismatch,
       );
     }
     return sale.closed.num;
@@ -188,10 +187,14 @@ export class DocumentIssue {
       .filter((each) => each < 0n === cash < 0n);
     const drawer = promised.reduce((sofar, each) => sofar + each, register.drawer + cash);
     if (cash < 0n && drawer < 0n) {
-      this.#refuse(fiscalCodes.amountMismatch, `the drawer holds ${drawer - cash} minor units`, "give no more cash than that");
+      this.#fields.refuse(
+        `the drawer holds ${drawer - cash} minor units`,
+        "give no more cash than that",
+        fiscalCodes.amountMismatch,
+      );
     }
-    if (drawer > fiscalInt64Max || register.turnoverOf(shift.id) + draft.sum > fiscalInt64Max) {
-      this.#refuse(fiscalCodes.amountMismatch, "the sums of the shift would need more than 64 bits", "send less");
+    if (drawer > int64Max || register.turnoverOf(shift.id) + draft.sum > int64Max) {
+      this.#fields.refuse("the sums of the shift would need more than 64 bits", "send less", fiscalCodes.amountMismatch);
     }
   }
 
@@ -200,25 +203,33 @@ export class DocumentIssue {
     const byCard = this.#order.draft.payments.paid.cashless > 0n;
     switch (outcome?.name) {
       case "internal-error":
-        this.#refuse(
-          fiscalCodes.internalError,
+        this.#fields.refuse(
           "an internal error, all is rolled back",
           "resend it with the same documentExtID",
+          fiscalCodes.internalError,
         );
         break;
       case "not-fiscalized":
-        this.#refuse(fiscalCodes.documentNotFiscalized, "the fiscal core refused the document", "look at the terminal");
+        this.#fields.refuse("the fiscal core refused the document", "look at the terminal", fiscalCodes.documentNotFiscalized);
         break;
       case "declined":
       case "cancelled":
       case "reversed":
       case "card-timeout":
         if (byCard)
-          this.#refuse(fiscalCodes.documentNotPaid, `the card payment failed (${outcome.name})`, "ask for another payment");
+          this.#fields.refuse(
+            `the card payment failed (${outcome.name})`,
+            "ask for another payment",
+            fiscalCodes.documentNotPaid,
+          );
         break;
       case "no-terminal":
         if (byCard)
-          this.#refuse(fiscalCodes.bankTerminalNotConnected, "no bank terminal is connected", "connect it, or take cash");
+          this.#fields.refuse(
+            "no bank terminal is connected",
+            "connect it, or take cash",
+            fiscalCodes.bankTerminalNotConnected,
+          );
         break;
     }
   }
@@ -246,10 +257,6 @@ export class DocumentIssue {
     const cash = document.kind === "deposit" || document.kind === "withdraw";
     const fields = cash ? cashFields(document) : documentFields(document, this.#memory.currency);
     return { ...fields, status: "success", code: 0 };
-  }
-
-  #refuse(code: number, state: string, cure: string): never {
-    return this.#fields.refuse(code, state, cure);
   }
 }
 

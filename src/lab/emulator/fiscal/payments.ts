@@ -1,7 +1,8 @@
 import { maskCardNumbers } from "../../../core/card-number.ts";
 import type { JsonObject } from "../../../core/json-object.ts";
 import { zeroPadded } from "../answer.ts";
-import { type FiscalFields, fiscalCodes } from "./request.ts";
+import type { RequestReader } from "../request-reader.ts";
+import { fiscalCodes } from "./request.ts";
 import { checkPayment, type FiscalWorld, type PaymentKind, paymentKinds } from "./shop.ts";
 
 /**
@@ -33,47 +34,47 @@ export function cashOnly(sum: bigint): ReceiptPayments {
 }
 
 /** Reads how a sum is paid. A till that says nothing about payments was paid in cash. */
-export function readPayments(fields: FiscalFields, sum: bigint, world: FiscalWorld): ReceiptPayments {
+export function readPayments(fields: RequestReader, sum: bigint, world: FiscalWorld): ReceiptPayments {
   const split = fields.object("payments");
   const extras = fields.list("extraPayments").map((extra) => readExtra(extra, world));
   const unsaid = split === undefined && extras.length === 0;
-  const parts = paymentKinds.map((kind) => ({ code: kind, kind, amount: split?.amount(`${kind}Amount`) ?? 0n }));
+  const parts = paymentKinds.map((kind) => ({ code: kind, kind, amount: split?.optionalAmount(`${kind}Amount`) ?? 0n }));
   const paid = unsaid ? cashOnly(sum) : balanced(fields, [...parts, ...extras], sum);
   for (const { kind } of paid.entries) checkPayment(kind, fields, world);
   return paid;
 }
 
 /** Compares the offered payments with the sum, and gives change from cash (Errors: 8, 11, 13). */
-function balanced(fields: FiscalFields, offered: readonly PaymentEntry[], sum: bigint): ReceiptPayments {
+function balanced(fields: RequestReader, offered: readonly PaymentEntry[], sum: bigint): ReceiptPayments {
   const { credit, cash } = totalsOf(offered);
   const total = offered.reduce((sofar, { amount }) => sofar + amount, 0n);
   if (credit > 0n && total > credit) {
-    fields.refuse(fiscalCodes.creditSinglePayment, "credit is paid together with other payments", "send credit alone");
+    fields.refuse("credit is paid together with other payments", "send credit alone", fiscalCodes.creditSinglePayment);
   }
   if (total < sum) {
     const state = `${total} of ${sum} minor units are paid`;
-    fields.refuse(fiscalCodes.documentNotPaid, state, "send payments that add up to the items");
+    fields.refuse(state, "send payments that add up to the items", fiscalCodes.documentNotPaid);
   }
   const change = total - sum;
   if (change > cash) {
     const state = `${change} minor units are paid too much, and ${cash} of all are cash`;
-    fields.refuse(fiscalCodes.changeOnlyForCash, state, "send payments that add up to the items");
+    fields.refuse(state, "send payments that add up to the items", fiscalCodes.changeOnlyForCash);
   }
   return paymentsOf(offered.map((entry) => (entry.kind === "cash" ? { ...entry, amount: entry.amount - change } : entry)));
 }
 
 /** An extra payment. The contract names no codes of them, and one without a code is cashless. */
-function readExtra(extra: FiscalFields, { extraPayments }: FiscalWorld): PaymentEntry {
-  const code = extra.text("code");
+function readExtra(extra: RequestReader, { extraPayments }: FiscalWorld): PaymentEntry {
+  const code = extra.optionalId("code");
   const kind = code === undefined ? "cashless" : extraPayments.get(code);
   if (kind === undefined) {
     const cure = extraPayments.size === 0 ? "send payments alone" : `choose one of ${[...extraPayments.keys()].join(", ")}`;
-    return extra.refuse(fiscalCodes.paymentTypeNotSupported, `${extra.named("code")} is not supported`, cure);
+    return extra.refuse(`${extra.named("code")} is not supported`, cure, fiscalCodes.paymentTypeNotSupported);
   }
-  const amount = extra.amount("amount") ?? 0n;
+  const amount = extra.optionalAmount("amount") ?? 0n;
   const params = extra.object("trxParams");
-  const rrn = params?.text("rrn");
-  const cardNumber = params?.text("cardNumber");
+  const rrn = params?.optionalId("rrn");
+  const cardNumber = params?.optionalId("cardNumber");
   params?.checkTexts(["bankName"]);
   return {
     code: code ?? kind,

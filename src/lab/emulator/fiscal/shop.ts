@@ -1,4 +1,5 @@
-import { type FiscalFields, fiscalCodes, int32Max } from "./request.ts";
+import { int32Max, type RequestReader } from "../request-reader.ts";
+import { fiscalCodes } from "./request.ts";
 
 /** The set-up of the emulated fiscal service: the kinds of money it takes, its departments and taxes. */
 
@@ -40,33 +41,33 @@ export const rateMax = 10_000;
  * Refuses a department that the shop doesn't have, if it has a list. The contract has no code for a value that isn't configured: here it is
  * 2, with which no till sends the same again.
  */
-export function checkDepartment(fields: FiscalFields, { departments }: FiscalWorld): void {
-  const [code, name] = [fields.text("departmentCode"), fields.text("departmentName")];
+export function checkDepartment(fields: RequestReader, { departments }: FiscalWorld): void {
+  const [code, name] = [fields.optionalId("departmentCode"), fields.optionalId("departmentName")];
   const isOne = departments?.some((each) => fits(each.departmentCode, code) && fits(each.departmentName, name));
   if (isOne !== false || (code === undefined && name === undefined)) return;
-  fields.refuse(fiscalCodes.invalidJson, "the department is not configured", "send one of the world's, or none");
+  fields.refuse("the department is not configured", "send one of the world's, or none");
 }
 
 /** The rate of a line's tax (Tax object): that of the shop's tax that it names; undefined for a mere code where any will do. */
-export function rateOf(tax: FiscalFields, { taxes }: FiscalWorld): bigint | undefined {
-  const code = tax.text("taxCode");
-  const rate = tax.amount("taxPrc", int32Max);
+export function rateOf(tax: RequestReader, { taxes }: FiscalWorld): bigint | undefined {
+  const code = tax.optionalId("taxCode");
+  const rate = tax.optionalAmount("taxPrc", int32Max);
   if (rate !== undefined && rate > rateMax) {
-    tax.refuse(fiscalCodes.invalidJson, `${tax.named("taxPrc")} is more than ${rateMax}, which is 100 %`, "send percent x100");
+    tax.refuse(`${tax.named("taxPrc")} is more than ${rateMax}, which is 100 %`, "send percent x100");
   }
   if (taxes === undefined || (code === undefined && rate === undefined)) return rate;
   const found = taxes.find((each) => fits(each.taxCode, code) && fits(each.taxPrc, rate));
   if (found !== undefined) return found.taxPrc;
   const names = ["taxCode", "taxPrc"].map((name) => tax.named(name)).join(" and ");
-  return tax.refuse(fiscalCodes.invalidJson, `${names} are no tax that is configured`, "send one of the world's");
+  return tax.refuse(`${names} are no tax that is configured`, "send one of the world's");
 }
 
 /** True if a request's value is the configured one, or if it has none. */
 const fits = <T>(configured: T | undefined, sent: T | undefined) => sent === undefined || configured === sent;
 
 /** Refuses a kind of money that isn't taken (Errors: 7). */
-export function checkPayment(kind: PaymentKind, fields: FiscalFields, { payments }: FiscalWorld): void {
+export function checkPayment(kind: PaymentKind, fields: RequestReader, { payments }: FiscalWorld): void {
   if (payments.includes(kind)) return;
   const cure = payments.length === 0 ? "this shop takes no money" : `choose one of ${payments.join(", ")}`;
-  fields.refuse(fiscalCodes.paymentTypeNotSupported, `${kind} is not taken`, cure);
+  fields.refuse(`${kind} is not taken`, cure, fiscalCodes.paymentTypeNotSupported);
 }

@@ -1,5 +1,6 @@
 import { zeroPadded } from "../answer.ts";
-import { type FiscalFields, fiscalCodes } from "./request.ts";
+import type { RequestReader } from "../request-reader.ts";
+import { fiscalCodes } from "./request.ts";
 
 /** Times as the contract writes them (What the service does, rule 7). Both forms sort as texts. */
 
@@ -29,22 +30,22 @@ export function dateOf(timestampText: string): string {
 }
 
 /** The time of the request's document. */
-export function optionalDocTime(fields: FiscalFields): string | undefined {
+export function optionalDocTime(fields: RequestReader): string | undefined {
   return optionalTime(fields, "docTime", isTimestamp, "yyyy-MM-dd HH:mm:ss");
 }
 
 /** A day of the request. */
-export function optionalDay(fields: FiscalFields, name: string): string | undefined {
+export function optionalDay(fields: RequestReader, name: string): string | undefined {
   return optionalTime(fields, name, isDate, "yyyy-MM-dd");
 }
 
 function optionalTime(
-  fields: FiscalFields,
+  fields: RequestReader,
   name: string,
   isRight: (text: string) => boolean,
   form: string,
 ): string | undefined {
   const value = fields.value(name);
   if (value === undefined || (typeof value === "string" && isRight(value))) return value;
-  return fields.refuse(fiscalCodes.invalidDateFormat, `${fields.named(name)} is not a date of the form ${form}`, "correct it");
+  return fields.refuse(`${fields.named(name)} is not a date of the form ${form}`, "correct it", fiscalCodes.invalidDateFormat);
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../core/json-object.ts";
-import type { FiscalFields } from "./request.ts";
+import type { RequestReader } from "../request-reader.ts";
 import { type FiscalWorld, rateOf } from "./shop.ts";
 
 /**
@@ -35,7 +35,7 @@ export interface TaxedLine {
 }
 
 /** The rates of a line, each once. */
-export function ratesOf(item: FiscalFields, world: FiscalWorld): readonly bigint[] {
+export function ratesOf(item: RequestReader, world: FiscalWorld): readonly bigint[] {
   const rates = item.list("itemTaxes").flatMap((tax) => rateOf(tax, world) ?? []);
   return [...new Set(rates)];
 }

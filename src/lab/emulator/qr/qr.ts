@@ -2,7 +2,7 @@ import type { JsonObject } from "../../../core/json-object.ts";
 import { type ServiceAnswer, zeroPadded } from "../answer.ts";
 import type { LedgerEntry } from "../ledger.ts";
 import { isApproved, OperationStore, operationEndOf, type SavedOperations, standOf } from "../operations.ts";
-import { answerOrRefusal, RequestReader } from "../request-reader.ts";
+import { answerOrRefusal, type RefusalCodes, RequestReader } from "../request-reader.ts";
 import type { EmulatedService, ServiceContext } from "../service-context.ts";
 import { builtInWorld } from "../world.ts";
 import { type PaymentSystem, paymentFailures, type QrPayment, type QrWorld, refundableAmount } from "./payment.ts";
@@ -15,7 +15,7 @@ import { type PaymentSystem, paymentFailures, type QrPayment, type QrWorld, refu
  */
 
 /** Errors: code is typically 1, and the contract has no other. */
-const failed = 1;
+const failed: RefusalCodes = { wrong: 1, missing: 1, amount: 1 };
 
 const processingFailed = ["processing failed", "ask /check what became of the payment"] as const;
 
@@ -178,7 +178,7 @@ class EmulatedQr implements EmulatedService<SavedOperations<QrPayment>> {
     const trans = request.optionalId("trans");
     const rrn = request.optionalId("rrn");
     const fiscal = ["fiscal_id", "fiscal_num", "fiscal_url"].map((name) => request.optionalId(name) ?? "");
-    const amount = request.optionalInt64("amount") ?? 0n;
+    const amount = request.optionalInteger("amount") ?? 0n;
     // Optional after payment (Endpoints, responses): before it there is nothing to confirm
     if (payId !== undefined) requirePaid(request, this.#paymentOf(request, payId, trans), rrn);
     const key = [request.route, system.name, payId, trans, rrn, amount, ...fiscal].join(" ");
