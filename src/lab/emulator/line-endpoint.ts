@@ -7,8 +7,8 @@ import { msPerByte, type OpenTransport } from "../../device/transport.ts";
 import { LineListener, type LineListenerReport } from "../../line/listener.ts";
 import type { Crc16 } from "../../wire/crc16.ts";
 import type { Emulator } from "./emulator.ts";
-import { faultyTransport } from "./faults/faulty-transport.ts";
-import { type FrameFault, type FrameStep, frameFaultSteps, withReservedCrc } from "./faults/frame-faults.ts";
+import { faultyTransport, type TransportStep } from "./faults/faulty-transport.ts";
+import { type FrameFault, frameFaultSteps, withReservedCrc } from "./faults/frame-faults.ts";
 
 /** The emulator on a line: the fault of an answer is applied to its frame. */
 
@@ -20,7 +20,7 @@ export interface LineEndpoint {
    * which is framed without being copied, so its fault can hit no other frame: neither an answer that the listener gives by itself, nor one
    * that comes after a lost opening.
    */
-  readonly stepsFor: (frame: readonly Buffer[]) => readonly FrameStep[] | undefined;
+  readonly stepsFor: (frame: readonly Buffer[]) => readonly TransportStep[] | undefined;
 }
 
 /** A device at which an emulator answers. */

@@ -89,9 +89,9 @@ test("httpEndpoint() cuts every request of a pipelined connection, as a lost lin
 });
 
 for (const fault of [
-  { kind: "pieces", pauseMs: 300 },
+  { kind: "pieces", ms: 300 },
   { kind: "noise" },
-  { kind: "twice", pauseMs: 0 },
+  { kind: "twice", ms: 0 },
   { kind: "reserved-crc" },
 ] as const) {
   test(`httpEndpoint() answers at once and whole where the fault is ${fault.kind}`, async () => {

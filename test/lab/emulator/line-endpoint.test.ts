@@ -40,9 +40,9 @@ const frameFaults: readonly FrameFault[] = [
   { kind: "corrupt" },
   { kind: "truncated" },
   { kind: "wrong-length" },
-  { kind: "pieces", pauseMs: 5 },
+  { kind: "pieces", ms: 5 },
   { kind: "noise" },
-  { kind: "twice", pauseMs: 0 },
+  { kind: "twice", ms: 0 },
   { kind: "unplug", ms: 5 },
 ];
 

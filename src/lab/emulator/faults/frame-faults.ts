@@ -2,21 +2,13 @@ import { type Crc16, crc16 } from "../../../wire/crc16.ts";
 import { crc32 } from "../../../wire/crc32.ts";
 import type { Framing } from "../../../wire/decoded.ts";
 import { encodeStx } from "../../../wire/stx.ts";
+import type { TransportStep } from "./faulty-transport.ts";
 import type { WireFault } from "./wire-fault.ts";
 
 /**
  * The bytes that go out in place of a whole, correct frame that a fault is injected into. Pure: bytes and pauses are named here, and the
  * owner of the line and its clock carries them out. The same fault makes the same of a frame each time.
  */
-
-/** A step in place of writing a frame; several are done in order. */
-export type FrameStep =
-  | { readonly bytes: Buffer }
-  | { readonly waitMs: number }
-  /** Held back until the next frame is written, and written right before it. */
-  | { readonly hold: Buffer }
-  /** The line is lost, and stays away for so long. */
-  | { readonly unplugMs: number };
 
 /** The bytes that ModemManager and its like write into any port that they find (seen in the field: lines). */
 const noise = Buffer.from("AT+CPIN?\r\n");
@@ -40,7 +32,7 @@ const cutsAtEnds = { length: { first: 2, last: 1 }, stx: { first: 1, last: 3 } }
 export type FrameFault = Exclude<WireFault, { readonly kind: "late" | "reserved-crc" }>;
 
 /** The steps in place of writing a frame whose payload isn't empty. */
-export function frameFaultSteps(fault: FrameFault, frame: Buffer): readonly FrameStep[] {
+export function frameFaultSteps(fault: FrameFault, frame: Buffer): readonly TransportStep[] {
   switch (fault.kind) {
     case "no-answer":
       return [];
@@ -53,13 +45,13 @@ export function frameFaultSteps(fault: FrameFault, frame: Buffer): readonly Fram
     case "wrong-length":
       return [{ bytes: wrongLength(frame) }];
     case "pieces":
-      return pieces(frame, fault.pauseMs);
+      return pieces(frame, fault.ms);
     case "noise":
       return [{ bytes: noise }, { waitMs: afterNoiseMs }, { bytes: frame }];
     case "twice":
       // Written in one piece if there is no pause, so that nothing comes between.
-      if (fault.pauseMs === 0) return [{ bytes: Buffer.concat([frame, frame]) }];
-      return [{ bytes: frame }, { waitMs: fault.pauseMs }, { bytes: frame }];
+      if (fault.ms === 0) return [{ bytes: Buffer.concat([frame, frame]) }];
+      return [{ bytes: frame }, { waitMs: fault.ms }, { bytes: frame }];
     case "unplug":
       return [{ unplugMs: fault.ms }];
   }
@@ -88,10 +80,10 @@ function wrongLength(frame: Buffer): Buffer {
   return bytes;
 }
 
-function pieces(frame: Buffer, pauseMs: number): readonly FrameStep[] {
+function pieces(frame: Buffer, pauseMs: number): readonly TransportStep[] {
   const { first, last } = cutsAtEnds[framingOf(frame)];
   const third = Math.floor(frame.length / 3);
-  const steps: FrameStep[] = [];
+  const steps: TransportStep[] = [];
   let from = 0;
   for (const to of [first, third, 2 * third, frame.length - last, frame.length]) {
     // A frame of a few bytes has no thirds.

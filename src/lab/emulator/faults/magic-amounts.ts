@@ -105,9 +105,9 @@ const singles: readonly MagicAmount[] = [
   wire(34, { kind: "corrupt" }, "the answer has a wrong checksum"),
   wire(35, { kind: "truncated" }, "the answer breaks off in the middle"),
   wire(36, { kind: "wrong-length" }, "the answer's length is wrong (fiscal: its end is lost)"),
-  wire(37, { kind: "pieces", pauseMs: 300 }, "the answer comes in pieces, 300 ms apart"),
+  wire(37, { kind: "pieces", ms: 300 }, "the answer comes in pieces, 300 ms apart"),
   wire(38, { kind: "noise" }, "noise comes before the answer: `AT+CPIN?`"),
-  wire(41, { kind: "twice", pauseMs: 0 }, "answered twice"),
+  wire(41, { kind: "twice", ms: 0 }, "answered twice"),
   wire(42, { kind: "unplug", ms: 2_000 }, "carried out, and unplugged for 2 s instead of an answer"),
   wire(43, { kind: "reserved-crc" }, "the answer's checksum holds 02 or 03"),
   slow(44, 3),
@@ -137,8 +137,7 @@ export function effectName(effect: MagicAmount["effect"]): string {
     return checks === undefined ? name : `${name}:${checks}`;
   }
   const { fault } = effect;
-  if ("ms" in fault) return `${fault.kind}:${fault.ms}`;
-  return "pauseMs" in fault ? `${fault.kind}:${fault.pauseMs}` : fault.kind;
+  return "ms" in fault ? `${fault.kind}:${fault.ms}` : fault.kind;
 }
 
 /** An amount's last two digits, as they are written. */

@@ -1,22 +1,28 @@
-/**
- * A fault of an answer on its way, after the request was carried out. Named as in flags, in the control API and in the table of amounts.
- */
-export type WireFault =
-  | { readonly kind: "no-answer" }
-  /** The answer comes `ms` milliseconds after it would have. */
-  | { readonly kind: "late"; readonly ms: number }
+type PlainKind =
+  | "no-answer"
   /** The answer comes when the next request has come, right before that one's. */
-  | { readonly kind: "after-next" }
-  | { readonly kind: "corrupt" }
-  | { readonly kind: "truncated" }
-  | { readonly kind: "wrong-length" }
-  | { readonly kind: "pieces"; readonly pauseMs: number }
-  | { readonly kind: "noise" }
-  | { readonly kind: "twice"; readonly pauseMs: number }
-  /** The line is lost for `ms` milliseconds in place of the answer. */
-  | { readonly kind: "unplug"; readonly ms: number }
+  | "after-next"
+  | "corrupt"
+  | "truncated"
+  | "wrong-length"
+  | "noise"
   /** Harmless: the CRC of the answer holds the bytes 02 and 03 as far as it can (fiscal frames write 03 as 20). */
-  | { readonly kind: "reserved-crc" };
+  | "reserved-crc";
+
+type TimedKind =
+  /** The answer comes so much later than it would have. */
+  | "late"
+  /** With pauses so long between them. */
+  | "pieces"
+  /** With a pause so long between. */
+  | "twice"
+  /** The line is lost for so long in place of the answer. */
+  | "unplug";
+
+/** A fault of an answer on its way, after the request was carried out. Named as in flags, in the control API and in the table of amounts. */
+export type WireFault =
+  | { [Kind in PlainKind]: { readonly kind: Kind } }[PlainKind]
+  | { [Kind in TimedKind]: { readonly kind: Kind; readonly ms: number } }[TimedKind];
 
 export type WireFaultKind = WireFault["kind"];
 
@@ -31,7 +37,7 @@ interface MsRange {
 const longestMs = 600_000;
 
 /** Each kind with its milliseconds; undefined if it has none. */
-const msRanges: Readonly<Record<WireFaultKind, MsRange | undefined>> = {
+const msRanges: Readonly<Record<PlainKind, undefined> & Record<TimedKind, MsRange>> = {
   "no-answer": undefined,
   late: { min: 1, max: longestMs, usual: 5_000 },
   "after-next": undefined,
@@ -61,24 +67,20 @@ export function parseWireFault(text: string): WireFault {
       `Cannot read the fault "${text}": there is no fault of that name: use one of ${wireFaultKinds.join(", ")}`,
     );
   }
-  const range = msRanges[kind];
-  if (range === undefined) {
-    if (written === undefined) return faultOf(kind, 0);
+  if (!isTimed(kind)) {
+    if (written === undefined) return { kind };
     throw new RangeError(`Cannot read the fault "${text}": ${kind} has no time: leave out the colon`);
   }
+  const range = msRanges[kind];
   const ms = written === undefined ? range.usual : Number(written);
   if (more.length > 0 || !/^\d+$/.test(written ?? "0") || ms < range.min || ms > range.max) {
     const allowed = `${kind} alone (${range.usual} ms), or ${kind}:<ms> with a whole number from ${range.min} to ${range.max}`;
     throw new RangeError(`Cannot read the fault "${text}": its time is not valid: use ${allowed}`);
   }
-  return faultOf(kind, ms);
+  return { kind, ms };
 }
 
-function faultOf(kind: WireFaultKind, ms: number): WireFault {
-  if (kind === "late" || kind === "unplug") return { kind, ms };
-  if (kind === "pieces" || kind === "twice") return { kind, pauseMs: ms };
-  return { kind };
-}
+const isTimed = (kind: WireFaultKind): kind is TimedKind => msRanges[kind] !== undefined;
 
 /**
  * Reads a fault with the share of the answers that it is injected into, as in `corrupt=0.05` or `late:5000=0.1`.

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type FrameStep, frameFaultSteps, withReservedCrc } from "../../../../src/lab/emulator/faults/frame-faults.ts";
+import type { TransportStep } from "../../../../src/lab/emulator/faults/faulty-transport.ts";
+import { frameFaultSteps, withReservedCrc } from "../../../../src/lab/emulator/faults/frame-faults.ts";
 import { parseFaultChance, parseWireFault, wireFaultKinds } from "../../../../src/lab/emulator/faults/wire-fault.ts";
 import type { Crc16 } from "../../../../src/wire/crc16.ts";
 import type { Decoded, Framing } from "../../../../src/wire/decoded.ts";
@@ -22,7 +23,8 @@ function read(framing: Framing, bytes: Buffer, crc16: Crc16 = "arc"): readonly D
 }
 
 const kinds = (decoded: readonly Decoded[]) => decoded.map((item) => (item.kind === "frame" ? "frame" : item.reason));
-const bytesIn = (steps: readonly FrameStep[]) => Buffer.concat(steps.flatMap((step) => ("bytes" in step ? [step.bytes] : [])));
+const bytesIn = (steps: readonly TransportStep[]) =>
+  Buffer.concat(steps.flatMap((step) => ("bytes" in step ? [step.bytes] : [])));
 const json = fc.json({ depthSize: "small" }).map((text) => Buffer.from(text));
 const cases = fc.record({ framing: fc.constantFrom(...framings), crc16: fc.constantFrom(...readings), payload: json });
 
@@ -77,7 +79,7 @@ test("frameFaultSteps(wrong-length) announces more than comes, or leaves out the
 
 test("frameFaultSteps(pieces) writes the whole frame with pauses, cut within its header and its CRC", () => {
   everyFrame((frame, framing) => {
-    const steps = frameFaultSteps({ kind: "pieces", pauseMs: 30 }, frame);
+    const steps = frameFaultSteps({ kind: "pieces", ms: 30 }, frame);
     assert.deepEqual(bytesIn(steps), frame);
     const sizes: number[] = [];
     steps.forEach((step, index) => {
@@ -99,12 +101,8 @@ test("frameFaultSteps(noise) writes AT+CPIN? and a silence before the frame, and
       { waitMs: 200 },
       { bytes: frame },
     ]);
-    assert.deepEqual(frameFaultSteps({ kind: "twice", pauseMs: 0 }, frame), [{ bytes: Buffer.concat([frame, frame]) }]);
-    assert.deepEqual(frameFaultSteps({ kind: "twice", pauseMs: 9 }, frame), [
-      { bytes: frame },
-      { waitMs: 9 },
-      { bytes: frame },
-    ]);
+    assert.deepEqual(frameFaultSteps({ kind: "twice", ms: 0 }, frame), [{ bytes: Buffer.concat([frame, frame]) }]);
+    assert.deepEqual(frameFaultSteps({ kind: "twice", ms: 9 }, frame), [{ bytes: frame }, { waitMs: 9 }, { bytes: frame }]);
   });
 });
 
@@ -139,17 +137,17 @@ test("parseWireFault() reads every kind, with the milliseconds that it has or ma
       { kind: "corrupt" },
       { kind: "truncated" },
       { kind: "wrong-length" },
-      { kind: "pieces", pauseMs: 300 },
+      { kind: "pieces", ms: 300 },
       { kind: "noise" },
-      { kind: "twice", pauseMs: 0 },
+      { kind: "twice", ms: 0 },
       { kind: "unplug", ms: 2_000 },
       { kind: "reserved-crc" },
     ],
   );
   assert.deepEqual(parseWireFault("late:1"), { kind: "late", ms: 1 });
   assert.deepEqual(parseWireFault("unplug:600000"), { kind: "unplug", ms: 600_000 });
-  assert.deepEqual(parseWireFault("twice:0"), { kind: "twice", pauseMs: 0 });
-  assert.deepEqual(parseWireFault("pieces:20"), { kind: "pieces", pauseMs: 20 });
+  assert.deepEqual(parseWireFault("twice:0"), { kind: "twice", ms: 0 });
+  assert.deepEqual(parseWireFault("pieces:20"), { kind: "pieces", ms: 20 });
 });
 
 test("parseWireFault() says what is wrong and what is allowed", () => {
