@@ -5,7 +5,7 @@ import { isObject, type JsonObject, looseInteger } from "../../core/json-object.
 import { crc32 } from "../../wire/crc32.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
 import { type Asker, dataIn, type TerminalAnswer } from "./asker.ts";
-import { type CertifyCheck, checkOf, type Sentence } from "./check.ts";
+import { type CertifyCheck, checkOf, type Row, type Sentence } from "./check.ts";
 
 /** What a terminal answers to requests that change nothing: right ones, and wrong ones. */
 
@@ -23,13 +23,20 @@ const readings: readonly (readonly [service: ContractName, route: string, senten
   ["fiscal", "/get_info", "Endpoints: fiscalData: raw JSON value, contents not shown"],
 ];
 
-const readingChecks = readings.map(([service, route, sentence]) =>
-  checkOf(service, route.slice(1).replaceAll("_", "-"), `the answer of ${route}`, sentence, async (asker) => {
-    const answer = await asker.ask(route);
-    if (answer.status === "error") return untested(`It answers ${route} with an error${codeText(answer)}`);
-    return shapeFinding(asker, route, answer);
-  }),
-);
+const readingRow = ([service, route, sentence]: (typeof readings)[number]): Row => [
+  service,
+  route.slice(1).replaceAll("_", "-"),
+  `the answer of ${route}`,
+  sentence,
+  (asker) => shown(asker, route),
+];
+
+/** Judges what a route answers that only shows. */
+export async function shown(asker: Asker, route: string, body?: JsonObject): Promise<CaseResult> {
+  const answer = await asker.ask(route, body);
+  if (answer.status === "error") return untested(`It answers ${route} with an error${codeText(answer)}`);
+  return shapeFinding(asker, route, answer);
+}
 
 /** Judges an answer by its route's schema; `why` is said if it has what that route has. */
 export function shapeFinding(
@@ -63,8 +70,13 @@ export type Refusal = readonly [
   sentence: Sentence,
 ];
 
-export const refusalCheck = ([service, name, what, asks, code, sentence]: Refusal): CertifyCheck =>
-  checkOf(service, name, `a request ${what}`, sentence, async (asker) => refusalFinding(await asks(asker), what, code));
+export const refusalRow = ([service, name, what, asks, code, sentence]: Refusal): Row => [
+  service,
+  name,
+  `a request ${what}`,
+  sentence,
+  async (asker) => refusalFinding(await asks(asker), what, code),
+];
 
 function refusalFinding(answer: TerminalAnswer, what: string, code?: number): CaseResult {
   if (answer.status !== "error") return failed(`It answered a request ${what} with status ${String(answer.status)}`);
@@ -145,13 +157,13 @@ const pairs = "Resources: The list of terminal and merchant pairs is the authori
 const signFailure = "Authentication: A signature failure returns code 1 (AUTH_ERROR).";
 const reserved = "Endpoints, Serial frame: After the CRC is calculated, any CRC byte equal to 0x03 is replaced by 0x20.";
 
-const own: readonly CertifyCheck[] = [
-  checkOf("qr", "prefix", "a route without its port", prefix, withoutPort),
-  checkOf("fiscal", "command-without-slash", "command without a leading slash", slash, withoutSlash),
-  checkOf("fiscal", "reserved-checksum", "a checksum that has a byte 03", reserved, reservedChecksum),
-  checkOf("bank", "operations", "the operations that it lists", "Errors: -80 | operation not supported", listedOperations),
-  checkOf("bank", "pairs", "the pairs of terminal and merchant", pairs, routingPairs),
-  checkOf("fiscal", "wrong-sign", "a wrong sign, on each route", signFailure, wrongSigns),
+const own: readonly Row[] = [
+  ["qr", "prefix", "a route without its port", prefix, withoutPort],
+  ["fiscal", "command-without-slash", "command without a leading slash", slash, withoutSlash],
+  ["fiscal", "reserved-checksum", "a checksum that has a byte 03", reserved, reservedChecksum],
+  ["bank", "operations", "the operations that it lists", "Errors: -80 | operation not supported", listedOperations],
+  ["bank", "pairs", "the pairs of terminal and merchant", pairs, routingPairs],
+  ["fiscal", "wrong-sign", "a wrong sign, on each route", signFailure, wrongSigns],
 ];
 
 /** Those of an empty body that lack what they need, so that nothing is begun: the others close a day, print, or end a session. */
@@ -238,4 +250,6 @@ function withReservedChecksum(asker: Asker, route: string): readonly Buffer[] {
 }
 
 /** The checks of answers that change nothing. */
-export const answerChecks: readonly CertifyCheck[] = [...readingChecks, ...refusals.map(refusalCheck), ...own];
+export const answerChecks: readonly CertifyCheck[] = [...readings.map(readingRow), ...refusals.map(refusalRow), ...own].map(
+  (row) => checkOf(...row),
+);

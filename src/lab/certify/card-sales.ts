@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { isObject, type JsonObject } from "../../core/json-object.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
-import { codeText, type Refusal, shapeFinding } from "./answers.ts";
+import { codeText, type Refusal, refusalRow, shapeFinding } from "./answers.ts";
 import { type Asker, CheckEnd, dataIn, type TerminalAnswer } from "./asker.ts";
-import type { SaleRow, Sentence } from "./check.ts";
+import { type Row, type Sentence, sellingChecks } from "./check.ts";
 import { ended, type FollowedToEnd, follow, namesEnd } from "./follow.ts";
 
 /** Card operations: each is started, and followed to its result. */
@@ -23,7 +23,7 @@ const pair: Sentence =
   "Terminal and merchant resolution, rule 3: When both are sent they must be a valid pair in the current configuration.";
 const noPair = { terminal: 2 ** 31 - 1, merchant: 2 ** 31 - 1 };
 
-const rows: readonly SaleRow[] = [
+const rows: readonly Row[] = [
   ["bank", "sale", "a sale, followed to its end", bankEnds, (asker) => bankEnd(asker, "/sale")],
   ["bank", "in-progress", "a sale in progress", noProgress, saleInProgress],
   ["bank", "same-key", "the same pay_id twice", payId, saleTwice],
@@ -67,11 +67,11 @@ const refusals: readonly Refusal[] = [
   ["bank", "other-key", "about another pay_id than the last sale's", afterSale, -15, "Errors: -15 | transaction not found"],
 ];
 
-const dayRows: readonly SaleRow[] = [
+const dayRows: readonly Row[] = [
   ["bank", "close-shift", "the day is closed, followed to its end", bankEnds, (asker) => bankEnd(asker, "/close-shift")],
 ];
 
-export const cardSales = { rows, refusals, dayRows };
+export const cardSales = sellingChecks([...rows, ...refusals.map(refusalRow)], dayRows);
 
 function bankBody(asker: Asker, name: string): JsonObject {
   const { amount, currency } = asker.sale;

@@ -6,8 +6,10 @@ import type { OpenTransport } from "../../device/transport.ts";
 import { type CaseResult, type Judged, untested } from "../report/judgement.ts";
 import { answerChecks } from "./answers.ts";
 import { Asker, type CertifiedService, CheckEnd, contractPace, type Pace, type Sale } from "./asker.ts";
+import { cardSales } from "./card-sales.ts";
 import type { CertifyCheck } from "./check.ts";
-import { saleChecks } from "./sales.ts";
+import { codePayments } from "./code-payments.ts";
+import { documents } from "./documents.ts";
 import { firstChecks, lastChecks } from "./transport.ts";
 import { Wire } from "./wire.ts";
 
@@ -19,8 +21,7 @@ const services: readonly ContractName[] = ["bank", "qr", "fiscal"];
 /** All checks in order: a service's frames first, then its answers, its sales, and at last all that it said. */
 export const checks: readonly CertifyCheck[] = services.flatMap((service) => [
   ...firstChecks(service),
-  ...answerChecks.filter((each) => each.service === service),
-  ...saleChecks.filter((each) => each.service === service),
+  ...[...answerChecks, ...cardSales, ...codePayments, ...documents].filter((each) => each.service === service),
   ...lastChecks(service),
 ]);
 

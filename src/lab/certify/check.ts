@@ -19,24 +19,17 @@ export interface CertifyCheck extends Case {
 /** A sentence of a contract, word for word, behind the place where it stands. */
 export type Sentence = `${string}: ${string}`;
 
-/** A check that sells, as it is listed. */
-export type SaleRow = readonly [
-  service: ContractName,
-  name: string,
-  title: string,
-  sentence: Sentence,
-  run: CertifyCheck["run"],
-];
+/** A check as it is listed: its service, its name behind that, its title, the sentence that it is about, and what it does. */
+export type Row = readonly [service: ContractName, name: string, title: string, sentence: Sentence, run: CertifyCheck["run"]];
 
-/** A check by its service, its name behind that, and its title. */
-export function checkOf(
-  service: ContractName,
-  name: string,
-  title: string,
-  sentence: Sentence,
-  run: CertifyCheck["run"],
-): CertifyCheck {
+export function checkOf(...[service, name, title, sentence, run]: Row): CertifyCheck {
   const at = sentence.indexOf(": ");
   const rule = { from: `${service}.md, ${sentence.slice(0, at)}`, says: sentence.slice(at + 2) };
   return { name: `${service}-${name}`, title: `${service}: ${title}`, rule, service, run };
 }
+
+/** Checks that sell; at their end those that close the day. */
+export const sellingChecks = (rows: readonly Row[], dayRows: readonly Row[] = []): readonly CertifyCheck[] => [
+  ...rows.map((row) => ({ ...checkOf(...row), sells: true as const })),
+  ...dayRows.map((row) => ({ ...checkOf(...row), sells: true as const, closesDay: true as const })),
+];

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from "../../core/json-object.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
 import { codeText, shapeFinding } from "./answers.ts";
 import { type Asker, CheckEnd, dataIn, type TerminalAnswer } from "./asker.ts";
-import type { SaleRow, Sentence } from "./check.ts";
+import { type Row, type Sentence, sellingChecks } from "./check.ts";
 import { ended, type FollowedToEnd, follow } from "./follow.ts";
 
 /** Payments by code. */
@@ -16,7 +16,7 @@ const selector: Sentence =
 const confirmed: Sentence = "Endpoints, responses: /final_confirm: on success status success, typically without data.";
 const givenBack: Sentence = "Endpoints, responses: /cancel and /refund: on success data.rrn.";
 
-const rows: readonly SaleRow[] = [
+const rows: readonly Row[] = [
   ["qr", "payment", "a payment, followed to its end", qrEnds, paymentEnds],
   ["qr", "trans", "a payment's trans", trans, paymentsTrans],
   ["qr", "pay-system", "pay_system in another case", selector, systemInOtherCase],
@@ -24,7 +24,7 @@ const rows: readonly SaleRow[] = [
   ["qr", "refund", "a payment is given back by its trans", givenBack, paymentGivenBack],
 ];
 
-export const codePayments = { rows, refusals: [], dayRows: [] };
+export const codePayments = sellingChecks(rows);
 
 /** The first payment system that shows a code and can be asked about it. */
 async function systemOf(asker: Asker): Promise<string> {

@@ -3,9 +3,9 @@ import { settlingRulesOf } from "../../contract/settling.ts";
 import { type JsonObject, looseInteger } from "../../core/json-object.ts";
 import { hasCode } from "../../settle/proof.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
-import { asksOf, codeText, type Refusal, shapeFinding } from "./answers.ts";
+import { asksOf, codeText, type Refusal, refusalRow, shapeFinding, shown } from "./answers.ts";
 import type { Asker, TerminalAnswer } from "./asker.ts";
-import type { SaleRow, Sentence } from "./check.ts";
+import { type Row, type Sentence, sellingChecks } from "./check.ts";
 import { ended, type FollowedToEnd, follow, namesEnd } from "./follow.ts";
 
 /** Receipts, returns and cash in the drawer. */
@@ -24,7 +24,7 @@ const badDate: Sentence = "Errors: 14 | INVALID_DATE_FORMAT | invalid date forma
 const nothing = { amount: 0 };
 const noItems = { items: [] };
 
-const rows: readonly SaleRow[] = [
+const rows: readonly Row[] = [
   ["fiscal", "check-status", "a receipt, followed to docStatus 1", polled, receiptEnds],
   ["fiscal", "same-key", "a receipt twice by its documentExtID", resent, receiptTwice],
   ["fiscal", "check-copy", "a copy of the receipt", "Endpoints: /check_copy requires documentID.", copyOfReceipt],
@@ -78,11 +78,9 @@ const refusals: readonly Refusal[] = [
   ],
 ];
 
-const dayRows: readonly SaleRow[] = [
-  ["fiscal", "close-shift", "the shift is closed, and opened again", shiftStates, shiftClosed],
-];
+const dayRows: readonly Row[] = [["fiscal", "close-shift", "the shift is closed, and opened again", shiftStates, shiftClosed]];
 
-export const documents = { rows, refusals, dayRows };
+export const documents = sellingChecks([...rows, ...refusals.map(refusalRow)], dayRows);
 
 function receiptBody(asker: Asker, name = "receipt", field = "cashAmount", tooMuch = 0): JsonObject {
   const { amount } = asker.sale;
@@ -93,14 +91,6 @@ function receiptBody(asker: Asker, name = "receipt", field = "cashAmount", tooMu
 /** A receipt that is paid by too little or too much. */
 function badReceipt(name: string, field: string, tooMuch: number) {
   return (asker: Asker) => asker.ask("/sale", receiptBody(asker, name, field, tooMuch));
-}
-
-/** What a route answers that only shows. */
-async function shown(asker: Asker, route: string, body?: JsonObject): Promise<CaseResult> {
-  const answer = await asker.ask(route, body);
-  return answer.status === "error"
-    ? untested(`It answers ${route} with an error${codeText(answer)}`)
-    : shapeFinding(asker, route, answer);
 }
 
 const documentOf = ({ json }: TerminalAnswer) => (json["documentID"] === undefined ? undefined : String(json["documentID"]));

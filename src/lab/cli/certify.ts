@@ -6,25 +6,13 @@ import { contractOnLine } from "../../contract/contracts.ts";
 import { contractNames } from "../../core/call.ts";
 import { type ArgumentsOf, defineCommand, type FlagTable } from "../../core/command.ts";
 import { exitCodes, UsageError } from "../../core/exit.ts";
-import { inQuotes, printable, quoted } from "../../core/shell-text.ts";
-import { version } from "../../core/version.ts";
+import { printable, quoted } from "../../core/shell-text.ts";
 import { openerOf } from "../../device/opener.ts";
 import { OpenError } from "../../device/transport.ts";
-import type { Sale } from "../certify/asker.ts";
+import type { CertifiedService, Sale } from "../certify/asker.ts";
 import type { CertifyCheck } from "../certify/check.ts";
-import { countOf, countsText, type Judged, type Judgement } from "../report/judgement.ts";
-import { Table } from "../report/table.ts";
-import {
-  clearProgress,
-  evidenceOf,
-  exitCodeOfVerdicts,
-  listOf,
-  refuseUnknownNames,
-  reportFlags,
-  showProgress,
-  tryReports,
-  writeReports,
-} from "./judging.ts";
+import { countOf } from "../report/judgement.ts";
+import { judge, listOf, refuseUnknownNames, reportFlags, showProgress, tryReports } from "./judging.ts";
 
 /** `posline certify`: judges the terminal at the end of a line by its contracts. */
 
@@ -43,43 +31,32 @@ export async function runCertify(args: CertifyArguments): Promise<number> {
   const sale = saleOf(args);
   const { path, line, services } = await lineOf(args);
   if (sale !== undefined && args.yes !== true && !(await isConfirmed(sale, path, chosen))) return exitCodes.unknown;
-  const began = new Date();
-  const table = new Table(chosen);
-  let cases: readonly Judged[];
-  try {
-    cases = await certify({
-      config: line,
-      open: openerOf(line),
-      services,
-      checks: chosen,
-      sale,
-      begins: ({ name, sells }, index) =>
-        showProgress(`${index} of ${chosen.length}: ${name}${sells === true ? ": look at the terminal" : ""}`),
-      judged: (judged) => {
-        clearProgress();
-        process.stdout.write(table.row(judged));
-      },
-    });
-  } catch (error) {
-    if (!(error instanceof OpenError)) throw error;
-    process.stderr.write(`Cannot certify ${inQuotes(path)}: ${printable(error.message)}\n`);
-    return exitCodes.unavailable;
-  }
-  process.stdout.write(`${countsText(cases)}\n`);
-  if (countOf(cases, "not tested") === cases.length) {
-    process.stdout.write(`Nothing is claimed of this terminal: posline doctor --line ${quoted(path)} looks for the cause\n`);
-  }
   const { baudRate, dataBits, parity, stopBits } = line;
-  const setup = {
-    line: `${baudRate} ${dataBits}${parity.charAt(0).toUpperCase()}${stopBits}`,
-    services: services.map(({ contract }) => contract.service).join(", "),
-    sales: sale === undefined ? "none" : `${sale.amount} minor units of ${sale.currency}`,
-    checks: `${cases.length} of ${checks.length}`,
-    ...evidenceOf(args, began, []),
-  };
-  const judgement: Judgement = { subject: path, by: "posline certify", version, began, setup, cases };
-  writeReports(judgement, args);
-  return exitCodeOfVerdicts(cases);
+  return judge({
+    subject: path,
+    by: "posline certify",
+    args,
+    chosen,
+    refusal: OpenError,
+    run: async (judged) => {
+      const begins = ({ name, sells }: CertifyCheck, index: number) =>
+        showProgress(`${index} of ${chosen.length}: ${name}${sells === true ? ": look at the terminal" : ""}`);
+      return certify({ config: line, open: openerOf(line), services, checks: chosen, sale, begins, judged });
+    },
+    setup: (cases) => {
+      if (countOf(cases, "not tested") === cases.length) {
+        process.stdout.write(
+          `Nothing is claimed of this terminal: posline doctor --line ${quoted(path)} looks for the cause\n`,
+        );
+      }
+      return {
+        line: `${baudRate} ${dataBits}${parity.charAt(0).toUpperCase()}${stopBits}`,
+        services: services.map(({ contract }) => contract.service).join(", "),
+        sales: sale === undefined ? "none" : `${sale.amount} minor units of ${sale.currency}`,
+        checks: `${cases.length} of ${checks.length}`,
+      };
+    },
+  });
 }
 
 function chosenChecks(
@@ -117,10 +94,7 @@ function saleOf({ withSales = false, amount, currency }: CertifyArguments): Sale
 interface CertifiedLine {
   readonly path: string;
   readonly line: LineConfig;
-  readonly services: readonly {
-    readonly contract: ReturnType<typeof contractOnLine>;
-    readonly merchantId?: string | undefined;
-  }[];
+  readonly services: readonly CertifiedService[];
 }
 
 /** The line's settings are read as `posline emulate` reads them, which is at its other end: from no file, unless one is named. */

@@ -4,10 +4,12 @@ import type { FlagTable } from "../../core/command.ts";
 import { exitCodes, UsageError } from "../../core/exit.ts";
 import { nearest } from "../../core/nearest.ts";
 import { asFile } from "../../core/replace-file.ts";
-import { inQuotes, quoted } from "../../core/shell-text.ts";
-import { type Case, countOf, type Judged, type Judgement } from "../report/judgement.ts";
+import { inQuotes, printable, quoted } from "../../core/shell-text.ts";
+import { version } from "../../core/version.ts";
+import { type Case, countOf, countsText, type Judged, type Judgement } from "../report/judgement.ts";
 import { junitOf } from "../report/junit.ts";
 import { reportOf } from "../report/report.ts";
+import { Table } from "../report/table.ts";
 
 /** What the commands that judge share: cases by name, progress, reports and the exit code. */
 
@@ -40,12 +42,46 @@ export function tryReports({ junit, report }: ReportFiles): void {
   }
 }
 
+/** A run of one of these commands. */
+export interface JudgingRun extends Pick<Judgement, "subject" | "by"> {
+  readonly args: ReportFiles;
+  readonly chosen: readonly Case[];
+  /** Tries the cases, and tells each that is over. */
+  readonly run: (judged: (judged: Judged) => void) => Promise<readonly Judged[]>;
+  /** Thrown by `run` if there is nothing to judge. */
+  readonly refusal: abstract new (
+    ...args: never[]
+  ) => Error;
+  /** What else a repetition needs, and the files that it was run with. */
+  readonly setup: (cases: readonly Judged[]) => Judgement["setup"];
+  readonly files?: readonly string[];
+}
+
+/** Runs it, shows what comes of each case, writes the reports. @returns the exit code */
+export async function judge({ subject, by, args, chosen, run, refusal, setup, files = [] }: JudgingRun): Promise<number> {
+  const began = new Date();
+  const table = new Table(chosen);
+  let cases: readonly Judged[];
+  try {
+    cases = await run((judged) => {
+      clearProgress();
+      process.stdout.write(table.row(judged));
+    });
+  } catch (error) {
+    if (!(error instanceof refusal)) throw error;
+    process.stderr.write(`Cannot ${by.replace("posline ", "")} ${inQuotes(subject)}: ${printable(error.message)}\n`);
+    return exitCodes.unavailable;
+  } finally {
+    clearProgress();
+  }
+  process.stdout.write(`${countsText(cases)}\n`);
+  const judgement = { subject, by, version, began, setup: { ...setup(cases), ...evidenceOf(args, began, files) }, cases };
+  writeReports(judgement, args);
+  return exitCodeOfVerdicts(cases);
+}
+
 /** What a repetition needs, and whoever files the report. @param files Their contents are named by their SHA-256. */
-export function evidenceOf(
-  { subject, by }: ReportFiles,
-  began: Date,
-  files: readonly string[],
-): Readonly<Record<string, string>> {
+function evidenceOf({ subject, by }: ReportFiles, began: Date, files: readonly string[]): Readonly<Record<string, string>> {
   const sums = files.filter(isFile).map((file) => `${sumOf(readFileSync(file))} ${file}`);
   return {
     ...(subject !== undefined && { name: subject }),
@@ -66,7 +102,7 @@ function isFile(path: string): boolean {
 const sumOf = (content: string | Buffer) => createHash("sha256").update(content).digest("hex");
 
 /** The SHA-256 of the page is printed, so that whoever has it later can tell that it is the same: `sha256sum verdicts.html`. */
-export function writeReports(judgement: Judgement, { junit, report }: ReportFiles): void {
+function writeReports(judgement: Judgement, { junit, report }: ReportFiles): void {
   if (junit !== undefined) asFile("--junit", junit, () => writeFileSync(junit, junitOf(judgement)));
   if (report === undefined) return;
   const page = reportOf(judgement);
@@ -75,7 +111,7 @@ export function writeReports(judgement: Judgement, { junit, report }: ReportFile
 }
 
 /** The exit code of verdicts: 0 if all passed, 1 if one failed, 75 if none did and not all were tested. */
-export function exitCodeOfVerdicts(cases: readonly Judged[]): number {
+function exitCodeOfVerdicts(cases: readonly Judged[]): number {
   if (countOf(cases, "failed") > 0) return 1;
   return cases.length > 0 && countOf(cases, "passed") === cases.length ? exitCodes.ok : exitCodes.unknown;
 }
@@ -102,6 +138,6 @@ export function showProgress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }
 
-export function clearProgress(): void {
+function clearProgress(): void {
   showProgress("");
 }

@@ -9,7 +9,6 @@ import { exitCodes, UsageError } from "../../core/exit.ts";
 import { isObject } from "../../core/json-object.ts";
 import { JsonError, parseJson } from "../../core/json-syntax.ts";
 import { inQuotes } from "../../core/shell-text.ts";
-import { version } from "../../core/version.ts";
 import { loadWorld } from "../emulator/world-file.ts";
 import { RehearsalPort } from "../rehearse/port.ts";
 import { anyPorts, usualPorts } from "../rehearse/posline.ts";
@@ -19,19 +18,8 @@ import { quick, scenarios } from "../rehearse/scenarios.ts";
 import { screenTill } from "../rehearse/screen-till.ts";
 import { endPlays, type Till } from "../rehearse/stand.ts";
 import { checkSyntax, type ExitWords, runTill, TillError } from "../rehearse/till.ts";
-import { countsText, type Judged } from "../report/judgement.ts";
-import { Table } from "../report/table.ts";
-import {
-  clearProgress,
-  evidenceOf,
-  exitCodeOfVerdicts,
-  listOf,
-  refuseUnknownNames,
-  reportFlags,
-  showProgress,
-  tryReports,
-  writeReports,
-} from "./judging.ts";
+import type { Judged } from "../report/judgement.ts";
+import { judge, listOf, refuseUnknownNames, reportFlags, showProgress, tryReports } from "./judging.ts";
 
 /** `posline rehearse`: judges a till by what the terminal did. */
 
@@ -91,12 +79,10 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
     const sent = () => port.takeWord(order.key);
     return runTill({ command, order, env, exitWords, patienceMs: patience * 1_000, sent });
   };
-  const table = new Table(chosen);
   const over: Judged[] = [];
-  let cases: readonly Judged[];
-  try {
+  const run = async (judged: (judged: Judged) => void) => {
     if (!isPage) checkSyntax(command);
-    cases = await rehearse({
+    return rehearse({
       scenarios: chosen,
       till: isPage ? screenTill(port) : byCommand,
       ports: isPage ? await usualPorts() : anyPorts,
@@ -109,35 +95,30 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
       seed,
       jobs: isPage ? 1 : jobs,
       limitMs: minutes * 60_000,
-      judged: (judged) => {
-        clearProgress();
-        process.stdout.write(table.row(judged));
-        over.push(judged);
+      judged: (each) => {
+        judged(each);
+        over.push(each);
         port.judged(over);
       },
       progress: (done, running) => showProgress(progressText(done, running, chosen.length, began)),
     });
-  } catch (error) {
-    clearProgress();
-    if (!(error instanceof TillError)) throw error;
-    process.stderr.write(`Cannot rehearse ${inQuotes(command)}: ${error.message}\n`);
-    return exitCodes.unavailable;
+  };
+  const setup = (cases: readonly Judged[]) => {
+    const leftOut = scenarios.filter(({ name }) => !cases.some((each) => each.name === name)).map(({ name }) => name);
+    return {
+      ...{ seed: String(seed), world: args.world ?? "built in", scenarios: `${cases.length} of ${scenarios.length}` },
+      ...(leftOut.length > 0 && { "left out": leftOut.join(", ") }),
+    };
+  };
+  const subject = isPage ? "a till with a screen" : command;
+  const files = [...(args.world === undefined ? [] : [args.world]), ...command.split(/\s+/)];
+  try {
+    return await judge({ subject, by: "posline rehearse", args, chosen, run, refusal: TillError, setup, files });
   } finally {
     port.show({ task: "", note: "It is over", scenario: "" });
     port.close();
     for (const signal of ending) process.off(signal, end);
   }
-  clearProgress();
-  process.stdout.write(`${countsText(cases)}\n`);
-  const leftOut = scenarios.filter(({ name }) => !cases.some((each) => each.name === name)).map(({ name }) => name);
-  const setup = {
-    ...{ seed: String(seed), world: args.world ?? "built in", scenarios: `${cases.length} of ${scenarios.length}` },
-    ...(leftOut.length > 0 && { "left out": leftOut.join(", ") }),
-    ...evidenceOf(args, began, [...(args.world === undefined ? [] : [args.world]), ...command.split(/\s+/)]),
-  };
-  const subject = isPage ? "a till with a screen" : command;
-  writeReports({ subject, by: "posline rehearse", version, began, setup, cases }, args);
-  return exitCodeOfVerdicts(cases);
 }
 
 function chosenScenarios({ scenario, services, quick: isQuick, thorough }: RehearseArguments): readonly Scenario[] {
