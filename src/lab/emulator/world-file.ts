@@ -2,8 +2,8 @@ import { ConfigError } from "../../config/config.ts";
 import { reason } from "../../config/secrets.ts";
 import { readJson, readText, type WrittenFile } from "../../config/written-file.ts";
 import { isObject } from "../../core/json-object.ts";
-import { builtInWorld, type World, type WorldShape, worldOf, worldSections } from "./world.ts";
-import { worldSchema } from "./world-schema.ts";
+import { builtInWorld, type World, worldOf, worldSections } from "./world.ts";
+import { type WorldShape, worldSchema } from "./world-schema.ts";
 
 /** A world in a file that a person writes: JSON with comments, checked as the configuration is, and printed as an example to begin with. */
 
@@ -64,11 +64,11 @@ function refuseTwice({ bank, qr, fiscal }: WorldShape, problems: string[]): void
 }
 
 /** A world as a file that is read as that world: every setting, under its description. */
-export function worldText({ settings }: World): string {
+export function worldText(world: World): string {
   const written = worldSections.map((section) => {
     const { description, properties } = worldSchema.properties[section];
     const described = new Map(Object.entries<{ readonly description: string }>(properties));
-    const entries = Object.entries(settings[section]).map(([key, value]) => {
+    const entries = Object.entries(world[section]).map(([key, value]) => {
       const sentences = described.get(key)?.description.split(/(?<=\.) /) ?? [];
       return `${commentsOf(sentences, "    ")}    ${JSON.stringify(key)}: ${valueText(value, "    ")}`;
     });

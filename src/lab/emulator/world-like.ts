@@ -2,9 +2,9 @@ import type { Client } from "../../client/client.ts";
 import { CallError } from "../../client/errors.ts";
 import { checkObject } from "../../config/check-object.ts";
 import type { ContractName } from "../../core/call.ts";
-import { type WorldShape, worldOf } from "./world.ts";
+import { worldOf } from "./world.ts";
 import { worldText } from "./world-file.ts";
-import { worldSchema } from "./world-schema.ts";
+import { type WorldShape, worldSchema } from "./world-schema.ts";
 
 /** The shop of a real terminal as a file for `--world`, as far as it tells by questions that change nothing. */
 

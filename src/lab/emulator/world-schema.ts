@@ -1,11 +1,18 @@
+import type { XStatic } from "typebox/schema";
 import { contracts } from "../../contract/contracts.ts";
 import type { ContractName } from "../../core/call.ts";
-import { paymentKinds, rateMax } from "./fiscal/shop.ts";
+import type { EmulatedEnd } from "./operations.ts";
 
 /**
  * The shape of a world's file, as JSON Schema: what `check` walks, and what the file's type is inferred from. The description of each
  * setting is its comment in the printed example, a sentence a line. `$comment` is quoted in messages.
  */
+
+/** The kinds of money. Prepayment counts to the sum of sales only: the metrics have no sum of its own for it. */
+export const paymentKinds = ["cash", "cashless", "credit", "bonuses", "prepayment"] as const;
+
+/** 100 %: no tax contained in a price is higher. The bound also limits how many rates there can be. */
+export const rateMax = 10_000;
 
 const text = {
   type: "string",
@@ -169,3 +176,11 @@ export const worldSchema = {
   additionalProperties: false,
   properties: { bank, qr, fiscal },
 } as const;
+
+/** The world as it may be written. */
+export type WorldShape = XStatic<typeof worldSchema>;
+
+/** The world as it is written in full. */
+export type WorldSettings = {
+  readonly [Section in keyof WorldShape]-?: Required<NonNullable<WorldShape[Section]>>;
+} & { readonly bank: { readonly codes: Readonly<Record<Exclude<EmulatedEnd, "approved">, number>> } };

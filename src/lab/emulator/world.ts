@@ -1,9 +1,5 @@
 import { createHash } from "node:crypto";
-import type { XStatic } from "typebox/schema";
-import type { BankWorld, ConfiguredTerminal } from "./bank/terminals.ts";
-import type { FiscalWorld } from "./fiscal/shop.ts";
-import type { QrWorld } from "./qr/payment.ts";
-import type { worldSchema } from "./world-schema.ts";
+import type { WorldSettings, WorldShape } from "./world-schema.ts";
 
 /**
  * The world that the emulator plays: what the terminals of one shop are set up with, and another shop has otherwise. What is the contract's,
@@ -12,23 +8,10 @@ import type { worldSchema } from "./world-schema.ts";
 
 export const worldSections = ["bank", "qr", "fiscal"] as const;
 
-export interface World {
-  readonly bank: BankWorld;
-  readonly qr: QrWorld;
-  readonly fiscal: FiscalWorld;
-  /** All of it, as a file may have it. */
-  readonly settings: WorldSettings;
+export interface World extends WorldSettings {
   /** Tells a world from others; undefined for the built-in one. */
   readonly mark: string | undefined;
 }
-
-/** The world as it may be written. */
-export type WorldShape = XStatic<typeof worldSchema>;
-
-/** The world as it is written in full. */
-export type WorldSettings = {
-  readonly [Section in keyof WorldShape]-?: Required<NonNullable<WorldShape[Section]>>;
-} & { readonly bank: Pick<BankWorld, "codes"> };
 
 /** The settings in force if nobody wrote others. */
 const builtIn: WorldSettings = {
@@ -137,41 +120,7 @@ export function worldOf({ bank, qr, fiscal }: WorldShape): World {
     qr: { ...builtIn.qr, ...qr },
     fiscal: { ...builtIn.fiscal, ...fiscal },
   };
-  return {
-    bank: bankWorld(settings.bank),
-    qr: settings.qr,
-    fiscal: fiscalWorld(settings.fiscal),
-    settings,
-    mark: markOf(settings),
-  };
-}
-
-function bankWorld({ terminals, currencies, operations, codes }: WorldSettings["bank"]): BankWorld {
-  return {
-    terminals: terminals.map(withExactIds),
-    currencies: new Map(Object.entries(currencies)),
-    operations,
-    codes,
-  };
-}
-
-function withExactIds(terminal: WorldSettings["bank"]["terminals"][number]): ConfiguredTerminal {
-  const merchant = terminal.merchant !== undefined && { merchant: BigInt(terminal.merchant) };
-  // What is overridden keeps its place, so that fields are answered in the order of the file; a merchant is overridden if there is one.
-  return { ...terminal, terminal: BigInt(terminal.terminal), ...merchant } as ConfiguredTerminal;
-}
-
-function fiscalWorld(settings: WorldSettings["fiscal"]): FiscalWorld {
-  const { operations, departments, taxes, payments, extraPayments, drawer, currency } = settings;
-  return {
-    operations,
-    departments: departments === "any" ? undefined : departments,
-    taxes: taxes === "any" ? undefined : taxes.map(({ taxPrc, ...code }) => ({ ...code, taxPrc: BigInt(taxPrc) })),
-    payments,
-    extraPayments: new Map(Object.entries(extraPayments)),
-    drawer: BigInt(drawer),
-    currency,
-  };
+  return { ...settings, mark: markOf(settings) };
 }
 
 /** Of what differs from the built-in world alone, so that a setting that a later version adds changes no mark. */

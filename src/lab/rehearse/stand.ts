@@ -259,7 +259,7 @@ class Stand {
       POSLINE_FISCAL_URL: `http://127.0.0.1:${fiscal.port}`,
       POSLINE_QR_URL: `http://127.0.0.1:${qr.port}`,
       POSLINE_MERCHANT_ID: merchantId,
-      POSLINE_CURRENCY: [...this.#options.world.bank.currencies.keys()][0] ?? "",
+      POSLINE_CURRENCY: Object.keys(this.#options.world.bank.currencies)[0] ?? "",
     };
   }
 

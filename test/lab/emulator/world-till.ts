@@ -4,7 +4,8 @@ import type { ContractName } from "../../../src/core/call.ts";
 import type { JsonObject } from "../../../src/core/json-object.ts";
 import { Presence } from "../../../src/core/presence.ts";
 import { Emulator, type EmulatorOptions } from "../../../src/lab/emulator/emulator.ts";
-import { type WorldShape, worldOf } from "../../../src/lab/emulator/world.ts";
+import { worldOf } from "../../../src/lab/emulator/world.ts";
+import type { WorldShape } from "../../../src/lab/emulator/world-schema.ts";
 import type { Ask } from "./conformance-rows.ts";
 import { bodyOf, merchantId } from "./conforming.ts";
 

@@ -146,7 +146,7 @@ class EmulatedBank implements EmulatedService<SavedBank> {
     if (currency === undefined)
       return request.refuse(
         "the currency is not supported",
-        `send one of ${[...this.#world.currencies.keys()].join(", ")}, or its number`,
+        `send one of ${Object.keys(this.#world.currencies).join(", ")}, or its number`,
         codes.currency,
       );
     const rrn = originalsOf[route] === undefined ? undefined : request.id("rrn");

@@ -63,7 +63,7 @@ export class Batches {
 
 /** The order of a batch's totals: by kind, then by currency. */
 function orderIn({ currencies }: BankWorld): (one: BatchTotal, other: BatchTotal) => number {
-  const names = [...currencies.keys()];
+  const names = Object.keys(currencies);
   return (one, other) =>
     batchKinds.indexOf(one.kind) - batchKinds.indexOf(other.kind) ||
     names.indexOf(one.currency) - names.indexOf(other.currency);

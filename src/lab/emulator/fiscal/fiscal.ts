@@ -83,7 +83,7 @@ class EmulatedFiscal implements EmulatedService<SavedFiscal> {
   #fresh(): FiscalMemory {
     const { currency, drawer } = this.#world;
     const rolledBack = new FailedOnce(this.#context);
-    return { currency, shift: firstShift(this.#time()), register: new DocumentRegister(drawer), rolledBack };
+    return { currency, shift: firstShift(this.#time()), register: new DocumentRegister(BigInt(drawer)), rolledBack };
   }
 
   #time(): string {

@@ -2,8 +2,9 @@ import { maskCardNumbers } from "../../../core/card-number.ts";
 import type { JsonObject } from "../../../core/json-object.ts";
 import { zeroPadded } from "../answer.ts";
 import type { RequestReader } from "../request-reader.ts";
+import { paymentKinds } from "../world-schema.ts";
 import { fiscalCodes } from "./request.ts";
-import { checkPayment, type FiscalWorld, type PaymentKind, paymentKinds } from "./shop.ts";
+import { checkPayment, type FiscalWorld, type PaymentKind } from "./shop.ts";
 
 /**
  * The payments of a document: the fields that a till may send (Payment split object, Extra payment object), and the fields that are kept.
@@ -66,9 +67,10 @@ function balanced(fields: RequestReader, offered: readonly PaymentEntry[], sum: 
 /** An extra payment. The contract names no codes of them, and one without a code is cashless. */
 function readExtra(extra: RequestReader, { extraPayments }: FiscalWorld): PaymentEntry {
   const code = extra.optionalId("code");
-  const kind = code === undefined ? "cashless" : extraPayments.get(code);
+  const kind = code === undefined ? "cashless" : new Map(Object.entries(extraPayments)).get(code);
   if (kind === undefined) {
-    const cure = extraPayments.size === 0 ? "send payments alone" : `choose one of ${[...extraPayments.keys()].join(", ")}`;
+    const names = Object.keys(extraPayments);
+    const cure = names.length === 0 ? "send payments alone" : `choose one of ${names.join(", ")}`;
     return extra.refuse(`${extra.named("code")} is not supported`, cure, fiscalCodes.paymentTypeNotSupported);
   }
   const amount = extra.optionalAmount("amount") ?? 0n;

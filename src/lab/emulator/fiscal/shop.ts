@@ -1,41 +1,12 @@
 import { int32Max, type RequestReader } from "../request-reader.ts";
+import { rateMax, type WorldSettings } from "../world-schema.ts";
 import { fiscalCodes } from "./request.ts";
 
 /** The set-up of the emulated fiscal service: the kinds of money it takes, its departments and taxes. */
 
-/** The kinds of money. Prepayment counts to the sum of sales only: the metrics have no sum of its own for it. */
-export const paymentKinds = ["cash", "cashless", "credit", "bonuses", "prepayment"] as const;
+export type FiscalWorld = WorldSettings["fiscal"];
 
-export type PaymentKind = (typeof paymentKinds)[number];
-
-export interface FiscalWorld {
-  /** The routes it serves, without slash. /supported_operations is always served, since lines are proven by it. */
-  readonly operations: readonly string[];
-  /** undefined: any. */
-  readonly departments: readonly Department[] | undefined;
-  /** undefined: any. */
-  readonly taxes: readonly Tax[] | undefined;
-  readonly payments: readonly PaymentKind[];
-  /** The kinds of money of extra payments, by their code. */
-  readonly extraPayments: ReadonlyMap<string, PaymentKind>;
-  /** Minor units in the drawer before the first document. */
-  readonly drawer: bigint;
-  readonly currency: string;
-}
-
-interface Department {
-  readonly departmentCode: string;
-  readonly departmentName?: string;
-}
-
-interface Tax {
-  readonly taxCode?: string;
-  /** Percent x100. */
-  readonly taxPrc: bigint;
-}
-
-/** 100 %: no tax contained in a price is higher. The bound also limits how many rates there can be. */
-export const rateMax = 10_000;
+export type PaymentKind = FiscalWorld["payments"][number];
 
 /**
  * Refuses a department that the shop doesn't have, if it has a list. The contract has no code for a value that isn't configured: here it is
@@ -43,8 +14,8 @@ export const rateMax = 10_000;
  */
 export function checkDepartment(fields: RequestReader, { departments }: FiscalWorld): void {
   const [code, name] = [fields.optionalId("departmentCode"), fields.optionalId("departmentName")];
-  const isOne = departments?.some((each) => fits(each.departmentCode, code) && fits(each.departmentName, name));
-  if (isOne !== false || (code === undefined && name === undefined)) return;
+  if (departments === "any" || (code === undefined && name === undefined)) return;
+  if (departments.some((each) => fits(each.departmentCode, code) && fits(each.departmentName, name))) return;
   fields.refuse("the department is not configured", "send one of the world's, or none");
 }
 
@@ -55,9 +26,9 @@ export function rateOf(tax: RequestReader, { taxes }: FiscalWorld): bigint | und
   if (rate !== undefined && rate > rateMax) {
     tax.refuse(`${tax.named("taxPrc")} is more than ${rateMax}, which is 100 %`, "send percent x100");
   }
-  if (taxes === undefined || (code === undefined && rate === undefined)) return rate;
-  const found = taxes.find((each) => fits(each.taxCode, code) && fits(each.taxPrc, rate));
-  if (found !== undefined) return found.taxPrc;
+  if (taxes === "any" || (code === undefined && rate === undefined)) return rate;
+  const found = taxes.find((each) => fits(each.taxCode, code) && fits(BigInt(each.taxPrc), rate));
+  if (found !== undefined) return BigInt(found.taxPrc);
   const names = ["taxCode", "taxPrc"].map((name) => tax.named(name)).join(" and ");
   return tax.refuse(`${names} are no tax that is configured`, "send one of the world's");
 }

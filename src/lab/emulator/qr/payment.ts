@@ -1,19 +1,11 @@
 import type { EmulatedEnd, EmulatedOperation } from "../operations.ts";
+import type { WorldSettings } from "../world-schema.ts";
 
 /** The payment systems of the emulated qr service, and its memory of a payment. */
 
-export interface QrWorld {
-  readonly systems: readonly PaymentSystem[];
-}
+export type QrWorld = WorldSettings["qr"];
 
-export interface PaymentSystem {
-  /** The pay_system value, case-sensitive (Payment system selector). */
-  readonly name: string;
-  /** The routes it serves, without slash (System entry). */
-  readonly operations: readonly string[];
-  /** Whether /showqrcode returns a trans of its own making, or the till chooses it. */
-  readonly makesTrans: boolean;
-}
+export type PaymentSystem = QrWorld["systems"][number];
 
 export interface QrPayment extends EmulatedOperation {
   readonly payId: string;

@@ -195,9 +195,9 @@ test("/terminals lists the valid pairs with all their fields", () => {
   assert.deepEqual(
     terminals.map(({ terminal, merchant }) => [terminal, merchant]),
     [
-      [1n, 1n],
-      [1n, 2n],
-      [2n, 3n],
+      [1, 1],
+      [1, 2],
+      [2, 3],
     ],
   );
   const fields = ["terminal", "terminalId", "name", "merchant", "merchantId", "merchantName", "mcc", "fiscalId"];
