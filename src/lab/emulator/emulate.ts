@@ -17,6 +17,7 @@ import { listeningServices, openApiRoutes } from "../../process/openapi.ts";
 import { type Listening, type Served, servedBy } from "../../process/served.ts";
 import * as documents from "../openapi/documents.ts";
 import { type Emulation, openEmulation } from "./emulation.ts";
+import { httpEndpoint } from "./http-endpoint.ts";
 import { listenAtDevice } from "./line-endpoint.ts";
 
 /** The emulator alone: `http/listener` and `line/listener` → `emulator`, all of them on the same state. */
@@ -57,7 +58,7 @@ export function devicesOf({ lines }: Config): readonly EmulatedDevice[] {
 export async function startEmulating(options: EmulateOptions): Promise<Emulating> {
   const { config, log, flags } = options;
   const emulation = openEmulation({ flags, services: config.services, log });
-  const onHttp = emulation.onHttp();
+  const onHttp = httpEndpoint(emulation.onPorts);
   const served = servedBy(config);
   const ports = (options.http ? served : []).map((each) => ({ each, listener: httpListenerOf(each, onHttp.handler, log) }));
   const devices = devicesOf(config);

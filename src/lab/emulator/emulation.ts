@@ -11,7 +11,6 @@ import { Emulator } from "./emulator.ts";
 import type { FaultChance } from "./faults/fault-plan.ts";
 import { effectName } from "./faults/magic-amounts.ts";
 import { parseFaultChance } from "./faults/wire-fault.ts";
-import { type HttpEndpoint, httpEndpoint } from "./http-endpoint.ts";
 import { newKeeper, readStateFile, updateStateFile, writeStateFile } from "./state-file.ts";
 import { loadWorld } from "./world-file.ts";
 
@@ -29,8 +28,8 @@ export interface EmulationOptions {
 export interface Emulation {
   /** The emulator for one line, with the services that it plays there: each name is a terminal of its own. */
   onLine(served: readonly Served[]): Pick<Emulator, "answer">;
-  /** The emulator behind HTTP. */
-  onHttp(): HttpEndpoint;
+  /** The emulator for all the ports. */
+  readonly onPorts: Pick<Emulator, "answer">;
   /** The control API. */
   readonly routes: Readonly<Record<string, AdminRoute>>;
 }
@@ -90,7 +89,7 @@ export function openEmulation({ flags, services, log }: EmulationOptions): Emula
       play(served);
       return answering;
     },
-    onHttp: () => httpEndpoint(answering),
+    onPorts: answering,
     routes: { "GET /emulator": () => control.view(), "POST /emulator": (body) => control.change(body) },
   };
 }
