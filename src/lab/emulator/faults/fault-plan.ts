@@ -37,9 +37,9 @@ export const forcedEffectsMax = 1024;
 const defaultSeed = 1;
 
 export class FaultPlan {
+  chances: readonly FaultChance[];
   readonly #options: FaultPlanOptions;
   #random: ReturnType<typeof xoroshiro128plus>;
-  #chances: readonly FaultChance[];
   #forced: ForcedEffect[] = [];
   /** The fault of the answer that is under way. */
   #fault: WireFault | undefined;
@@ -47,20 +47,12 @@ export class FaultPlan {
   constructor(options: FaultPlanOptions) {
     this.#options = options;
     this.#random = xoroshiro128plus(options.seed ?? defaultSeed);
-    this.#chances = options.chances ?? [];
+    this.chances = options.chances ?? [];
   }
 
   /** The forced effects that wait. */
   get forced(): readonly ForcedEffect[] {
     return this.#forced;
-  }
-
-  get chances(): readonly FaultChance[] {
-    return this.#chances;
-  }
-
-  set chances(chances: readonly FaultChance[]) {
-    this.#chances = chances;
   }
 
   /** @throws RangeError if too many wait. */
@@ -73,7 +65,7 @@ export class FaultPlan {
   /** Returns to the beginning. */
   reset(): void {
     this.#random = xoroshiro128plus(this.#options.seed ?? defaultSeed);
-    this.#chances = this.#options.chances ?? [];
+    this.chances = this.#options.chances ?? [];
     this.#forced = [];
   }
 
@@ -103,7 +95,7 @@ export class FaultPlan {
 
   #byChance(drawn: number): WireFault | undefined {
     let from = 0;
-    for (const { fault, share } of this.#chances) {
+    for (const { fault, share } of this.chances) {
       if (drawn < from + share) return fault;
       from += share;
     }
