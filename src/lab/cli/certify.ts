@@ -12,7 +12,7 @@ import { OpenError } from "../../device/transport.ts";
 import type { CertifiedService, Sale } from "../certify/asker.ts";
 import type { CertifyCheck } from "../certify/check.ts";
 import { countOf } from "../report/judgement.ts";
-import { judge, listOf, refuseUnknownNames, reportFlags, showProgress, tryReports } from "./judging.ts";
+import { listOf, refuseUnknownNames, reportFlags, runJudging, showProgress, tryReports } from "./judging.ts";
 
 /** `posline certify`: judges the terminal at the end of a line by its contracts. */
 
@@ -32,7 +32,7 @@ export async function runCertify(args: CertifyArguments): Promise<number> {
   const { path, line, services } = await lineOf(args);
   if (sale !== undefined && args.yes !== true && !(await isConfirmed(sale, path, chosen))) return exitCodes.unknown;
   const { baudRate, dataBits, parity, stopBits } = line;
-  return judge({
+  return runJudging({
     subject: path,
     by: "posline certify",
     args,

@@ -58,7 +58,7 @@ export interface JudgingRun extends Pick<Judgement, "subject" | "by"> {
 }
 
 /** Runs it, shows what comes of each case, writes the reports. @returns the exit code */
-export async function judge({ subject, by, args, chosen, run, refusal, setup, files = [] }: JudgingRun): Promise<number> {
+export async function runJudging({ subject, by, args, chosen, run, refusal, setup, files = [] }: JudgingRun): Promise<number> {
   const began = new Date();
   const table = new Table(chosen);
   let cases: readonly Judged[];

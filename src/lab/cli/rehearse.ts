@@ -19,7 +19,7 @@ import { screenTill } from "../rehearse/screen-till.ts";
 import { endPlays, type Till } from "../rehearse/stand.ts";
 import { checkSyntax, type ExitWords, runTill, TillError } from "../rehearse/till.ts";
 import type { Judged } from "../report/judgement.ts";
-import { judge, listOf, refuseUnknownNames, reportFlags, showProgress, tryReports } from "./judging.ts";
+import { listOf, refuseUnknownNames, reportFlags, runJudging, showProgress, tryReports } from "./judging.ts";
 
 /** `posline rehearse`: judges a till by what the terminal did. */
 
@@ -113,7 +113,7 @@ export async function runRehearse(args: RehearseArguments): Promise<number> {
   const subject = isPage ? "a till with a screen" : command;
   const files = [...(args.world === undefined ? [] : [args.world]), ...command.split(/\s+/)];
   try {
-    return await judge({ subject, by: "posline rehearse", args, chosen, run, refusal: TillError, setup, files });
+    return await runJudging({ subject, by: "posline rehearse", args, chosen, run, refusal: TillError, setup, files });
   } finally {
     port.show({ task: "", note: "It is over", scenario: "" });
     port.close();
