@@ -1,11 +1,14 @@
 import { listenTcp, type TcpListener } from "../../device/tcp-port.ts";
-import type { OpenTransport } from "../../device/transport.ts";
+import { OpenError, type OpenTransport } from "../../device/transport.ts";
 import { Cable } from "./cable.ts";
 
 /** The line of an emulated terminal: a port of this machine where it listens, and the cable that leads there from posline. */
 export class TerminalLine {
   readonly #listening: TcpListener;
   readonly #cable: Cable;
+  /** Rejects once the line is closed. */
+  readonly #closed: Promise<never>;
+  #end: () => void = () => {};
 
   /** @throws Error of the system if a port can't be had. */
   static async open(): Promise<TerminalLine> {
@@ -18,6 +21,10 @@ export class TerminalLine {
   private constructor(listening: TcpListener, cable: Cable) {
     this.#listening = listening;
     this.#cable = cable;
+    this.#closed = new Promise((_, reject) => {
+      this.#end = () => reject(new OpenError("the rehearsal has closed it"));
+    });
+    this.#closed.catch(() => {});
   }
 
   /** Where posline finds the terminal. */
@@ -25,9 +32,9 @@ export class TerminalLine {
     return `tcp:127.0.0.1:${this.#cable.port}`;
   }
 
-  /** Opens the terminal's end. */
+  /** Opens the terminal's end. What still waits for posline ends with the line: its time-out would hold up the process for 5 s. */
   get open(): OpenTransport {
-    return this.#listening.open;
+    return (handler) => Promise.race([this.#listening.open(handler), this.#closed]);
   }
 
   /** Pulls the cable for so many milliseconds. */
@@ -43,6 +50,7 @@ export class TerminalLine {
   /** Ends it for good, once nobody has the terminal's end open any more. */
   async close(): Promise<void> {
     this.#cable.close();
+    this.#end();
     await this.#listening.close();
   }
 }
