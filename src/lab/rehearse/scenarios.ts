@@ -303,8 +303,10 @@ export const scenarios: readonly Scenario[] = rows.map(([name, title, rule, ...s
 
 /** The scenarios as Markdown, for docs/rehearse.md; what happens in each, `--list` prints. */
 export function scenarioTable(): string {
-  const rows = scenarios.map(({ name, listed = "" }) => `| \`${name}\` | ${listed} |`);
-  return ["| name | on acquirers' lists |", "| --- | --- |", ...rows].join("\n");
+  const known = scenarios.filter((each) => each.listed !== undefined);
+  const others = scenarios.filter((each) => each.listed === undefined).map(({ name }) => `\`${name}\``);
+  const rows = known.map(({ name, listed: words }) => `| \`${name}\` | ${words} |`);
+  return ["| name | on acquirers' lists |", "| --- | --- |", ...rows, `| ${others.join(", ")} | on none |`].join("\n");
 }
 
 /** Those in which money is lost most often: a minute's worth of them. */
