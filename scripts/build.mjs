@@ -56,6 +56,23 @@ const place = {
 const typebox = "src/contract/typebox.ts";
 
 /**
+ * Leaves out what posline has no use for: the texts that jsonc-parser's formatter would make when it is loaded, 300 kB, and typebox's checks
+ * of texts by their format, 25 kB, since the contracts' formats are of numbers, and typebox knows none of these.
+ */
+const lean = {
+  name: "lean",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^\.\/string-intern$/ }, ({ path, resolveDir }) => ({
+      path: join(resolveDir, `${path}.js`),
+      sideEffects: false,
+    }));
+    onLoad({ filter: /typebox\/build\/format\/index\.mjs$/ }, () => ({
+      contents: "export const Format = { Has: () => false, Test: () => true };",
+    }));
+  },
+};
+
+/**
  * typebox in one module. Each module of the file is a function that V8 has to look through at each start, and as 500 of them
  * typebox alone would take 2 MiB of every idle bridge.
  */
@@ -64,21 +81,15 @@ const oneTypebox = {
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /\/typebox\.ts$/ }, () => ({ path: typebox, namespace: "joined" }));
     onLoad({ filter: /.*/, namespace: "joined" }, async ({ path }) => {
-      const { outputFiles, metafile } = await build({ ...common, entryPoints: [join(root, path)], write: false });
+      const { outputFiles, metafile } = await build({
+        ...common,
+        entryPoints: [join(root, path)],
+        plugins: [lean],
+        write: false,
+      });
       note(metafile);
       return { contents: outputFiles[0].text };
     });
-  },
-};
-
-/** Leaves out what jsonc-parser's formatter, which posline has no use for, would make when it is loaded: 300 kB of texts. */
-const lean = {
-  name: "lean",
-  setup({ onResolve }) {
-    onResolve({ filter: /^\.\/string-intern$/ }, ({ path, resolveDir }) => ({
-      path: join(resolveDir, `${path}.js`),
-      sideEffects: false,
-    }));
   },
 };
 

@@ -58,12 +58,9 @@ export function control({ name, version, architecture, publisher }, installedKiB
     // The lab is a part of one program, which shares its modules.
     ["Depends", isLab ? same : needs.join(", ")],
     // Either gives the same command, units and files, so an installed one is exchanged for the other.
-    ...(isLab
-      ? []
-      : [
-          ["Conflicts", other],
-          ["Replaces", other],
-        ]),
+    ...(isLab ? [] : [["Conflicts", other]]),
+    // Till examples were in these before.
+    ["Replaces", isLab ? "posline, posline-standalone" : other],
     ...(standalone ? [["Provides", same]] : []),
     ["Section", "net"],
     ["Priority", "optional"],

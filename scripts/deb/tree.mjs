@@ -85,29 +85,24 @@ async function putDocuments(tree, root, release, runtimeLicence) {
   const pages = ["README.md", ...found.filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)];
   // Not compressed each, since they link to each other, and the package as a whole is compressed better.
   for (const page of pages) await put(tree, `${doc}/${page}`, await readFile(join(root, page)));
-  // Not below the package's own name: README and man page name one place for both packages.
-  for (const [name, text] of await examples(root)) {
-    // A shell's script may be run as it is; for Python's, lintian would have the package depend on Python.
-    const mode = text.subarray(0, 9).equals(Buffer.from("#!/bin/sh")) ? 0o755 : undefined;
-    await put(tree, `usr/share/posline/examples/${name}`, text, mode);
-  }
+  await putExamples(tree, root, [
+    "systemd/kiosk/posline-chromium.json",
+    "systemd/gateway.json",
+    "scripts/wireshark/posline.lua",
+    ...["prometheus.yml", "posline.rules.yml", "grafana-dashboard.json"].map((name) => `scripts/prometheus/${name}`),
+  ]);
   if (runtimeLicence !== undefined) await put(tree, `${doc}/node-licences.gz`, gzip(runtimeLicence));
   if (runtimeLicence !== undefined) await put(tree, `usr/share/lintian/overrides/${release.name}`, overrides(release));
 }
 
-async function examples(root) {
-  const watching = ["prometheus.yml", "posline.rules.yml", "grafana-dashboard.json"].map(
-    (name) => `scripts/prometheus/${name}`,
-  );
-  const tills = (await readdir(join(root, "docs/tills"))).filter((name) => !name.endsWith(".md"));
-  const names = [
-    "systemd/kiosk/posline-chromium.json",
-    "systemd/gateway.json",
-    "scripts/wireshark/posline.lua",
-    ...watching,
-    ...tills.map((name) => `docs/tills/${name}`),
-  ];
-  return Promise.all(names.map(async (name) => [name.split("/").at(-1), await readFile(join(root, name))]));
+/** Not below the package's own name: README and man page name one place for all packages. */
+async function putExamples(tree, root, names) {
+  for (const name of names) {
+    const text = await readFile(join(root, name));
+    // A shell's script may be run as it is; for Python's, lintian would have the package depend on Python.
+    const mode = text.subarray(0, 9).equals(Buffer.from("#!/bin/sh")) ? 0o755 : undefined;
+    await put(tree, `usr/share/posline/examples/${name.split("/").at(-1)}`, text, mode);
+  }
 }
 
 async function putControl(tree, root, release) {
@@ -135,11 +130,17 @@ export async function fill(tree, root, { release, manuals, runtime }) {
   await putControl(tree, root, release);
 }
 
-/** Fills an empty folder with the lab's package, the same for every architecture: its file and the examples that its documents show. */
+/** Fills an empty folder with the lab's package, the same for every architecture: its file, what its documents show, and tills to copy. */
 export async function fillLab(tree, root, release) {
   for (const name of ["lab.cjs", "examples.json"]) {
     await put(tree, `usr/lib/posline/${name}`, await readFile(join(root, "dist", name)));
   }
   await putLegal(tree, root, release);
+  const tills = (await readdir(join(root, "docs/tills"))).filter((name) => !name.endsWith(".md"));
+  await putExamples(
+    tree,
+    root,
+    tills.map((name) => `docs/tills/${name}`),
+  );
   await put(tree, "DEBIAN/control", control(release, await installedKiB(tree)));
 }
