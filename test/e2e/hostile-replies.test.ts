@@ -12,7 +12,7 @@ import { type Asked, answering, Terminal } from "../support/terminal.ts";
  */
 
 /** For how long the process may do nothing else, as a multiple of what JSON.parse alone takes for a text of the same size. */
-const stallMax = 2.5;
+const stallMax = 6;
 
 /** How often a reply is sent again that took longer: on a machine whose cores are shared, time of its own is no constant either. */
 const triesMax = 5;
