@@ -359,18 +359,21 @@ function nameIs(known: Known, name: string): Known {
 
 // --- the answer to a question
 
-function afterTold(operation: JudgedOperation, known: Known, { said, atMs, name = known.name }: Fact & { is: "told" }): Known {
+function afterTold(operation: JudgedOperation, known: Known, { said, atMs, name: asked }: Fact & { is: "told" }): Known {
+  // By what name it was asked, a record doesn't say: then none is proven.
+  const name = asked ?? known.name;
   const isProven = known.isNameProven && name === known.name;
+  const named = { name, isNameProven: isProven || asked !== undefined };
   if (said.says === "nothing" || (said.says === "none" && known.end !== undefined)) return ask(operation, known);
   if (said.says === "none") return afterNone(operation, known, said, atMs);
   const seen = { ...known, nones: 0, noneMs: undefined };
   switch (said.says) {
     case "end":
       if (said.end === undefined || said.end === known.end || !isOwn(operation, known, said.ids)) return ask(operation, seen);
-      return afterFound(operation, { ...seen, name, isNameProven: true }, said.end, said);
+      return afterFound(operation, { ...seen, ...named }, said.end, said);
     case "going": {
       const back = { ...seen, end: undefined, why: undefined };
-      return accepted(operation, { ...back, ...(!seen.hasOtherNames && { name, isNameProven: true }) }, said.unprinted);
+      return accepted(operation, { ...back, ...(!seen.hasOtherNames && named) }, said.unprinted);
     }
     case "failed":
       return known.end === undefined ? afterFailure(operation, seen, said, isProven) : known;

@@ -243,3 +243,14 @@ for (const [what, service, one, other, areDifferent] of [
     assert.equal(differ(operationOf(service, "/sale"), one, other), areDifferent);
   });
 }
+
+test("judge() proves no name by an answer whose question's name isn't known, as after a restart", () => {
+  const told = (name: string | undefined): Known =>
+    judge(operationOf("qr", "/showqrcode"), [
+      { is: "sent", atMs: 0, before: {} },
+      { is: "resumed", atMs: 1 },
+      { is: "told", atMs: 2, said: { says: "going" }, name },
+      { is: "ended", atMs: 3, end: "approved" },
+    ]);
+  assert.deepEqual([told(undefined).isNameProven, told("1").isNameProven, told("1").name], [false, true, "1"]);
+});
