@@ -1,9 +1,10 @@
+import { writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { productCommand, productMissing } from "./bridges.ts";
 import { benchDir, freePort } from "./machine.ts";
-import { startProduct } from "./peer.ts";
 import { inWorkshop, type Running, type Workshop } from "./processes.ts";
 import { atMost, type Bench, inParts, median, type Report } from "./report.ts";
 
@@ -65,19 +66,24 @@ async function startBridge(workshop: Workshop): Promise<Bridge> {
   const ports: Record<string, number> = {};
   for (const name of Object.keys(services)) ports[name] = await freePort();
   const adminPort = await freePort();
+  const config = workshop.path("posline.json");
   // The faulty line's calls give up soon, so that many faults fit into a round.
   const replyTimeoutMs = { "/check": 3_100 };
-  const serviceOf = (name: string, { line, contract }: (typeof services)[Service]) => ({
-    ...(name === contract ? {} : { contract }),
-    ...{ line, port: ports[name], replyTimeoutMs },
-  });
-  const config = {
-    lines: Object.fromEntries(lines.map((line, n) => [line, { path: paths[n], lateReplyMs: 4_000 }])),
-    services: Object.fromEntries(Object.entries(services).map(([name, each]) => [name, serviceOf(name, each)])),
-    ...{ admin: { port: adminPort }, journal: false },
-  };
-  // On any core, as the terminals are.
-  const bridge = { process: startProduct(workshop, "posline", config, { isPinned: false }), terminal, ports, adminPort };
+  writeFileSync(
+    config,
+    JSON.stringify({
+      lines: Object.fromEntries(lines.map((line, n) => [line, { path: paths[n], lateReplyMs: 4_000 }])),
+      services: Object.fromEntries(
+        Object.entries(services).map(([name, { line, contract }]) => [
+          name,
+          { ...(name === contract ? {} : { contract }), line, port: ports[name], replyTimeoutMs },
+        ]),
+      ),
+      admin: { port: adminPort },
+      journal: false,
+    }),
+  );
+  const bridge = { process: workshop.start("posline", productCommand(config)), terminal, ports, adminPort };
   await ready(bridge);
   return bridge;
 }
@@ -172,6 +178,8 @@ function add(report: Report, well: readonly Round[], faulty: readonly Round[]): 
 }
 
 export async function isolation({ report, short }: Bench): Promise<void> {
+  const missing = productMissing();
+  if (missing !== undefined) return report.skip(section, missing, true);
   await inWorkshop(async (workshop) => {
     const bridge = await startBridge(workshop);
     const [rounds, calls] = short ? [2, 400] : [16, 1_250];

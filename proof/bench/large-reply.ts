@@ -5,12 +5,12 @@ import { contracts } from "../../src/contract/contracts.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { serialPort } from "../../src/device/serial-port.ts";
 import { lineService } from "../../src/line/caller.ts";
+
 import { Line } from "../../src/line/line.ts";
 import { frameOf } from "../../src/wire/framing.ts";
-import { startResponder } from "./peer.ts";
-import { inWorkshop } from "./processes.ts";
-import { atMost, type Bench } from "./report.ts";
-import { inTurns } from "./turns.ts";
+import { pythonArgv } from "./machine.ts";
+import { figureOf, inWorkshop } from "./processes.ts";
+import { atMost, type Bench, lowerQuartile } from "./report.ts";
 
 /**
  * How long a large reply takes over a line without a pace, as from a terminal on USB, whose speed has nothing to do with its baud
@@ -106,14 +106,18 @@ async function lineMs(path: string, folder: string): Promise<number> {
 
 export async function largeReply({ report, short }: Bench): Promise<void> {
   await inWorkshop(async (workshop) => {
-    const [link] = await startResponder(workshop, "large", payloadBytes);
-    const measures = {
-      theirs: async () => ({ ms: await plainMs(link) }),
-      ours: async () => ({ ms: await lineMs(link, workshop.dir) }),
-    };
-    await inTurns(warmUpRounds, measures);
-    const rounds = await inTurns(short ? 20 : 40, measures);
-    const figures = { ours: rounds.quiet("ours", "ms"), theirs: rounds.quiet("theirs", "ms"), unit: "ms" };
+    const link = workshop.path("large.line");
+    const responder = workshop.start("large-responder", pythonArgv("responder.py", link, payloadBytes), { talks: true });
+    figureOf(await responder.line(30_000), "ready");
+    const times = { ours: [] as number[], theirs: [] as number[] };
+    for (let round = 0; round < warmUpRounds + (short ? 20 : 40); round++) {
+      const theirs = await plainMs(link);
+      const ours = await lineMs(link, workshop.dir);
+      if (round < warmUpRounds) continue;
+      times.theirs.push(theirs);
+      times.ours.push(ours);
+    }
+    const figures = { ours: lowerQuartile(times.ours), theirs: lowerQuartile(times.theirs), unit: "ms" };
     report.compare(section, "1 MiB reply from a pty without pace", figures, atMost(1.5));
   });
 }

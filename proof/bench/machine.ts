@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 
@@ -59,7 +59,12 @@ export function onlyOnCpu(cpu: number, argv: readonly string[]): readonly string
 
 /** The same for what is measured: ahead of everything else. */
 export function onCpu(cpu: number, argv: readonly string[]): readonly string[] {
-  return [...ahead, ...onlyOnCpu(cpu, argv)];
+  return aheadOfAll(onlyOnCpu(cpu, argv));
+}
+
+/** The command, ahead of everything else on any core. */
+export function aheadOfAll(argv: readonly string[]): readonly string[] {
+  return [...ahead, ...argv];
 }
 
 const setpriv = found("setpriv");
@@ -88,6 +93,15 @@ export async function freePort(): Promise<number> {
     });
     if (free) return port;
   }
+}
+
+/** Processor time that a process has used, all its threads, in ms. */
+export function processorMs(pid: number): number {
+  let ns = 0;
+  for (const task of readdirSync(`/proc/${pid}/task`)) {
+    ns += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]);
+  }
+  return ns / 1e6;
 }
 
 /** A memory figure of a process in MiB. */

@@ -3,10 +3,11 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { lineEfficiency } from "./efficiency.ts";
 import { framers } from "./framers.ts";
+import { growth } from "./growth.ts";
 import { isolation } from "./isolation.ts";
 import { largeReply } from "./large-reply.ts";
 import { benchDir } from "./machine.ts";
-import { productMissing } from "./peer.ts";
+import { nodes } from "./nodes.ts";
 import { costSection } from "./peers/cost.ts";
 import { fleetSection } from "./peers/fleet.ts";
 import { lateSection } from "./peers/late.ts";
@@ -33,6 +34,8 @@ const sections: Record<SectionName, (bench: Bench) => Promise<void>> = {
   line: lineEfficiency,
   large: largeReply,
   start,
+  growth,
+  nodes,
   isolation,
   watching,
   peers: peersSection,
@@ -66,12 +69,7 @@ for (const name of wanted) {
     process.exit(64);
   }
 }
-const missing = productMissing();
 for (const name of wanted.filter(isSection)) {
-  if (missing !== undefined) {
-    bench.report.skip(name, missing, true);
-    continue;
-  }
   const begun = performance.now();
   try {
     await sections[name](bench);

@@ -9,6 +9,8 @@ export type SectionName =
   | "line"
   | "large"
   | "start"
+  | "growth"
+  | "nodes"
   | "isolation"
   | "watching"
   | "peers"

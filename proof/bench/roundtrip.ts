@@ -1,105 +1,129 @@
-import { askBy, askLine, type CallerFigures } from "./callers.ts";
-import { pinned } from "./machine.ts";
-import { type Peer, peersHere, type Started, startPeer, startResponder } from "./peer.ts";
-import { inWorkshop } from "./processes.ts";
-import { atLeast, atMost, type Bench, type Bound, type Report, type SectionName } from "./report.ts";
-import { inTurns, type Measures, type Rounds } from "./turns.ts";
+import {
+  ask,
+  askLine,
+  type Bridge,
+  type BridgeKind,
+  type ClientFigures,
+  productMissing,
+  startBridge,
+  startResponder,
+} from "./bridges.ts";
+import { found, pinned } from "./machine.ts";
+import { inWorkshop, type Workshop } from "./processes.ts";
+import { atLeast, atMost, type Bench, type Bound, inParts, lowerQuartile, type Report } from "./report.ts";
 
 /**
- * HTTP to pty to responder and back, everything on one core, so that the sum of all work is compared and no lucky placement. A client
- * right on a line, in turn with the bridges, gives the floor.
+ * HTTP to pty to responder and back, everything on one core, so that the sum of all work is compared and no lucky placement.
+ * All bridges are up for the whole section and take turns, so that what else the machine does falls on all of them. Of each
+ * one's many short rounds the quieter quarter is compared. A client right on a line, in turn with them, gives the floor.
  */
 
 const section = "roundtrip";
 
-/** So long is asked in a run, in s: what a relay of 44 ms a call and one of 50 µs have in common is the time. */
-const runS = { short: 0.25, full: 0.5 };
-const exchangesMax = 2000;
+function kinds(report: Report): BridgeKind[] {
+  const missing = productMissing();
+  if (missing !== undefined) report.skip(section, missing, true);
+  const relays = (["socat", "ser2net"] as const).filter((relay) => {
+    const installed = found(relay) !== undefined;
+    if (!installed) report.skip(section, `${relay} isn't installed, so nothing is compared with it`);
+    return installed;
+  });
+  if (!pinned) report.skip(section, "taskset isn't there: processes wander between cores, compare with care");
+  const ours = missing === undefined ? (["posline"] as const) : [];
+  return [...ours, "fastify", ...relays.flatMap((relay) => (relay === "ser2net" ? [relay, "ser2netWide" as const] : [relay]))];
+}
 
-export const keyOf = (name: string, callers: number) => `${name} ${callers}`;
+interface Figures {
+  readonly of: Map<BridgeKind, ClientFigures[]>;
+  /** The round trip of the harness alone, in µs, round by round. */
+  readonly floor: number[];
+}
 
-const sales = "posline /sale";
+function quiet(figures: Figures, kind: BridgeKind, name: keyof ClientFigures): number | undefined {
+  const rounds = figures.of.get(kind)?.map((round) => round[name]);
+  if (rounds === undefined) return undefined;
+  return name === "perS" ? 1 / lowerQuartile(rounds.map((perS) => 1 / perS)) : lowerQuartile(rounds);
+}
 
-/**
- * By peer and count of callers.
- * @param sells posline's sales are measured too, each under a key of its own: its questions are recorded and judged nowhere.
- */
-export async function roundTrips(
-  measured: readonly Peer[],
-  callerCounts: readonly number[],
+function compare(
+  report: Report,
+  figures: Figures,
+  name: keyof ClientFigures,
+  what: string,
+  theirs: BridgeKind,
+  bound?: Bound,
+): void {
+  const mine = quiet(figures, "posline", name);
+  const other = quiet(figures, theirs, name);
+  const unit = name === "perS" ? "/s" : "µs";
+  if (other === undefined) return;
+  if (mine === undefined) report.baseline(section, what, other, unit);
+  else report.compare(section, what, { ours: mine, theirs: other, unit, floor: inParts(figures.floor, lowerQuartile) }, bound);
+}
+
+/** One round of the harness alone and of each bridge after the other, `rounds` times. */
+async function interleave(
+  bridges: readonly Bridge[],
   rounds: number,
-  short: boolean,
-  sells = false,
-): Promise<Rounds<CallerFigures>> {
-  return await inWorkshop(async (workshop) => {
-    const started: { readonly one: Started; readonly count: number; readonly isFast: boolean }[] = [];
-    for (const peer of measured) {
-      const one = await startPeer(workshop, peer);
-      const cold = await askBy(workshop, one, { callers: 1, count: 40, warmup: 0 });
-      const isFast = cold.perS > 100;
-      // Lets a compiler see the path, and shows how many exchanges fit into a run.
-      const warm = { callers: 1, count: 200, warmup: short ? 2000 : 6000 };
-      const { perS } = isFast ? await askBy(workshop, one, warm) : cold;
-      const count = Math.min(exchangesMax, Math.max(20, Math.round(perS * (short ? runS.short : runS.full))));
-      started.push({ one, count, isFast });
+  alone: () => Promise<ClientFigures>,
+  measure: (bridge: Bridge) => Promise<ClientFigures>,
+): Promise<Figures> {
+  const figures: Figures = { of: new Map(), floor: [] };
+  for (let round = 0; round < rounds; round++) {
+    figures.floor.push((await alone()).p50Us);
+    for (const bridge of bridges) {
+      const before = figures.of.get(bridge.kind) ?? [];
+      figures.of.set(bridge.kind, [...before, await measure(bridge)]);
+    }
+  }
+  return figures;
+}
+
+export async function roundtrip({ report, short }: Bench): Promise<void> {
+  const wanted = kinds(report);
+  await inWorkshop(async (workshop) => {
+    const bridges: Bridge[] = [];
+    for (const kind of wanted) {
+      const bridge = await startBridge(workshop, kind);
+      // Starts one at a time, and lets the compiler see the path before anything counts.
+      await ask(workshop, bridge, { clients: 1, count: 10, warmup: short ? 2000 : 6000 });
+      bridges.push(bridge);
     }
     const [link] = await startResponder(workshop, "floor");
     workshop.occupyOtherCpus();
-    const measures = callerCounts.flatMap((callers) =>
-      started.map(({ one, count, isFast }): readonly [string, Measures<CallerFigures>[string]] => {
-        const run = { callers, count: Math.max(count, 2 * callers), warmup: isFast ? callers + 100 : 0 };
-        // Who takes 44 ms a call isn't asked 64 times over in every round: its figures don't move.
-        const isLeftOut = (round: number) => !isFast && round % 4 > 0;
-        return [keyOf(one.name, callers), async (round) => (isLeftOut(round) ? undefined : askBy(workshop, one, run))];
-      }),
+    const count = short ? 500 : 1000;
+    const alone = () => askLine(workshop, link, count, 200);
+    const rounds = short ? 9 : 32;
+    const one = await interleave(bridges, rounds, alone, (bridge) => ask(workshop, bridge, { clients: 1, count, warmup: 200 }));
+    report.baseline(section, "p50, harness alone", lowerQuartile(one.floor), "µs");
+    compare(report, one, "p50Us", "p50 against socat's raw relay", "socat", atMost(1.5));
+    compare(report, one, "p50Us", "p50 against ser2net, chardelay off", "ser2net", atMost(0.75));
+    compare(report, one, "p50Us", "p50 against ser2net, buffers of a frame as well", "ser2netWide");
+    compare(report, one, "p50Us", "p50 against fastify + serialport", "fastify", atMost(0.6));
+    const own = bridges.find(({ kind }) => kind === "posline");
+    if (own !== undefined) await sales(workshop, report, own, rounds);
+    const servers = bridges.filter((bridge) => bridge.kind === "posline" || bridge.kind === "fastify");
+    const eight = await interleave(servers, rounds, alone, (bridge) =>
+      ask(workshop, bridge, { clients: 8, count: count * 2, warmup: 400 }),
     );
-    const own = sells ? started.find(({ one }) => one.name === "posline") : undefined;
-    if (own !== undefined) {
-      const run = { callers: 1, count: 500, warmup: 100, route: "/sale" } as const;
-      measures.push([keyOf(sales, 1), () => askBy(workshop, own.one, run)]);
-    }
-    return await inTurns(rounds, { floor: () => askLine(workshop, link), ...Object.fromEntries(measures) });
+    compare(report, eight, "perS", "requests/s, 8 clients, against fastify", "fastify", atLeast(1.8));
   });
 }
 
-/** A figure of posline's that is compared with a peer's. */
-export interface Comparison {
-  readonly figure: keyof CallerFigures;
-  readonly theirs: string;
-  readonly callers?: number;
-  readonly bound: Bound;
-}
-
-const words = { p50Us: "p50", p99Us: "p99", perS: "requests/s", processorUs: "processor time", rssMiB: "RSS" } as const;
-
-/** Adds what was measured of both. */
-export function compareAll(report: Report, of: SectionName, rounds: Rounds<CallerFigures>, all: readonly Comparison[]): void {
-  for (const { figure, theirs: peer, callers = 1, bound } of all) {
-    const [ours, theirs] = ["posline", peer].map((name) => rounds.quiet(keyOf(name, callers), figure));
-    if (ours === undefined || theirs === undefined || Number.isNaN(ours + theirs)) continue;
-    const what = `${words[figure]}${callers > 1 ? `, ${callers} callers,` : ""} against ${peer}`;
-    const unit = figure === "perS" ? "/s" : "µs";
-    // The floor's mean, not its median: what else the machine does shows in the slow ones.
-    report.compare(of, what, { ours, theirs, unit, floor: rounds.parts("floor", "perS") }, bound);
+/** Sales, each under a key of its own, in turn with questions, which are recorded and judged nowhere. */
+async function sales(workshop: Workshop, report: Report, bridge: Bridge, rounds: number): Promise<void> {
+  const p50s = { ours: [] as number[], theirs: [] as number[] };
+  for (let round = 0; round < rounds; round++) {
+    const run = { clients: 1, count: 500, warmup: 100 };
+    p50s.theirs.push((await ask(workshop, bridge, run)).p50Us);
+    p50s.ours.push((await ask(workshop, bridge, { ...run, sells: true })).p50Us);
   }
-}
-
-const comparisons: readonly Comparison[] = [
-  { figure: "p50Us", theirs: "socat", bound: atMost(1.5) },
-  { figure: "p50Us", theirs: "ser2net-tuned", bound: atMost(0.75) },
-  { figure: "p50Us", theirs: "fastify", bound: atMost(0.6) },
-  { figure: "perS", theirs: "fastify", callers: 8, bound: atLeast(1.8) },
-];
-
-export async function roundtrip({ report, short }: Bench): Promise<void> {
-  if (!pinned) report.skip(section, "taskset isn't there: processes wander between cores, compare with care");
-  const measured = peersHere((why) => report.skip(section, why), ["posline", "socat", "ser2net-tuned", "fastify"]);
-  const rounds = await roundTrips(measured, [1, 8], short ? 9 : 32, short, true);
-  report.baseline(section, "p50, harness alone", rounds.quiet("floor", "p50Us"), "µs");
-  compareAll(report, section, rounds, comparisons);
-  const [ours, theirs] = [sales, "posline"].map((name) => rounds.quiet(keyOf(name, 1), "p50Us"));
-  if (ours === undefined || theirs === undefined) return;
-  const floor = rounds.parts("floor", "perS");
-  const what = "p50 of /sale, a new key each, against its own /check";
-  report.compare(section, what, { ours, theirs, unit: "µs", floor }, atMost(1.05));
+  const [ours, theirs] = [lowerQuartile(p50s.ours), lowerQuartile(p50s.theirs)];
+  const floor = inParts(p50s.theirs, lowerQuartile);
+  report.compare(
+    section,
+    "p50 of /sale, a new key each, against its own /check",
+    { ours, theirs, unit: "µs", floor },
+    atMost(1.05),
+  );
 }

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { productCommand, productMissing, startResponder } from "./bridges.ts";
 import { freePort, memoryMiB, pythonArgv } from "./machine.ts";
-import { configFile, productCommand, startResponder } from "./peer.ts";
 import { figuresOf, inWorkshop, type Workshop } from "./processes.ts";
 import { atMost, type Bench, inParts, median, type Report } from "./report.ts";
 
@@ -36,7 +36,8 @@ async function productProgram(workshop: Workshop): Promise<Program> {
     bank: { line: "till", port: bank },
     qr: { line: "till", port: qr },
   };
-  const config = configFile(workshop, "start", { lines: { till: { path, baudRate: 115_200 } }, services });
+  const config = workshop.path("start.json");
+  writeFileSync(config, JSON.stringify({ lines: { till: { path, baudRate: 115_200 } }, services }));
   return { name: "posline", argv: productCommand(config), ports };
 }
 
@@ -72,10 +73,18 @@ function addOver(report: Report, what: string, figures: Figures, { unit, most }:
 }
 
 export async function start({ report, short }: Bench): Promise<void> {
+  const missing = productMissing();
+  if (missing !== undefined) report.skip(section, missing, true);
   await inWorkshop(async (workshop) => {
-    const programs = [await bareProgram(workshop), await productProgram(workshop)];
+    const bare = await bareProgram(workshop);
+    const programs = missing === undefined ? [bare, await productProgram(workshop)] : [bare];
     const times = await startTimes(workshop, programs, short ? 15 : 31);
     const idle = await idleMiB(workshop, programs, short ? 2 : 5);
+    if (missing !== undefined) {
+      report.baseline(section, "start to listening", median(times.get("bare") ?? []), "ms");
+      report.baseline(section, "idle RssAnon", median(idle.get("bare") ?? []), "MiB");
+      return;
+    }
     addOver(report, "start to listening, ms over bare node:http", times, { unit: "ms", most: startOverMs });
     addOver(report, "idle RssAnon, MiB over bare node:http", idle, { unit: "MiB", most: idleOverMiB });
   });

@@ -1,13 +1,11 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { type Asked, askBy, askLine } from "./callers.ts";
-import { benchDir, freePort, lineCpu } from "./machine.ts";
-import { startProduct, startResponder } from "./peer.ts";
-import { figureOf, inWorkshop, type Running, type Workshop } from "./processes.ts";
-import { atMost, type Bench } from "./report.ts";
-import { inTurns } from "./turns.ts";
+import { ask, askLine, type Bridge, type ClientFigures, productCommand, productMissing, startResponder } from "./bridges.ts";
+import { benchCpu, benchDir, freePort, lineCpu } from "./machine.ts";
+import { figureOf, inWorkshop, type Workshop } from "./processes.ts";
+import { atMost, type Bench, inParts, lowerQuartile } from "./report.ts";
 
 /**
  * What watching costs: the round trip of a bridge with a status page's stream, a tap and a scrape each second attached, beside one
@@ -21,15 +19,16 @@ const tsx = fileURLToPath(import.meta.resolve("tsx"));
 /** Milliseconds between two scrapes of an idle box: Prometheus' usual interval. */
 const scrapeMs = 15_000;
 
-type Watched = { readonly bridge: Asked; readonly process: Running; readonly admin: string };
+type Watched = { readonly bridge: Bridge; readonly admin: string };
 
 async function startWatched(workshop: Workshop, name: string): Promise<Watched> {
   const [port, adminPort] = [await freePort(), await freePort()];
-  const [link] = await startResponder(workshop, name);
+  const [link, responder] = await startResponder(workshop, name);
+  const config = workshop.path(`${name}.json`);
   const lines = { till: { path: link, baudRate: 115_200 } };
-  const config = { lines, services: { bank: { line: "till", port } }, admin: { port: adminPort } };
-  const process = startProduct(workshop, name, config);
-  return { bridge: { name, kind: "http", targets: [port], process }, process, admin: `http://127.0.0.1:${adminPort}/` };
+  writeFileSync(config, JSON.stringify({ lines, services: { bank: { line: "till", port } }, admin: { port: adminPort } }));
+  const process = workshop.start(name, productCommand(config), { cpu: benchCpu });
+  return { bridge: { kind: "posline", port, responder, process }, admin: `http://127.0.0.1:${adminPort}/` };
 }
 
 /** How often a process gave the processor back and was woken again, all threads together. */
@@ -52,13 +51,15 @@ async function idleWakeUps(pid: number, ms: number, each: () => Promise<unknown>
 }
 
 export async function watching({ report, short }: Bench): Promise<void> {
+  const missing = productMissing();
+  if (missing !== undefined) return report.skip(section, missing, true);
   await inWorkshop(async (workshop) => {
     const alone = await startWatched(workshop, "alone");
     const watched = await startWatched(workshop, "watched");
     const warmup = short ? 2_000 : 6_000;
-    for (const { bridge } of [alone, watched]) await askBy(workshop, bridge, { callers: 1, count: 10, warmup });
+    for (const { bridge } of [alone, watched]) await ask(workshop, bridge, { clients: 1, count: 10, warmup });
     const idleMs = short ? scrapeMs : 4 * scrapeMs;
-    const { pid } = alone.process;
+    const pid = alone.bridge.process.pid;
     const scrape = () => fetch(new URL("/metrics", alone.admin)).then((answer) => answer.text());
     await scrape();
     const without = await idleWakeUps(pid, idleMs, async () => {});
@@ -72,16 +73,19 @@ export async function watching({ report, short }: Bench): Promise<void> {
     const [floorLink] = await startResponder(workshop, "floor");
     workshop.occupyOtherCpus();
     const count = short ? 500 : 1_000;
-    const measure = (watching: Watched) => () => askBy(workshop, watching.bridge, { callers: 1, count, warmup: 200 });
-    const rounds = await inTurns(short ? 9 : 32, {
-      floor: () => askLine(workshop, floorLink, count),
-      ...{ alone: measure(alone), watched: measure(watched) },
-    });
-    const [ours, theirs] = [rounds.quiet("watched", "p50Us"), rounds.quiet("alone", "p50Us")];
+    const floor: number[] = [];
+    const p50: Record<"alone" | "watched", number[]> = { alone: [], watched: [] };
+    const measure = async ({ bridge }: Watched): Promise<ClientFigures> =>
+      ask(workshop, bridge, { clients: 1, count, warmup: 200 });
+    for (let round = 0; round < (short ? 9 : 32); round++) {
+      floor.push((await askLine(workshop, floorLink, count, 200)).p50Us);
+      p50.alone.push((await measure(alone)).p50Us);
+      p50.watched.push((await measure(watched)).p50Us);
+    }
     report.compare(
       section,
       "p50 with a page, a tap and a 1 s scrape attached, against nobody watching",
-      { ours, theirs, unit: "µs", floor: rounds.parts("floor", "p50Us") },
+      { ours: lowerQuartile(p50.watched), theirs: lowerQuartile(p50.alone), unit: "µs", floor: inParts(floor, lowerQuartile) },
       atMost(1.15),
     );
   });

@@ -1,4 +1,4 @@
-"""What callers.py and responder.py both say on the wire: length frames, one request, one reply.
+"""What client.py and responder.py both say on the wire: length frames, one request, one reply.
 
 Both ends are the same for every bridge that is measured, so they only have to be cheap and right.
 """
@@ -25,6 +25,8 @@ def frame(payload: bytes) -> bytes:
 # A bank status query, the request that a till sends most often (bank contract: Status query request).
 REQUEST_BODY = b'{"pay_id":"ORDER-2026-11-20-000184","language":"en","no_print_data":true}'
 NUMBER = b"000184"
+# A sale of the same length (bank contract: Sale request), its pay_id to be filled in.
+SALE_BODY = b'{"pay_id":"ORDER-2026-%011d","amount":125000,"currency_name":"UZS"}'
 REQUEST_FRAME = frame(b"/check\n" + REQUEST_BODY)
 
 

@@ -1,23 +1,22 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { nodeDisk } from "../../../src/journal/disk.ts";
 import { type JournalRecord, writeRecord } from "../../../src/journal/record.ts";
 import { openRing } from "../../../src/journal/ring.ts";
 import { slotBytes } from "../../../src/journal/slot.ts";
-import { type Asked, askBy, askLine, type CallerFigures, type CallerRun } from "../callers.ts";
-import { freePort } from "../machine.ts";
-import { startProduct, startResponder } from "../peer.ts";
+import { askLine, productCommand, productMissing, startResponder } from "../bridges.ts";
+import { benchCpu, freePort, pythonArgv } from "../machine.ts";
 import { inWorkshop, type Running, type Workshop } from "../processes.ts";
-import { atMost, type Bench, type Bound } from "../report.ts";
-import { inTurns, type Rounds } from "../turns.ts";
+import { atMost, type Bench, type Bound, inParts, lowerQuartile } from "../report.ts";
+import { type Asked, askBy, type CallerFigures, type CallerRun } from "./callers.ts";
 import { type Table, writePage } from "./page.ts";
-import { harnessNote } from "./peers.ts";
+import { quietness } from "./peers.ts";
 import { plotSvg } from "./plot.ts";
 
 /**
  * How the cost of an exchange grows with what a box has more of: callers that wait, lines, bytes of a reply, records in the journal. All
- * steps of one question are up at once and asked in turns on one core.
+ * steps of one question are up at once and asked in turns on one core; of each one's rounds the quieter quarter is shown.
  */
 
 const section = "cost";
@@ -33,7 +32,7 @@ const journalRecordsMax = journalBytes / slotBytes - 1;
 interface Step {
   readonly size: number;
   readonly run: CallerRun;
-  readonly start: (workshop: Workshop) => Promise<Product>;
+  readonly start: (workshop: Workshop) => Promise<Asked>;
 }
 
 interface Question {
@@ -45,27 +44,38 @@ interface Question {
   readonly bound?: Bound;
 }
 
-type Product = Asked & { readonly process: Running };
-
 type Setup = { readonly lines?: number; readonly replyBytes?: number; readonly journal?: string };
 
 /** Starts posline with so many lines, a bank on each. */
-async function boxWith(workshop: Workshop, setup: Setup = {}): Promise<Product> {
+async function startProduct(workshop: Workshop, setup: Setup = {}): Promise<Asked> {
   const { lines: count = 1, replyBytes, journal } = setup;
   const lines: Record<string, object> = {};
   const services: Record<string, object> = {};
-  const targets: number[] = [];
+  const ports: number[] = [];
   for (let i = 1; i <= count; i++) {
     const port = await freePort();
-    const [link] = await startResponder(workshop, `line-${port}`, replyBytes);
+    const link = await startTerminal(workshop, port, replyBytes);
     // As many as wait here, and no call of theirs is refused for having waited too long.
     lines[`till${i}`] = { path: link, queueCallsMax: 1024, queueWaitMs: 60_000 };
     services[i === 1 ? "bank" : `bank-${i}`] = { contract: "bank", line: `till${i}`, port };
-    targets.push(port);
+    ports.push(port);
   }
+  const config = workshop.path(`posline-${ports[0]}.json`);
   const kept = journal === undefined ? false : { folder: journal, bytes: journalBytes };
-  const process = startProduct(workshop, `posline-${targets[0]}`, { lines, services, journal: kept });
-  return { name: "posline", kind: "http", targets, process };
+  writeFileSync(config, JSON.stringify({ lines, services, journal: kept }));
+  const process = workshop.start(`posline-${ports[0]}`, productCommand(config), { cpu: benchCpu });
+  return { name: "posline", kind: "http", ports, process };
+}
+
+async function startTerminal(workshop: Workshop, port: number, replyBytes: number | undefined): Promise<string> {
+  if (replyBytes === undefined) return (await startResponder(workshop, `line-${port}`))[0];
+  const link = workshop.path(`line-${port}.line`);
+  const responder = workshop.start(`line-${port}`, pythonArgv("responder.py", link, replyBytes), {
+    cpu: benchCpu,
+    talks: true,
+  });
+  await responder.line(10_000);
+  return link;
 }
 
 /** A journal with so many records of sales that ended well, the newest of them now. */
@@ -109,7 +119,7 @@ function questions(short: boolean): readonly Question[] {
       name: "callers",
       caption: "Callers that wait for one line",
       unit: "callers",
-      steps: [1, 8, 64, 512].map((size) => ({ size, run: atLeast(size), start: (workshop) => boxWith(workshop) })),
+      steps: [1, 8, 64, 512].map((size) => ({ size, run: atLeast(size), start: (workshop) => startProduct(workshop) })),
       bound: grownMost,
     },
     {
@@ -119,7 +129,7 @@ function questions(short: boolean): readonly Question[] {
       steps: [1, 2, 4, 8].map((size) => ({
         size,
         run: atLeast(size),
-        start: (workshop) => boxWith(workshop, { lines: size }),
+        start: (workshop) => startProduct(workshop, { lines: size }),
       })),
       bound: grownMost,
     },
@@ -130,7 +140,7 @@ function questions(short: boolean): readonly Question[] {
       steps: [100, 1024, 10_240, 102_400, 1_048_576].map((size) => ({
         size,
         run: { callers: 1, count: Math.max(10, Math.min(count, Math.round(2e7 / size))), warmup: 10, replyBytes: size },
-        start: (workshop) => boxWith(workshop, { replyBytes: size }),
+        start: (workshop) => startProduct(workshop, { replyBytes: size }),
       })),
     },
     {
@@ -140,7 +150,7 @@ function questions(short: boolean): readonly Question[] {
       steps: [0, 10_000, journalRecordsMax].map((size) => ({
         size,
         run: { callers: 1, count: count / 2, warmup: 20, route: "/sale" },
-        start: async (workshop) => boxWith(workshop, { journal: await preparedJournal(workshop, size) }),
+        start: async (workshop) => startProduct(workshop, { journal: await preparedJournal(workshop, size) }),
       })),
     },
   ];
@@ -161,67 +171,81 @@ async function listening(port: number, process: Running, begun: number): Promise
 
 interface Answer {
   readonly question: Question;
-  /** Milliseconds until it listened, step by step. */
-  readonly startsMs: readonly number[];
-  /** By the step's size. */
-  readonly rounds: Rounds<CallerFigures>;
+  /** Step by step. */
+  readonly figures: readonly { readonly size: number; readonly startMs: number; readonly rounds: readonly CallerFigures[] }[];
+  readonly floor: readonly number[];
 }
 
 async function answerOf(question: Question, short: boolean): Promise<Answer> {
   return await inWorkshop(async (workshop) => {
-    const startsMs: number[] = [];
-    const measures: [string, () => Promise<CallerFigures>][] = [];
+    const figures: { size: number; startMs: number; rounds: CallerFigures[]; asked: Asked; run: CallerRun }[] = [];
     for (const { size, run, start } of question.steps) {
       const asked = await start(workshop);
-      startsMs.push(await listening(Number(asked.targets[0]), asked.process, performance.now()));
+      const startMs = await listening(asked.ports[0] ?? 0, asked.process, performance.now());
       // Every step's compiler has seen as much before anything counts.
       const large = (run.replyBytes ?? 0) > 100_000;
       await askBy(workshop, asked, { ...run, count: 20, warmup: large ? 100 : short ? 1000 : 4000 });
-      measures.push([String(size), () => askBy(workshop, asked, run)]);
+      figures.push({ size, startMs, rounds: [], asked, run });
     }
     const [link] = await startResponder(workshop, "floor");
     workshop.occupyOtherCpus();
-    const floor = () => askLine(workshop, link);
-    const rounds = await inTurns(short ? 3 : 24, { floor, ...Object.fromEntries(measures) });
-    return { question, startsMs, rounds };
+    const floor: number[] = [];
+    for (let round = 0; round < (short ? 3 : 24); round++) {
+      // Its mean, not its median: what else the machine does shows in the slow ones.
+      floor.push(1e6 / (await askLine(workshop, link, 500, 200)).perS);
+      for (const step of figures) step.rounds.push(await askBy(workshop, step.asked, step.run));
+    }
+    return { question, figures, floor };
   });
 }
 
-function tableOf({ question, startsMs, rounds }: Answer): Table {
+const quiet = (rounds: readonly CallerFigures[], name: keyof CallerFigures) =>
+  lowerQuartile(rounds.map((round) => round[name]));
+
+function tableOf({ question, figures }: Answer): Table {
   return {
     caption: `${question.caption}: µs; memory in MiB`,
     columns: [question.unit, "p50", "p99", "processor time an exchange", "RSS", "start to listening (ms)"],
-    rows: question.steps.map(({ size }, step) => [
+    rows: figures.map(({ size, startMs, rounds }) => [
       size.toLocaleString("en"),
-      ...(["p50Us", "p99Us", "processorUs", "rssMiB"] as const).map((name) => rounds.quiet(String(size), name)),
-      startsMs[step],
+      quiet(rounds, "p50Us"),
+      quiet(rounds, "p99Us"),
+      quiet(rounds, "processorUs"),
+      quiet(rounds, "rssMiB"),
+      startMs,
     ]),
   };
 }
 
-function plotOf({ question, rounds }: Answer): string {
+function plotOf({ question, figures }: Answer): string {
   const series = (["p50Us", "p99Us", "processorUs"] as const).map((name) => ({
     name: { p50Us: "p50", p99Us: "p99", processorUs: "processor time" }[name],
     // An empty journal has no place on a logarithmic axis; it stands at 1.
-    points: question.steps.map(({ size }) => [Math.max(1, size), rounds.quiet(String(size), name)] as const),
+    points: figures.map(({ size, rounds }) => [Math.max(1, size), quiet(rounds, name)] as const),
   }));
   return plotSvg({ title: question.caption, x: question.unit, y: "µs", series });
 }
 
 export async function costSection({ report, short }: Bench): Promise<void> {
+  const missing = productMissing();
+  if (missing !== undefined) {
+    report.skip(section, missing, true);
+    return;
+  }
   const answers: Answer[] = [];
   const notes: string[] = [];
   for (const question of questions(short)) {
     const answer = await answerOf(question, short);
     answers.push(answer);
-    const floor = answer.rounds.parts("floor", "perS");
-    notes.push(`${question.name}: ${harnessNote(floor)}`);
-    const [first, last] = [question.steps.at(0), question.steps.at(-1)];
+    const parts = inParts(answer.floor, lowerQuartile);
+    notes.push(
+      `${question.name}: the harness alone took ${parts.map((us) => us.toFixed(1)).join(", ")} µs: ${quietness(parts)}`,
+    );
+    const [first, last] = [answer.figures.at(0), answer.figures.at(-1)];
     if (question.bound !== undefined && first !== undefined && last !== undefined) {
       const what = `processor time an exchange, ${last.size} ${question.unit} against ${first.size}`;
-      const processorUs = ({ size }: Step) => answer.rounds.quiet(String(size), "processorUs");
-      const figures = { ours: processorUs(last), theirs: processorUs(first), unit: "µs", floor };
-      report.compare(section, what, figures, question.bound);
+      const [ours, theirs] = [quiet(last.rounds, "processorUs"), quiet(first.rounds, "processorUs")];
+      report.compare(section, what, { ours, theirs, unit: "µs", floor: parts }, question.bound);
     }
     console.error(`bench ${section}: ${question.name} done`);
   }

@@ -1,14 +1,14 @@
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { slotBytes } from "../../../src/journal/slot.ts";
-import { askBy } from "../callers.ts";
-import { freePort, projectDir } from "../machine.ts";
-import { startProduct, startResponder } from "../peer.ts";
+import { productCommand, productMissing, startResponder } from "../bridges.ts";
+import { benchCpu, freePort, projectDir } from "../machine.ts";
 import { inWorkshop, type Workshop } from "../processes.ts";
 import type { Bench } from "../report.ts";
+import { askBy } from "./callers.ts";
 import { writePage } from "./page.ts";
 
 /** What one box of a fleet brings to the engines that carry the fleet: bytes, which no load of the machine changes. */
@@ -50,28 +50,40 @@ async function listens(port: number): Promise<void> {
 /** A box as the package sets it up, with a line and three services, of which each was asked. */
 async function scrapeOfThree(workshop: Workshop): Promise<Buffer> {
   const [bank, fiscal, qr, admin] = [await freePort(), await freePort(), await freePort(), await freePort()];
+  const config = workshop.path("three.json");
   const services = {
     bank: { line: "till", port: bank },
     fiscal: { line: "till", port: fiscal, merchantId: "MERCHANT-1" },
     qr: { line: "till", port: qr },
   };
-  const config = { lines: { till: { path: "/dev/ttyUSB0" } }, services, journal: false, admin: { port: admin } };
-  startProduct(workshop, "three", config, { flags: ["--emulated"] });
+  writeFileSync(
+    config,
+    JSON.stringify({ lines: { till: { path: "/dev/ttyUSB0" } }, services, journal: false, admin: { port: admin } }),
+  );
+  workshop.start("three", [...productCommand(config), "--emulated"], { cpu: benchCpu });
   await listens(admin);
   for (const port of [bank, fiscal, qr]) await fetched(port, "/supported_operations");
   return await fetched(admin, "/metrics");
 }
 
 export async function fleetSection({ report, short }: Bench): Promise<void> {
+  const missing = productMissing();
+  if (missing !== undefined) {
+    report.skip(section, missing, true);
+    return;
+  }
   await inWorkshop(async (workshop) => {
     const port = await freePort();
     const [link] = await startResponder(workshop, "fleet");
-    const process = startProduct(workshop, "posline", {
+    const config = workshop.path("posline.json");
+    const settings = {
       lines: { till: { path: link } },
       services: { bank: { line: "till", port } },
       journal: { folder: workshop.path("journal") },
-    });
-    const asked = { name: "posline", kind: "http", targets: [port], process } as const;
+    };
+    writeFileSync(config, JSON.stringify(settings));
+    const process = workshop.start("posline", productCommand(config), { cpu: benchCpu });
+    const asked = { name: "posline", kind: "http", ports: [port], process } as const;
     await askBy(workshop, asked, { callers: 1, count: 10, warmup: 0 });
     const log = (): Buffer => {
       const name = readdirSync(workshop.dir).find((file) => file.startsWith("posline-") && file.endsWith(".log"));

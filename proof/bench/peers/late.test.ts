@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Peer, peers } from "../peer.ts";
 import { experiment } from "./late.ts";
+import { type Peer, peers } from "./peer.ts";
 
 /** The late-answer experiment must see what it looks for: a bridge that gives answers away, and one that doesn't. */
 

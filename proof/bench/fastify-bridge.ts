@@ -7,10 +7,10 @@ import { SerialPort } from "serialport";
  * one exchange on the line, and npm `crc`. It relays the body as it came and has a time-out, and nothing else: no guard, no
  * checks, no recovery.
  *
- * Usage: node fastify-bridge.mjs LINE PORT BAUD REPLY_TIMEOUT_MS. Like the product it writes one log line an exchange.
+ * Usage: node fastify-bridge.mjs LINE PORT BAUD LOG [REPLY_TIMEOUT_MS], where LOG is `log` for one line an exchange
  */
 
-const [linePath = "", port = "", baudRate = "", timeoutMs = ""] = process.argv.slice(2);
+const [linePath = "", port = "", baudRate = "", log = "", timeoutMs = "30000"] = process.argv.slice(2);
 const replyTimeoutMs = Number(timeoutMs);
 
 const line = new SerialPort({ path: linePath, baudRate: Number(baudRate) });
@@ -60,7 +60,7 @@ function queued(route: string, body: Buffer | undefined): Promise<Buffer> {
   return mine;
 }
 
-const app = Fastify({ logger: true, disableRequestLogging: true });
+const app = Fastify({ logger: log === "log", disableRequestLogging: true });
 app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
 app.route({
   method: ["GET", "POST"],
@@ -68,7 +68,8 @@ app.route({
   handler: async (request, reply) => {
     const begun = performance.now();
     const payload = await queued(request.url, Buffer.isBuffer(request.body) ? request.body : undefined);
-    request.log.info({ route: request.url, bytes: payload.length, ms: performance.now() - begun }, "exchange");
+    if (log === "log")
+      request.log.info({ route: request.url, bytes: payload.length, ms: performance.now() - begun }, "exchange");
     return reply.type("application/json").send(payload);
   },
 });

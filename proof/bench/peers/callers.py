@@ -1,11 +1,10 @@
 """Asks a bridge with many callers and prints what it took as one JSON line: what it cost the callers, and the bridge.
 
-Usage: callers.py KIND TARGETS CALLERS COUNT WARMUP GROUP ROUTE REPLY_BYTES
-  KIND    http (one keep-alive connection a caller), raw (frames over one TCP connection, on which the callers take turns: a
-          relay of bytes has no queue, so whoever uses one from several places has to make one) or line (the same on the slave
-          side of a pty, no bridge between)
-  TARGETS TCP ports of 127.0.0.1, separated by commas, over which the callers spread; for `line` the path of the pty
-  GROUP   the process group of the bridge, whose processor time and memory are read while its connections are open; 0: none
+Usage: callers.py KIND PORTS CALLERS COUNT WARMUP GROUP ROUTE REPLY_BYTES
+  KIND    http (one keep-alive connection a caller) or raw (frames over one TCP connection, on which the callers take turns: a
+          relay of bytes has no queue, so whoever uses one from several places has to make one)
+  PORTS   TCP ports of 127.0.0.1, separated by commas; the callers spread over them
+  GROUP   the process group of the bridge, whose processor time and memory are read while its connections are open
   ROUTE   /check, or /sale, of which each has a pay_id of its own
   REPLY_BYTES  what the responder replies with when it was started with that size; 0: its usual reply
 
@@ -15,13 +14,15 @@ would be another measurement. Every reply is compared with what the responder se
 
 import json
 import os
+import select
 import socket
 import struct
 import sys
 import time
-import tty
 
-from wire import REPLY_FRAME, body_of, large_reply, request_frame
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+from wire import REPLY_FRAME, body_of, large_reply, request_frame  # noqa: E402
 
 READY_S = 20
 # While the bridge starts it may lose a reply; the next attempt follows soon.
@@ -34,55 +35,44 @@ SALES_EACH = 1000
 SILENCE_S = 30
 
 
-def wait_at_most(s: socket.socket, seconds: int) -> None:
-    """A time limit of the kernel's own: settimeout() would cost a poll() before every recv()."""
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", seconds, 0))
-
-
 class Caller:
-    def __init__(self, kind: str, target: str, number: int, route: str, reply: bytes) -> None:
-        self.kind = kind
+    def __init__(self, kind: str, port: int, number: int, route: str, reply: bytes) -> None:
+        self.http = kind == "http"
         self.route = route
         self.reply_frame = reply
         self.reply_body = reply[4:-2]
         self.data = b""
         self.begun = 0
-        self.target = target
+        self.port = port
         self.number = number
-        self.socket: socket.socket | None = None
         self.fd = -1
         self.request = self.request_of(number)
 
     def request_of(self, number: int) -> bytes:
-        if self.kind != "http":
+        if not self.http:
             return request_frame(number, self.route)
         body = body_of(number)
-        head = "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-        return (head % (self.route, self.target, len(body))).encode() + body
+        head = "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        return (head % (self.route, self.port, len(body))).encode() + body
 
     def open(self) -> None:
-        if self.kind == "line":
-            self.fd = os.open(self.target, os.O_RDWR | os.O_NOCTTY)
-            tty.setraw(self.fd)
-            return
-        self.socket = s = socket.create_connection(("127.0.0.1", int(self.target)), 2)
+        s = socket.create_connection(("127.0.0.1", self.port), 2)
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self.kind == "raw":
+        if not self.http:
             s.settimeout(GREETING_S)
             try:
                 s.recv(4096)
             except TimeoutError:
                 pass
         s.settimeout(None)
-        wait_at_most(s, SILENCE_S)
-        self.fd = s.fileno()
+        # A time limit of the kernel's own: settimeout() would cost a poll() before every recv().
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", ATTEMPT_S, 0))
+        self.fd = s.detach()
 
     def close(self) -> None:
-        if self.socket is not None:
-            self.socket.close()
-        elif self.fd >= 0:
+        if self.fd >= 0:
             os.close(self.fd)
-        self.socket, self.fd, self.data = None, -1, b""
+        self.fd, self.data = -1, b""
 
     def ask(self) -> None:
         if self.route == "/sale":
@@ -91,24 +81,29 @@ class Caller:
         self.begun = time.perf_counter_ns()
         os.write(self.fd, self.request)
 
-    def answered(self) -> int:
-        """Reads until the whole reply is there, and right; returns what it took."""
-        while True:
-            more = os.read(self.fd, 65536)
-            if not more:
-                raise RuntimeError("Cannot finish the exchange: the bridge closed the connection after %r" % self.data[:200])
-            self.data = more if not self.data else self.data + more
-            if self.kind == "http":
-                done = self.data.startswith(b"HTTP/1.1 200 ") and self.data.endswith(self.reply_body)
-                wrong = self.data.startswith(b"HTTP/1.1 ") and not self.data.startswith(b"HTTP/1.1 200 ")
-            else:
-                done = self.data == self.reply_frame
-                wrong = len(self.data) >= len(self.reply_frame) and not done
-            if wrong:
-                raise RuntimeError("Cannot go on: wrong answer %r" % self.data[:400])
-            if done:
-                self.data = b""
-                return time.perf_counter_ns() - self.begun
+    def read(self) -> bool:
+        """Reads once; whether the whole reply is there, and right."""
+        more = os.read(self.fd, 65536)
+        if not more:
+            raise RuntimeError("Cannot finish the exchange: the bridge closed the connection after %r" % self.data[:200])
+        self.data = more if not self.data else self.data + more
+        if self.http:
+            done = self.data.startswith(b"HTTP/1.1 200 ") and self.data.endswith(self.reply_body)
+            wrong = self.data.startswith(b"HTTP/1.1 ") and not self.data.startswith(b"HTTP/1.1 200 ")
+        else:
+            done = self.data == self.reply_frame
+            wrong = len(self.data) >= len(self.reply_frame) and not done
+        if wrong:
+            raise RuntimeError("Cannot go on: wrong answer %r" % self.data[:400])
+        if done:
+            self.data = b""
+        return done
+
+    def exchange(self) -> int:
+        self.ask()
+        while not self.read():
+            pass
+        return time.perf_counter_ns() - self.begun
 
 
 def connected(caller: Caller) -> None:
@@ -118,18 +113,13 @@ def connected(caller: Caller) -> None:
     while time.monotonic() < until:
         try:
             caller.open()
-            if caller.socket is not None:
-                wait_at_most(caller.socket, ATTEMPT_S)
-            caller.ask()
-            caller.answered()
-            if caller.socket is not None:
-                wait_at_most(caller.socket, SILENCE_S)
+            caller.exchange()
             return
         except (OSError, RuntimeError) as e:
             last = e
             caller.close()
         time.sleep(0.1)
-    raise SystemExit("Cannot reach %s: no right answer within %d s, last %r" % (caller.target, READY_S, last))
+    raise SystemExit("Cannot reach port %d: no right answer within %d s, last %r" % (caller.port, READY_S, last))
 
 
 def in_turns(callers: list[Caller], count: int) -> list[int]:
@@ -139,8 +129,7 @@ def in_turns(callers: list[Caller], count: int) -> list[int]:
     times = []
     for i in range(count):
         turn = i % len(callers)
-        connection.ask()
-        connection.answered()
+        connection.exchange()
         now = time.perf_counter_ns()
         times.append(now - wanted[turn])
         wanted[turn] = now
@@ -148,22 +137,34 @@ def in_turns(callers: list[Caller], count: int) -> list[int]:
 
 
 def together(callers: list[Caller], count: int) -> list[int]:
-    """One request of each caller is waiting or in flight at any time. A line answers in the order of asking: so no poll is paid for."""
-    times: list[int] = []
+    """One request of each caller is waiting or in flight at any time."""
+    epoll = select.epoll()
+    by_fd = {caller.fd: caller for caller in callers}
     for caller in callers:
+        epoll.register(caller.fd, select.EPOLLIN)
         caller.ask()
-    for left in range(max(1, count // len(callers)) - 1, -1, -1):
-        for caller in callers:
-            times.append(caller.answered())
-            if left:
-                caller.ask()
+    to_start = count - len(callers)
+    times: list[int] = []
+    now = time.perf_counter_ns
+    while len(times) < count:
+        ready = epoll.poll(SILENCE_S)
+        if not ready:
+            raise SystemExit("Cannot go on: no answer for %d s" % SILENCE_S)
+        for fd, _ in ready:
+            caller = by_fd[fd]
+            if caller.read():
+                times.append(now() - caller.begun)
+                if to_start > 0:
+                    to_start -= 1
+                    caller.ask()
+    epoll.close()
     return times
 
 
 def group_figures(group: int) -> tuple[int, float]:
     """Processor time in ns, and resident memory in MiB, of all processes of a group: socat has one for each connection."""
     ns, kib = 0, 0
-    for pid in filter(str.isdigit, os.listdir("/proc")) if group > 0 else ():
+    for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open("/proc/%s/stat" % pid) as f:
                 if int(f.read().rpartition(")")[2].split()[2]) != group:
@@ -180,21 +181,23 @@ def group_figures(group: int) -> tuple[int, float]:
 
 
 def main() -> None:
-    kind, targets = sys.argv[1], sys.argv[2].split(",")
+    kind, ports = sys.argv[1], [int(port) for port in sys.argv[2].split(",")]
     count_of_callers, count, warmup, group = map(int, sys.argv[3:7])
     route, reply_bytes = sys.argv[7], int(sys.argv[8])
     # A responder of large replies gives them to the first caller's request alone.
     reply = large_reply(reply_bytes) if reply_bytes > 0 else REPLY_FRAME
-    callers = [Caller(kind, targets[i % len(targets)], i * SALES_EACH, route, reply) for i in range(count_of_callers)]
+    callers = [Caller(kind, ports[i % len(ports)], i * SALES_EACH, route, reply) for i in range(count_of_callers)]
     connected(callers[0])
     if kind == "http":
         for caller in callers[1:]:
-            connected(caller) if caller.target != callers[0].target else caller.open()
+            connected(caller) if caller.port != callers[0].port else caller.open()
 
     def run(n: int) -> list[int]:
         if n == 0:
             return []
-        return together(callers, n) if kind == "http" else in_turns(callers, n)
+        if len(callers) == 1:
+            return [callers[0].exchange() for _ in range(n)]
+        return together(callers, max(n, len(callers))) if kind == "http" else in_turns(callers, n)
 
     run(warmup)
     before, _ = group_figures(group)
