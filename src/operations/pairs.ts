@@ -17,36 +17,33 @@ export interface Side {
 export function pairsOf(payments: Side[], receipts: Side[]) {
   for (const sides of [payments, receipts]) sides.sort((one, other) => one.sent.timeMs - other.sent.timeMs);
   const paired = new Set<Side>();
-  const pairBy = (nameOf: (side: Side) => string | undefined, fits: (one: Side, other: Side) => boolean): number => {
+  const pairBy = (
+    ones: readonly Side[],
+    others: readonly Side[],
+    nameOf: (side: Side) => string | undefined,
+    fits: (one: Side, other: Side) => boolean = () => true,
+  ): number => {
     const named = new Map<string | undefined, Side[]>();
-    for (const each of payments) {
+    for (const each of ones) {
       if (paired.has(each)) continue;
       if (named.get(nameOf(each))?.push(each) === undefined) named.set(nameOf(each), [each]);
     }
     named.delete(undefined);
     const before = paired.size;
-    for (const receipt of receipts) {
-      const same = paired.has(receipt) ? [] : (named.get(nameOf(receipt)) ?? []);
-      const at = same.findIndex((each) => fits(each, receipt));
-      for (const payment of at < 0 ? [] : same.splice(at, 1)) paired.add(payment).add(receipt);
+    for (const other of others) {
+      const same = paired.has(other) ? [] : (named.get(nameOf(other)) ?? []);
+      const at = same.findIndex((each) => fits(each, other));
+      for (const one of at < 0 ? [] : same.splice(at, 1)) paired.add(one).add(other);
     }
     return (paired.size - before) / 2;
   };
-  const byRrn = pairBy(
-    ({ counts, amount, rrn }) => rrn && `${counts} ${amount} ${rrn}`,
-    () => true,
-  );
+  const byRrn = pairBy(payments, receipts, ({ counts, amount, rrn }) => rrn && `${counts} ${amount} ${rrn}`);
   const isNear = ({ sent, rrn }: Side, other: Side) =>
     (rrn === undefined || other.rrn === undefined) && Math.abs(sent.timeMs - other.sent.timeMs) <= pairWithinMs;
-  const byAmount = pairBy(({ counts, amount }) => `${counts} ${amount}`, isNear);
+  const byAmount = pairBy(payments, receipts, ({ counts, amount }) => `${counts} ${amount}`, isNear);
   // A sale without a receipt that was taken back under its own key needs none.
-  const nameOf = ({ sent: { service, key }, amount }: Side) => key && [service, key, amount].join("\n");
-  const single = payments.filter((each) => !paired.has(each));
-  const takenBack = new Map(single.flatMap((each) => (each.counts === "refunded" ? [[nameOf(each), each]] : [])));
-  for (const sold of single) {
-    const back = sold.counts === "sold" ? takenBack.get(nameOf(sold)) : undefined;
-    if (back !== undefined && takenBack.delete(nameOf(back))) paired.add(sold).add(back);
-  }
+  const those = (counted: Side["counts"]) => payments.filter(({ counts }) => counts === counted);
+  pairBy(those("refunded"), those("sold"), ({ sent: { service, key }, amount }) => key && [service, key, amount].join("\n"));
   const left = (sides: readonly Side[]) => sides.filter((each) => !paired.has(each)).map(({ sent }) => sent);
   return { byRrn, byAmount, payments: left(payments), receipts: left(receipts) };
 }

@@ -406,14 +406,14 @@ test("pairsOf() pairs by number first, then by amount within 10 minutes, and not
 });
 
 test("pairsOf() takes a sale without a receipt and its taking back under the same key for a pair, once and by the same amount", () => {
-  const side = (requestId: string, counts: Side["counts"], key: string, amount = "5"): Side => {
+  const side = (requestId: string, counts: Side["counts"], key: string | undefined, amount = "5"): Side => {
     const sent = { kind: "sent", timeMs: 0, requestId, service: "bank", route: "/x", key, digest: requestId } as const;
     return { sent, counts, amount, rrn: undefined };
   };
   const payments = [side("1", "sold", "A"), side("2", "refunded", "A"), side("3", "sold", "B"), side("4", "refunded", "C")];
   payments.push(side("5", "sold", "D"), side("6", "refunded", "D", "4"), side("7", "sold", "E"), side("8", "sold", "E"));
-  payments.push(side("9", "refunded", "E"));
+  payments.push(side("9", "refunded", "E"), side("10", "sold", undefined), side("11", "refunded", undefined));
   const left = pairsOf(payments, []);
-  assertMapped(left.payments, ["3", "4", "5", "6", "8"], ({ requestId }) => requestId);
+  assertMapped(left.payments, ["3", "4", "5", "6", "8", "10", "11"], ({ requestId }) => requestId);
   assert.equal(pairsOf(payments.slice(0, 2), [side("r", "sold", "R")]).payments.length, 1, "a receipt takes the sale");
 });
