@@ -6,7 +6,7 @@ import type { Settled, SettleEvent, SettleEventType } from "../client/settle-typ
 import { contractOfToken, type Token } from "../client/token.ts";
 import { type TokenFile, TokenFileChanged } from "../client/token-file.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
-import { settlingRulesOf } from "../contract/settling.ts";
+import { isDone, settlingRulesOf } from "../contract/settling.ts";
 import { messageOf } from "../core/error-code.ts";
 import { exitCodes } from "../core/exit.ts";
 import type { JsonObject } from "../core/json-object.ts";
@@ -297,10 +297,9 @@ function wasByBridge({ steps }: Settled): boolean {
 
 function exitCodeOfResult({ result, token }: Settled): number {
   if (result === "unknown") return exitCodes.unknown;
-  // What couldn't be printed was sold nonetheless.
-  if (result === "approved" || result === "closed" || result === "unprinted") return exitCodes.ok;
   const contract = contractOfToken(token);
-  if (result === "reversed" && contract && settlingRulesOf(contract, token.route)?.takesBack) return exitCodes.ok;
+  // What couldn't be printed was sold nonetheless.
+  if (isDone(result, contract && settlingRulesOf(contract, token.route))) return exitCodes.ok;
   return result === "not-sent" ? exitCodes.unavailable : declinedCode;
 }
 

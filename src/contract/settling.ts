@@ -1,6 +1,6 @@
 import type { ContractName } from "../core/call.ts";
 import { checkByEye, checkOriginal } from "../core/fault.ts";
-import type { OperationEnd } from "../core/followed.ts";
+import { isGoodEnd, type OperationEnd } from "../core/followed.ts";
 import { replyTimeoutMs as bankReplyTimeoutMs } from "./bank.ts";
 import type { Route } from "./contract.ts";
 
@@ -201,6 +201,11 @@ export const closingRoutes: ReadonlySet<string> = new Set(["/close-shift", "/clo
 /** The rules of a route, or undefined if it is not an operation that can be followed. */
 export function settlingRulesOf(service: ContractName, route: string): SettlingRules | undefined {
   return settlingRules[service].find((rules) => rules.route === route);
+}
+
+/** True if a result is what was wanted of the operation. */
+export function isDone(result: string | undefined, rules: SettlingRules | undefined): boolean {
+  return isGoodEnd(result) || (result === "reversed" && rules?.takesBack === true);
 }
 
 /**

@@ -23,7 +23,7 @@ export type OperationResult = (typeof operationResults)[number];
 export type OperationEnd = Exclude<OperationResult, "pending" | "unknown">;
 
 /** True of ends that stay, whatever becomes of the same request sent once more. */
-export function isGoodEnd(end: OperationResult | "not-sent" | undefined): boolean {
+export function isGoodEnd(end: string | undefined): boolean {
   return end === "approved" || end === "closed" || end === "unprinted";
 }
 

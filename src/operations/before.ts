@@ -81,9 +81,9 @@ export class Before {
   /** @throws Fault if what the terminal has may be an earlier sending of the same call, of which a person has recorded that it failed. */
   #notItsOwn(asked: AskedCall, before: Ids): Ids {
     const under = this.#operations.under(asked.call.service, asked.key);
-    const begun = unfailed(under).length > 0 ? [] : under.filter(mayHaveBegun);
-    const isAlone = begun.every(({ sent }) => sent.digest === asked.digest && sent.route === asked.route.path);
-    if (isNothing(before) || begun.length === 0 || !isAlone) return before;
+    const begun = under.filter(mayHaveBegun);
+    const areOwn = begun.every(({ sent }) => sent.digest === asked.digest && sent.route === asked.route.path);
+    if (isNothing(before) || begun.length === 0 || unfailed(under).length > 0 || !areOwn) return before;
     const { path, key } = asked.route;
     const state = `it was sent before, and the terminal has something under its ${key}, which may be that: look at the terminal`;
     throw new Fault("reused", `Cannot send ${path}: ${state}, and use a new ${key} for another operation. Nothing was sent`);

@@ -1,7 +1,7 @@
 import { contractOf, contracts, routeOf } from "../contract/contracts.ts";
-import { closingRoutes, settlingRulesOf } from "../contract/settling.ts";
+import { closingRoutes, isDone, settlingRulesOf } from "../contract/settling.ts";
 import type { ContractName } from "../core/call.ts";
-import { isGoodEnd, isOperationEnd } from "../core/followed.ts";
+import { isGoodEnd } from "../core/followed.ts";
 import type { JournalSnapshot } from "../journal/reader.ts";
 import { isUnknown, type JournalOperation, type SentRecord } from "../journal/record.ts";
 import { replay } from "../journal/replay.ts";
@@ -86,7 +86,7 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
       todo = "",
     } = endOf(sendings, { index, isWritten: snapshot.isWritten, contractOf: () => contract });
     if (services === undefined && contract !== undefined) used.add(contract);
-    const isGood = isOperationEnd(result) && (isGoodEnd(result) || (result === "reversed" && rules?.takesBack === true));
+    const isGood = isDone(result, rules);
     if (isGood && counts !== undefined) {
       const rrn = sendings.find(({ settled }) => settled?.rrn)?.settled?.rrn;
       if (contract !== "fiscal") payments.push({ sent, counts, amount: sent.amount, rrn });

@@ -1,7 +1,7 @@
 import { contracts, routeOf } from "../contract/contracts.ts";
-import { closingRoutes, type SettlingRules, settlingRulesOf } from "../contract/settling.ts";
+import { closingRoutes, isDone, type SettlingRules, settlingRulesOf } from "../contract/settling.ts";
 import type { ContractName } from "../core/call.ts";
-import { isGoodEnd, isOperationEnd, type OperationEnd } from "../core/followed.ts";
+import { isGoodEnd, type OperationEnd } from "../core/followed.ts";
 import { localDay, localTime } from "../core/local-time.ts";
 import { quoted } from "../core/shell-text.ts";
 import type { JournalSnapshot } from "../journal/reader.ts";
@@ -89,7 +89,7 @@ export async function explainKey(
   const { lines, lack } = await toldOf(first?.key ?? key, (first ?? records[0]?.record)?.timeMs ?? 0);
   const lacks = lack === undefined ? [] : [lack];
   const exchanges = lines.map((line) => readEvent(line)).filter((event) => event.kind === "exchange");
-  // A request that was not sent itself, as a repetition isn't, has told its key to the log alone.
+  // Of a request that was not sent itself, such as a repetition, only the log has the key.
   const named = exchanges.find((each) => each.requestId === asked && each.key !== undefined && each.key !== key)?.key;
   if (operations.length === 0 && named !== undefined) return explainKey(named, snapshot, contractOf, toldOf);
   if (operations.length === 0) return { operations: [], notes: [...nothingThere(asked, snapshot, exchanges), ...lacks] };
@@ -139,13 +139,12 @@ function isSharedKey(
   { index, contractOf }: Pick<Explaining, "index" | "contractOf">,
   before = Number.POSITIVE_INFINITY,
 ): boolean {
-  if (sent.key === undefined) return false;
   const contract = contractOf(sent.service);
   const isOther = ({ sequence, record }: StoredSent) =>
     sequence < before &&
     !isSameOperation(record, sent) &&
     (contract === undefined || settlingRulesOf(contract, record.route) !== undefined);
-  return (index.byKey.get(nameOf(sent)) ?? []).some(isOther);
+  return underKey(sent, index).some(isOther);
 }
 
 type StoredSent = Omit<StoredRecord, "record"> & { readonly record: SentRecord };
@@ -155,33 +154,31 @@ type Explaining = ExplainOptions & { readonly index: SentIndex };
 
 /** What was sent, as each unknown operation asks for it: looked through once, since a full journal has thousands of those. */
 export interface SentIndex {
-  /** By service and key. */
-  readonly byKey: ReadonlyMap<string, readonly StoredSent[]>;
-  /** The services that have sent something, by key. */
-  readonly services: ReadonlyMap<string | undefined, ReadonlySet<string>>;
+  /** By key, of all services. */
+  readonly byKey: ReadonlyMap<string | undefined, readonly StoredSent[]>;
   /** What closes a batch or a shift. */
   readonly closings: readonly StoredSent[];
 }
 
-const nameOf = ({ service, key }: SentRecord) => `${service}\n${key}`;
-
 export function sentIn(records: readonly StoredRecord[]): SentIndex {
-  const byKey = new Map<string, StoredSent[]>();
-  const services = new Map<string | undefined, Set<string>>();
+  const byKey = new Map<string | undefined, StoredSent[]>();
   const closings: StoredSent[] = [];
   for (const { sequence, record } of records) {
     if (record.kind !== "sent") continue;
     const stored = { sequence, record };
-    if (byKey.get(nameOf(record))?.push(stored) === undefined) byKey.set(nameOf(record), [stored]);
-    if (services.get(record.key)?.add(record.service) === undefined) services.set(record.key, new Set([record.service]));
+    if (byKey.get(record.key)?.push(stored) === undefined) byKey.set(record.key, [stored]);
     if (closingRoutes.has(record.route)) closings.push(stored);
   }
-  return { byKey, services, closings };
+  return { byKey, closings };
 }
 
+/** What one service has sent under the key of a record. */
+const underKey = ({ service, key }: SentRecord, { byKey }: SentIndex) =>
+  key === undefined ? [] : (byKey.get(key) ?? []).filter(({ record }) => record.service === service);
+
 /** The currency of a record, or of the payment that it gives back, whose key it has. */
-export const recordedCurrency = (sent: SentRecord, { byKey }: SentIndex) =>
-  sent.currency ?? byKey.get(nameOf(sent))?.find(({ record }) => record.currency !== undefined)?.record.currency;
+export const recordedCurrency = (sent: SentRecord, index: SentIndex) =>
+  sent.currency ?? underKey(sent, index).find(({ record }) => record.currency !== undefined)?.record.currency;
 
 /** All sendings of one operation, in order. */
 export type Sendings = readonly [JournalOperation, ...JournalOperation[]];
@@ -204,15 +201,12 @@ export function explain(options: ExplainOptions): readonly Explanation[] {
 function tookBack(back: Explanation, sold: Explanation, contractOf: ExplainOptions["contractOf"]): boolean {
   const contract = contractOf(sold.service);
   const rulesOf = ({ route }: Explanation) => contract && settlingRulesOf(contract, route);
-  const isDone = isGoodResult(back.result) || (back.result === "reversed" && rulesOf(back)?.takesBack === true);
+  const [ofBack, ofSold] = [rulesOf(back), rulesOf(sold)];
   const isOfSame =
     back.service === sold.service && sold.key !== undefined && back.key === sold.key && back.amount === sold.amount;
-  return (
-    isDone && isOfSame && isGoodResult(sold.result) && rulesOf(sold)?.counts === "sold" && rulesOf(back)?.counts === "refunded"
-  );
+  const areDone = isDone(back.result, ofBack) && isDone(sold.result, ofSold);
+  return isOfSame && areDone && ofBack?.counts === "refunded" && ofSold?.counts === "sold";
 }
-
-const isGoodResult = (result: Explanation["result"]) => isOperationEnd(result) && isGoodEnd(result);
 
 const noGoods = "It was carried out, and taken back afterwards under its key: no goods for it.";
 
@@ -364,7 +358,8 @@ export function endingOf(
   // What is answered and goes on is remembered for a day; then the same call would be sent.
   const isKept = sendings.some(isUnknown) || now - last.sent.timeMs < dayMs;
   // Of several operations under one key the request's id names one.
-  const isAlone = !isShared && index.services.get(key)?.size === 1 && isNamedByKey(last.sent, contractOf);
+  const isOfOthers = index.byKey.get(key)?.some(({ record }) => record.service !== service) === true;
+  const isAlone = !isShared && !isOfOthers && isNamedByKey(last.sent, contractOf);
   const name = key !== undefined && isAlone ? key : requestId;
   const settle = isKept
     ? `, then record what you saw: posline journal settle ${quoted(name)} --as done --note "..." (or --as not-done)`
@@ -376,20 +371,14 @@ export function endingOf(
   const isNamed = learns === undefined || sendings.some(({ sent, ending }) => ending?.learned ?? sent.ask?.[learns]);
   const canAsk = isKept && !isShared && isTold && isAskable && isNamed && key !== undefined;
   const isTwice = standing.length > 1;
-  const isBusy = isAccepted && !isShared && !isTwice && rules?.print?.code !== (last.ending?.code ?? Number.NaN);
+  const lacksPrint = rules?.print !== undefined && rules.print.code === last.ending?.code;
+  const isBusy = isAccepted && !isShared && !isTwice && !lacksPrint;
   const isClosed = index.closings.some(
     ({ sequence, record }) => sequence > last.sequence && terminalOf(record) === terminalOf(last.sent),
   );
   const forgotten = isClosed ? " A batch or shift may have been closed since, so that the terminal may have forgotten it." : "";
-  const begun = sendings.some(({ ending }) => ending?.begun === true) ? "begun, and may have been carried out" : maybe;
-  const whys = [
-    [!isAskable, "The contract has no question about it: it may have been carried out."],
-    [isShared, `Another operation used this key, so no answer proves whose end it tells: this one was ${begun}.`],
-    [isTwice, "It was sent more than once, and only a good end would say what became of all."],
-    [isAccepted, "The terminal took it on, and no answer so far says how it ended."],
-    [true, "No answer proves how it ended: it may have been carried out."],
-  ] as const;
-  const [, why] = whys.find(([holds]) => holds) ?? whys[4];
+  const begun = sendings.some(({ ending }) => ending?.begun === true);
+  const why = whyUnknown({ isAskable, isShared, begun, isTwice, isAccepted });
   const ask = canAsk ? "send the same call again with Prefer: wait, which asks the terminal and sends nothing twice; or " : "";
   const wait = isBusy ? "wait while the terminal is busy with it; then " : "";
   return {
@@ -399,7 +388,16 @@ export function endingOf(
   };
 }
 
-const maybe = "perhaps carried out, or never begun";
+type Doubt = Readonly<Record<"isAskable" | "isShared" | "begun" | "isTwice" | "isAccepted", boolean>>;
+
+function whyUnknown({ isAskable, isShared, begun, isTwice, isAccepted }: Doubt): string {
+  const sent = begun ? "begun, and may have been carried out" : "perhaps carried out, or never begun";
+  if (!isAskable) return "The contract has no question about it: it may have been carried out.";
+  if (isShared) return `Another operation used this key, so no answer proves whose end it tells: this one was ${sent}.`;
+  if (isTwice) return "It was sent more than once, and only a good end would say what became of all.";
+  if (isAccepted) return "The terminal took it on, and no answer so far says how it ended.";
+  return "No answer proves how it ended: it may have been carried out.";
+}
 
 function proofText(sendings: readonly JournalOperation[], end: OperationEnd): string {
   const settled = sendings.findLast((each) => each.settled?.result === end)?.settled;

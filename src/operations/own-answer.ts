@@ -65,7 +65,7 @@ export function saidInRecord(
 interface RecordedSending extends Partial<Pick<JournalOperation, "ending" | "isFound">> {
   readonly before: Ids | null;
   readonly sentMs: number;
-  readonly settled?: (Pick<SettledRecord, "result"> & Partial<Pick<SettledRecord, "by">>) | undefined;
+  readonly settled?: Pick<SettledRecord, "result" | "by"> | undefined;
 }
 
 /** The facts that records have. @param atMs When they are read. */

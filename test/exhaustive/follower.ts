@@ -154,7 +154,7 @@ export function restarted(kind: Kind, before: Follower, isLater: boolean): Follo
   if (f.known.starts === 0) return followerOf(kind, "bridge");
   const { ending, isFound, end } = f.recorded;
   const operation = operationOf(kind, f.by);
-  const settled = end && { result: end };
+  const settled = end && ({ result: end, by: "answer" } as const);
   const facts = factsIn(operation, { before: f.known.before ?? null, sentMs: atMs, ending, isFound, settled }, atMs);
   const known = judge(operation, f.known.isAborted ? [...facts, { is: "aborted", atMs }] : facts);
   return worded({ ...f, known: compact(known), isOld });
