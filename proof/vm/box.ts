@@ -157,6 +157,11 @@ export class Box {
     await this.answers("READY");
   }
 
+  /** The adapter's device now: it gets another number if the one before was still open when it came back. */
+  device(): Promise<string> {
+    return this.guest.sh(`readlink -e ${adapterById}`);
+  }
+
   /** The operations whose outcome the journal doesn't know: one a line, as the command prints them. */
   async unknown(): Promise<string> {
     const { code, out } = await this.guest.run("posline journal --unknown");

@@ -37,7 +37,7 @@ export const install: BoxProof = {
       const [bytes, ms] = await assertRelayed(box, "bank", "/check", checkOf(key));
       await assertRelayed(box, "qr", "/check", checkOf(key));
       await assertRelayed(box, "fiscal", "/sale", fiscal);
-      const speed = await guest.sh("stty -F /dev/ttyUSB0 speed");
+      const speed = await guest.sh(`stty -F ${await box.device()} speed`);
       assert.equal(Number(speed), baudRate, "the tty's speed");
       const adapter = box.machine.baudRates().at(-1) ?? 0;
       assert.ok(Math.abs(adapter / baudRate - 1) < 0.01, `the driver has set the adapter to ${adapter} baud`);
@@ -111,14 +111,16 @@ export async function assertInstalled({ box: { guest }, figure }: BoxStage): Pro
 }
 
 /** What the package's udev rules have made of the adapter. */
-async function assertRules({ box: { guest }, figure }: BoxStage): Promise<void> {
+async function assertRules({ box, figure }: BoxStage): Promise<void> {
+  const { guest } = box;
   await guest.sh("udevadm verify /usr/lib/udev/rules.d/60-posline.rules /usr/lib/udev/rules.d/91-posline-brltty.rules");
-  const device = "/sys/class/tty/ttyUSB0/device";
+  const tty = await box.device();
+  const device = `/sys/class/tty/${tty.slice("/dev/".length)}/device`;
   const facts = {
-    owner: await guest.sh("stat -c '%U %G' /dev/ttyUSB0"),
+    owner: await guest.sh(`stat -c '%U %G' ${tty}`),
     latencyMs: await guest.sh(`cat ${device}/latency_timer`),
     autosuspend: await guest.sh(`cat ${device}/../../power/control`),
-    modemManager: await guest.sh("udevadm info --query=property --property=ID_MM_DEVICE_IGNORE --value /dev/ttyUSB0"),
+    modemManager: await guest.sh(`udevadm info --query=property --property=ID_MM_DEVICE_IGNORE --value ${tty}`),
   };
   assert.deepEqual(facts, { owner: "posline dialout", latencyMs: "1", autosuspend: "on", modemManager: "1" });
   figure(`udev: ${JSON.stringify(facts)}`);

@@ -32,7 +32,7 @@ export const reload: BoxProof = {
     await terminal.unplug();
     terminal.plug(9_600);
     await box.answers("L-2");
-    assert.equal(await guest.sh("stty -F /dev/ttyUSB0 speed"), "9600");
+    assert.equal(await guest.sh(`stty -F ${await box.device()} speed`), "9600");
     const after = await box.vitals();
     assert.equal(after.pid, before.pid, "a reload is no restart");
     figure(

@@ -67,7 +67,7 @@ interface Manner {
 
 async function roundTrip(box: Box, key: string, { isTaken, isComingIn }: Manner): Promise<Round> {
   const { guest, terminal } = box;
-  const taken = isTaken ? await guest.start("exec 9<>/dev/ttyUSB0; exec sleep 600", 900_000) : undefined;
+  const taken = isTaken ? await guest.start(`exec 9<>${await box.device()}; exec sleep 600`, 900_000) : undefined;
   const sale = await (isComingIn ? box.saleComingIn(key) : box.saleInFlight(key));
   const pulled = performance.now();
   await terminal.unplug();
@@ -89,7 +89,7 @@ async function roundTrip(box: Box, key: string, { isTaken, isComingIn }: Manner)
   const limitMs = backMs + 3 * askingMs;
   assert.ok(ms <= limitMs, `the next call must work within ${limitMs} ms: ${ms}, and asking took ${askingMs}`);
   assert.equal(terminal.count("/sale", `"${key}"`), 1, "a sale is never sent twice");
-  const device = await guest.sh("readlink -f /dev/serial/by-id/*");
+  const device = await box.device();
   if (taken !== undefined) await guest.sh(`kill ${taken.pid}`);
   return { lostMs, backMs: ms, device };
 }
