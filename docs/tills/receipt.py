@@ -9,12 +9,13 @@ import hashlib
 import json
 import sys
 import time
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlencode, urlsplit
 
 
 def post(address, route, body, headers):
-    connection = HTTPConnection(urlsplit(address).netloc, timeout=240)
+    connect = HTTPSConnection if urlsplit(address).scheme == "https" else HTTPConnection
+    connection = connect(urlsplit(address).netloc, timeout=240)
     connection.request("POST", route, body, headers)
     answer = connection.getresponse()
     return answer, answer.read().decode(errors="replace")

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlencode, urlsplit
 
 BANK = os.environ.get("POSLINE_BANK_URL", "http://localhost:8888")
@@ -28,7 +28,8 @@ def end(code, text):
 
 
 def post(address, route, body, headers):
-    connection = HTTPConnection(urlsplit(address).netloc, timeout=240)
+    connect = HTTPSConnection if urlsplit(address).scheme == "https" else HTTPConnection
+    connection = connect(urlsplit(address).netloc, timeout=240)
     connection.request("POST", route, body, headers)
     answer = connection.getresponse()
     return answer, answer.read().decode(errors="replace")

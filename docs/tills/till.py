@@ -3,19 +3,20 @@
 import json
 import sys
 import time
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
 if len(sys.argv) not in (3, 4) or not sys.argv[2].isdecimal():
     print("Usage: python3 till.py KEY AMOUNT [ADDRESS], such as A-1 1500", file=sys.stderr)
     sys.exit(64)
-address = urlsplit(sys.argv[3] if len(sys.argv) == 4 else "http://localhost:8888").netloc
+address = urlsplit(sys.argv[3] if len(sys.argv) == 4 else "http://localhost:8888")
+connect = HTTPSConnection if address.scheme == "https" else HTTPConnection
 sale = json.dumps({"pay_id": sys.argv[1], "amount": int(sys.argv[2]), "currency_name": "EUR"})
 exits = {"approved": 0, "declined": 1, "failed": 1, "reversed": 1}
 while True:
     retry_after = ""
     try:
-        connection = HTTPConnection(address, timeout=90)
+        connection = connect(address.netloc, timeout=90)
         connection.request("POST", "/sale", sale, {"Content-Type": "application/json", "Prefer": "wait=60"})
         answer = connection.getresponse()
         text = answer.read().decode(errors="replace")

@@ -189,7 +189,7 @@ function makeRoot(into: string): void {
   }
 }
 
-/** The engine with a base image that runs, or why there is none. */
+/** The engine with the image, or why there is none. */
 async function startEngine(): Promise<Engine | string> {
   const install = "sudo apt-get install podman runc catatonit containernetworking-plugins";
   if (spawnSync("podman", ["--version"]).error !== undefined) return `there is no podman here: ${install}`;
@@ -199,17 +199,27 @@ async function startEngine(): Promise<Engine | string> {
   makeRoot(join(files, "base"));
   execFileSync("tar", ["-C", join(files, "base"), "-cf", tar, "."]);
   const reasons: string[] = [];
-  for (const runtime of ["crun", "runc"]) {
+  for (const runtime of ["crun", "runc"].filter((name) => spawnSync(name, ["--version"]).error === undefined)) {
     const engine = new Engine(join(files, runtime), runtime);
     try {
       await engine.do("import", "--quiet", tar, "base");
       await engine.do("run", "--rm", "--init", ...engine.limits, "base", "node", "--version");
-      return engine;
     } catch (error) {
       await engine.end();
       const text = error instanceof Error && "stderr" in error ? String(error.stderr) : String(error);
       reasons.push(text.trim().split("\n").at(-1) ?? runtime);
+      continue;
     }
+    await engine.build(
+      "--build-arg",
+      "BASE=localhost/base",
+      "-f",
+      join(here, "Containerfile"),
+      "-t",
+      "posline",
+      dirname(bundle),
+    );
+    return engine;
   }
   return `podman can't run a container here: ${reasons.join("; ")}`;
 }
@@ -258,7 +268,6 @@ test("the image relays a sale as compose.yaml runs it, ends it when stopped, and
   );
   t.after(() => engine.end());
   t.after(() => terminal.unplug());
-  await engine.build("--build-arg", "BASE=localhost/base", "-f", join(here, "Containerfile"), "-t", "posline", dirname(bundle));
   assert.equal(await engine.do("run", "--rm", ...engine.limits, "posline", "--version"), version);
 
   // A pty belongs to its user, a serial device to the group that the compose file adds.
@@ -312,4 +321,22 @@ test("the image relays a sale as compose.yaml runs it, ends it when stopped, and
   await until(isClean, "the emulated terminal in the container", 30_000);
   await sell(bank);
   await engine.do("stop", "emulated");
+});
+
+test("the image rehearses a till that is mounted into it, as docs/rehearse.md shows", async (t) => {
+  const engine = await startEngine();
+  if (typeof engine === "string") return t.skip(engine);
+  t.after(() => engine.end());
+  const page = readFileSync(join(root, "docs/rehearse.md"), "utf8");
+  const [, flags = ""] = /docker run (.*) posline\n +rehearse /.exec(page) ?? [];
+  const till = folder();
+  const sell = `fetch(process.env.POSLINE_BANK_URL + "/sale", {
+    method: "POST", headers: { Prefer: "wait=30" },
+    body: JSON.stringify({ pay_id: process.argv[2], amount: Number(process.argv[3]), currency_name: process.env.POSLINE_CURRENCY }),
+  }).then(({ headers }) => console.log(headers.get("x-posline-result")));`;
+  writeFileSync(join(till, "till.js"), sell, { mode: 0o644 });
+  const shown = flags.replace("$PWD", till).replace('"$(id -u)"', "0").replaceAll('"', "").split(" ");
+  const command = ["rehearse", "--scenario", "approved", "--junit", "rehearsal.xml", "--till", "node till.js {key} {amount}"];
+  assert.match(await engine.do("run", ...shown, ...engine.limits, "posline", ...command), /^passed +approved /m);
+  assert.match(readFileSync(join(till, "rehearsal.xml"), "utf8"), /<testcase [^>]*name="approved"/);
 });

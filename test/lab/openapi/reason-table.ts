@@ -52,7 +52,7 @@ export const reasonRows: readonly ReasonRow[] = [
     reasons: ["key-reused"],
     result: "none",
     cashier: "Error in the till",
-    code: "ask how the earlier operation ended; a new one needs a new key",
+    code: "another operation has the key: see how it ended; this one needs a new key",
   },
   {
     outcome: "not-sent",
