@@ -37,7 +37,8 @@ export function runExplain(args: ExplainArguments, io: CommandIo): Promise<numbe
     const boxes = await ofBoxes(args.directory, folder, read);
     const lines = boxes.flatMap(({ box, found, failure = "" }) => {
       const { operations, notes } = found ?? { operations: [], notes: [failure] };
-      if (args.json === true) return operations.map((each) => `${printableJson(JSON.stringify({ box, ...each }))}\n`);
+      const shown = operations.length > 0 ? operations : [{ key: asked, result: "nothing", notes }];
+      if (args.json === true) return shown.map((each) => `${printableJson(JSON.stringify({ box, ...each }))}\n`);
       const named = box === undefined ? "" : `${printable(box)}: `;
       // Another box may have sold it: what to do is said only where the key is.
       const said = box !== undefined && operations.length === 0 ? notes.slice(0, 1) : notes;

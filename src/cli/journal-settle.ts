@@ -109,7 +109,8 @@ export async function settleByOperator(target: JournalSettleTarget, wanted: Oper
     await untilWritten(folder, chosen, wanted, records.at(-1)?.sequence ?? 0);
   }
   const which = [...new Set(chosen.map(({ sent }) => settledName(sent)))];
-  return `${printable(which.join(", "))} is settled: ${wanted.as}`;
+  const again = wanted.as === "not-done" ? ": if the same call comes again, it is sent" : "";
+  return `${printable(which.join(", "))} is settled: ${wanted.as}${again}`;
 }
 
 /** With its amount, by which a person sees which of several under one key it was. */

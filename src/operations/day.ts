@@ -3,11 +3,11 @@ import { closingRoutes, isDone, settlingRulesOf } from "../contract/settling.ts"
 import type { ContractName } from "../core/call.ts";
 import { isGoodEnd } from "../core/followed.ts";
 import type { JournalSnapshot } from "../journal/reader.ts";
-import { isUnknown, type JournalOperation, type SentRecord } from "../journal/record.ts";
+import { isUnknown, type SentRecord } from "../journal/record.ts";
 import { replay } from "../journal/replay.ts";
-import { endingOf, isNamedByKey, isUnclear, recordedCurrency, type Sendings, sentIn } from "./explanation.ts";
 import { pairsOf, pairWithinMs, type Side } from "./pairs.ts";
 import { hasLeft } from "./recall.ts";
+import { doneAgain, endingOf, isUnclear, operationsIn, recordedCurrency, type Sendings, sentIn } from "./recorded-end.ts";
 
 /**
  * A day of a box, as its journal proves it: what was sold and refunded, what was asked for and not done, what is unknown, and what doesn't
@@ -32,7 +32,7 @@ export interface DayRow extends Readonly<Record<(typeof dayColumns)[number], Day
 
 /** What is left for a person to do. */
 export interface DayOpen {
-  readonly is: "unknown" | "payment without a receipt" | "receipt without a payment";
+  readonly is: "unknown" | "sent again a day later" | "payment without a receipt" | "receipt without a payment";
   readonly sent: SentRecord;
   readonly why: string;
   /** The command or the look that ends it. */
@@ -74,17 +74,14 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
   const uncounted = new Set<string>();
   let inFlight = 0;
   const isTold = ({ timeMs, service: name }: SentRecord) => timeMs >= sinceMs && timeMs < untilMs && name === (service ?? name);
-  for (const sendings of operationsOf(operations, services)) {
+  for (const { sendings, earlier } of operationsIn(operations, (of) => contractOf(of, services))) {
     const [{ sent }] = sendings;
     if (sent.timeMs < sinceMs - pairWithinMs || sent.timeMs >= untilMs + pairWithinMs) continue;
     const contract = contractOf(sent.service, services);
     const rules = contract && settlingRulesOf(contract, sent.route);
     const counts = rules?.counts;
-    const {
-      result,
-      proof = "",
-      todo = "",
-    } = endOf(sendings, { index, isWritten: snapshot.isWritten, contractOf: () => contract });
+    const how = { index, isWritten: snapshot.isWritten, contractOf: () => contract };
+    const { result, proof = "", todo = "" } = endOf(sendings, how);
     if (services === undefined && contract !== undefined) used.add(contract);
     const isGood = isDone(result, rules);
     if (isGood && counts !== undefined) {
@@ -101,6 +98,8 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
       isUnclear(result, rules) ||
       (result === "unknown" && (isMoney || closingRoutes.has(sent.route) || sendings.some(isUnknown)));
     if (isOpen) open.push({ is: "unknown", sent, why: proof, todo });
+    if (isGood && earlier !== undefined && isGoodEnd(endOf(earlier, how).result))
+      open.push({ is: "sent again a day later", sent, why: doneAgain.proof, todo: doneAgain.todo });
     if (counts === undefined || result === "in flight") continue;
     const isWhole = /^-?\d+$/.test(sent.amount ?? "");
     const sum = { count: 1, sum: isWhole ? BigInt(sent.amount ?? 0) : 0n, unrecorded: isWhole ? 0 : 1 };
@@ -126,7 +125,7 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
 }
 
 const alone = {
-  why: "none of its amount has its number, or has no number and is within 10 minutes of it",
+  why: "nothing of its amount names it, or was made within 10 minutes of it",
   todo: "compare the reports of both terminals",
 } as const;
 
@@ -147,20 +146,6 @@ export function rowsTogether(all: readonly Added[]): readonly DayRow[] {
     }
   }
   return [...rows].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, row]) => row);
-}
-
-/** The sendings of each operation. */
-function* operationsOf(all: readonly JournalOperation[], services: DayOptions["services"]): Generator<Sendings> {
-  const [seen, repeated] = [new Set<string>(), new Set<string>()];
-  for (const { sent } of all) (seen.has(sent.digest) ? repeated : seen).add(sent.digest);
-  const groups = new Map<string, [JournalOperation, ...JournalOperation[]]>();
-  for (const each of all) {
-    const { service, route, key, digest } = each.sent;
-    const name = [service, route, key, digest].join("\n");
-    if (!repeated.has(digest) || !isNamedByKey(each.sent, (of) => contractOf(of, services))) yield [each];
-    else if (groups.get(name)?.push(each) === undefined) groups.set(name, [each]);
-  }
-  yield* groups.values();
 }
 
 /** How an operation ended, by all its records together; `undefined` if nothing of it was sent. */

@@ -82,7 +82,8 @@ test("posline explain says of a key that isn't there what that proves, and what 
     refused.out,
     /\n20\S+ \S+ {2}The till, which asked \/sale, was told that it was not sent \(request late, HTTP 503\)/,
   );
-  assert.match(refused.out, /\nTo do: Look for it at the terminal/);
+  assert.match(refused.out, /\nTo do: What was not sent may be sent again/);
+  assert.equal(JSON.parse((await run("pay-3", { json: true })).out).notes.length, 4);
   const told = await run("pay-2");
   assert.match(told.out, /was given the terminal's answer: .*\nTo do: Look for it at the terminal/s);
   await assert.rejects(async () => run(undefined), /name the operation by its pay_id or documentExtID/);

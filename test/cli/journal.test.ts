@@ -338,8 +338,11 @@ test("posline journal settle takes a word on what the terminal took on and nobod
   await journal.close();
   const settle = (operation: string, as: "done" | "not-done") =>
     run({ folder, action: "settle", operation, as, note: "slip 7" });
-  for (const as of ["not-done", "done"] as const)
-    assert.deepEqual(await settle("A", as), { code: 0, out: `bank /sale A of 100 is settled: ${as}\n`, err: "" });
+  for (const [as, more] of [
+    ["not-done", ": if the same call comes again, it is sent"],
+    ["done", ""],
+  ] as const)
+    assert.deepEqual(await settle("A", as), { code: 0, out: `bank /sale A of 100 is settled: ${as}${more}\n`, err: "" });
   assert.match((await settle("B", "done")).err, /no operation of this key is unknown/);
   assert.match((await run({ folder, key: "A" })).out, /answered, approved/, "the last word");
   const { journal: again } = await journalIn(folder);

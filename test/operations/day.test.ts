@@ -232,6 +232,13 @@ test("runDay() says what a full, a damaged, a cut and an older journal lacks, an
   await says(await put(64 * 1024, [{ kind: "lacking", timeMs: Date.now() }, ...sale(2, "A")]), 75, lacks);
   const older = await put(64 * 1024, [...sale(1, "A"), ...sale(3, "D", { service: "fiscal", amount: undefined })]);
   await says(older, 0, /^fiscal +not recorded +1 +not recorded /m, /^payments and receipts aren't compared: 1 of them/m);
+  const again = await put(64 * 1024, [...sale(1, "A", { timeMs: Date.now() - 26 * 3_600_000 }), ...sale(3, "A")]);
+  await says(
+    again,
+    75,
+    /^bank +not recorded +1 +100 /m,
+    /bank \/sale A .* sent again a day later: The same call had been done/m,
+  );
   writeFileSync(journalFile(damaged), Buffer.alloc(64 * 1024));
   for (const folder of [damaged, newFolder()]) await says(folder, 69, /^$/);
   await assert.rejects(day(damaged, { since: "soon" }), UsageError);

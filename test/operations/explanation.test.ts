@@ -6,7 +6,7 @@ import { readEvent } from "../../src/logs/event.ts";
 import { type Explanation, explain } from "../../src/operations/explanation.ts";
 import { assertMapped } from "../support/assert-mapped.ts";
 
-/** Tests src/operations/explanation.ts. Records and log lines go in, sentences come out; that none is false is tried in worlds.test.ts. */
+/** Tests src/operations/explanation.ts, src/operations/recorded-end.ts. Records and log lines go in, sentences come out; that none is false is tried in worlds.test.ts. */
 
 const timeMs = Date.now() - 60_000;
 const dayBeforeMs = timeMs - 86_400_000;
@@ -65,7 +65,7 @@ const cases: readonly (readonly [
       "The till was told: approved (request r1, HTTP 200).",
     ],
     "approved",
-    /^Nothing: it was carried out/,
+    /^It was carried out: finish it at the till/,
   ],
   [
     "no answer, and nothing since",
@@ -73,11 +73,11 @@ const cases: readonly (readonly [
     [told({ outcome: "unknown", httpStatus: 504, message: "No valid reply came" })],
     [
       isRecorded,
-      "No valid answer to it came. Nobody waited for it any more by then.",
+      "No valid answer to it came. By then its till's wait was over, or it had left.",
       "The till was told that the outcome is unknown (request r1, HTTP 504): No valid reply came.",
     ],
     "unknown",
-    /^Don't repeat it under a new key: send the same call again with Prefer: wait, which asks the terminal and sends nothing twice; or look at the terminal or its report, then record what you saw: posline journal settle A --as done/,
+    /^Don't repeat it under a new key: send the same call again with Prefer: wait, which asks the terminal and sends nothing twice; or look at the terminal or its report, then record what you saw: sudo posline journal settle A --as done/,
   ],
   [
     "killed with the sale out, then found and declined",
@@ -103,7 +103,7 @@ const cases: readonly (readonly [
     [],
     [isRecorded, "No valid answer to it came.", 'A person recorded: approved, "slip 12".'],
     "approved",
-    /^Nothing: it was carried out/,
+    /^It was carried out: finish it at the till/,
   ],
   [
     "not sent",
@@ -137,7 +137,7 @@ const cases: readonly (readonly [
     ],
     [isRecorded, hasIt, "The till, which asked /check, was given the terminal's answer: success (request r3, HTTP 200)."],
     "unknown",
-    /^Don't repeat it under a new key: look at the terminal or its report, then record what you saw: posline journal settle r1 /,
+    /^Don't repeat it under a new key: look at the terminal or its report, then record what you saw: sudo posline journal settle r1 /,
   ],
   [
     "a shift that is closed",
@@ -197,7 +197,7 @@ const cases: readonly (readonly [
       "The till was told that another request under this key was not sent (request r2, HTTP 422): Cannot send /sale.",
     ],
     "approved",
-    /^Nothing: it was carried out/,
+    /^It was carried out: finish it at the till/,
   ],
 ];
 
@@ -289,7 +289,7 @@ const advised: readonly (readonly [what: string, records: readonly JournalRecord
     "cash without a key is done again by the same call",
     [sent({ service: "fiscal", route: "/withdraw", key: undefined }), outcome({ status: "success", end: "closed" })],
     /own answer/,
-    /^Nothing: the document is there\. Don't send it again/,
+    /^The document is there: .*\. Don't send it again/,
   ],
   [
     "so is what is no operation to follow",
@@ -345,12 +345,82 @@ const advised: readonly (readonly [what: string, records: readonly JournalRecord
     /asked about it/,
     /doesn't say what of a refund was reversed: look at the terminal/,
   ],
+  [
+    "a call that is unknown for more than a day, and not asked about",
+    [sent({ timeMs: dayBeforeMs }), outcome({ outcome: "unknown" })],
+    /^No answer proves/,
+    /^Don't repeat it under a new key: look at the terminal/,
+  ],
+  [
+    "a cancel that asked before what its key had",
+    [
+      sent(),
+      settled({}),
+      sent({ route: "/cancel", digest: "e", before: { txn_id: "1" } }),
+      outcome({ sent: 3, outcome: "unknown" }),
+    ],
+    /^No answer proves/,
+    /: send the same call again with Prefer: wait/,
+  ],
+  [
+    "a refund by QR of which a person saw that nothing was done",
+    [
+      sent({ service: "qr", route: "/showqrcode", digest: "e" }),
+      sent({ service: "qr", route: "/refund" }),
+      settled({ sent: 2, result: "failed", by: "operator" }),
+    ],
+    /^A person recorded that/,
+    /^Nothing was carried out: the same call may be sent again/,
+  ],
+  [
+    "an abort whose answer was lost",
+    [sent(), going, sent({ route: "/abort", digest: "e", requestId: "-a" }), outcome({ sent: 3, outcome: "unknown" })],
+    /^The end of what it was to stop/,
+    /^Look at the operation that has its key.* settle --as done --note "\.\.\." -- -a /,
+  ],
+  [
+    "a sale that was done, and sent again a day later",
+    [sent({ timeMs: dayBeforeMs }), settled({}), sent({ requestId: "r2" }), settled({ sent: 3 })],
+    /^The same call had been done already more than a day before/,
+    /^Compare with the terminal's report/,
+  ],
 ];
 
 for (const [what, records, proof, todo] of advised) {
   test(`explain() advises nothing that is done twice or can't be: ${what}`, () => {
-    const [first] = explained(records);
-    assert.match(first?.proof ?? "", proof);
-    assert.match(first?.todo ?? "", todo);
+    // The operation that is meant is the only one, the first, or came behind the one that its key has.
+    const all = explained(records);
+    const meant = all.find((each) => proof.test(each.proof) && todo.test(each.todo));
+    assert.ok(
+      meant !== undefined,
+      JSON.stringify(
+        all.map((each) => [each.proof, each.todo]),
+        undefined,
+        2,
+      ),
+    );
   });
 }
+
+test("explain() tells the first and the last of what a till was told again and again", () => {
+  const log = ["r1", "r2", "r3", "r4"].map((requestId) =>
+    told({ requestId, outcome: "answered", result: "pending", httpStatus: 200 }),
+  );
+  assertMapped(explained([sent(), going], log)[0]?.moments.slice(2) ?? [], ["r1", "r4"], ({ text }) => /r\d/.exec(text)?.[0]);
+});
+
+test("explain() tells of an operation only what was asked about it or sent by its route", () => {
+  const records = [
+    sent({ service: "qr", route: "/showqrcode", digest: "e" }),
+    sent({ service: "qr", route: "/refund", requestId: "r2" }),
+  ];
+  const log = ["/check", "/refund"].map((route) => told({ service: "qr", route, requestId: route, outcome: "answered" }));
+  assertMapped(
+    explained(records, log),
+    [
+      ["r1", "/check"],
+      ["r2", "/refund"],
+    ],
+    ({ moments }) => moments.map(({ text }) => /request (?:r[12]|\/\w+)/i.exec(text)?.[0].split(" ")[1]),
+  );
+});
