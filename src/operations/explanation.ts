@@ -287,7 +287,8 @@ function toldText(exchange: ExchangeLogEvent, own: string): string {
   const by = ` (request ${requestId}${httpStatus === undefined ? "" : `, HTTP ${httpStatus}`})`;
   const gone = left ? " It had disconnected, and may not know." : "";
   const why = message === undefined ? "" : `: ${message}`;
-  if (result !== undefined) return `${who} was told: ${result}${by}${why}.${gone}`;
+  const because = code === undefined || code === 0 ? "" : `, code ${code}`;
+  if (result !== undefined) return `${who} was told: ${result}${because}${by}${why}.${gone}`;
   const what = reason === "key-reused" ? "another request under this key" : "it";
   if (outcome === "not-sent") return `${who} was told that ${what} was not sent${by}${why}.${gone}`;
   if (outcome === "unknown") return `${who} was told that the outcome is unknown${by}${why}.${gone}`;
