@@ -272,7 +272,8 @@ export class Following {
 const isSame = (one: readonly Sending[], other: readonly Sending[]) =>
   one.length === other.length && one.every((each, at) => each === other[at]);
 
-const turnMissed = "its turn on the line did not come within the wait, or its till left: send the same call again, or with a longer wait";
+const turnMissed =
+  "its turn on the line did not come within the wait, or its till left: send the same call again, or with a longer wait";
 
 function otherBody({ route }: AskedCall): Fault {
   const state = `another body with its ${route.key} is being followed: ask how that one ended, and use a new ${route.key}`;
