@@ -276,6 +276,8 @@ export class World {
     const tookMs = performance.now() - begunMs;
     this.#result.longestMs = Math.max(this.#result.longestMs, tookMs - 1_000 * (waitS ?? 0));
     if (tookMs >= boundMs) this.#result.broken.push(`${nameOf(operation)} was not answered in ${boundMs} ms`);
+    // What failed before may have been sent again now.
+    if (answer === undefined && operation.word === "failed") operation.word = "";
     if (answer === undefined) return;
     const word = answer.headers["x-posline-result"] ?? "";
     operation.said = `${answer.status} ${answer.text}`;
