@@ -27,6 +27,9 @@ export interface TerminalAnswer {
 /** A question, and all that came of it. */
 export interface AskedQuestion extends HeardBytes {
   readonly asked: string;
+  /** The route, if it was asked with a payload of its own; the body is empty if it is no JSON object. */
+  readonly route: string | undefined;
+  readonly body: JsonObject;
   /** True if more than one answer may come. */
   readonly isSeveral: boolean;
   readonly answers: readonly TerminalAnswer[];
@@ -50,6 +53,9 @@ export const contractPace = {
 };
 
 export type Pace = Readonly<typeof contractPace>;
+
+/** Characters of a key. */
+const keyLength = 40;
 
 /** Milliseconds after which nothing is taken for no answer, at least; an answer that took long makes it longer. */
 const silentMsMin = 1_000;
@@ -97,6 +103,8 @@ interface Saying {
   readonly isSeveral?: boolean;
   /** True of the question whether the service is there. */
   readonly isFirst?: boolean;
+  readonly route?: string;
+  readonly body?: JsonObject | undefined;
 }
 
 /** Whether a service is there; if it isn't, what is to be said of its checks. */
@@ -144,9 +152,9 @@ export class Asker {
     this.moments.push({ atMs: nowMs() - this.#began, who, text });
   }
 
-  /** A key that nothing has had before. */
+  /** A key that nothing has had before, longer than a UUID: what keeps less of it takes one operation for another. */
   key(name: string): string {
-    return `${this.#keys}-${name}`;
+    return `${this.#keys}-${name}-`.padEnd(keyLength, "0");
   }
 
   /**
@@ -269,7 +277,8 @@ export class Asker {
   async ask(route: string, json?: JsonObject | string, form?: FormChange): Promise<TerminalAnswer> {
     const text = json === undefined || typeof json === "string" ? json : JSON.stringify(json);
     const asked = text === undefined ? route : `${route} ${text}`;
-    return this.askRaw(this.frame(this.payload(route, text, form)), { asked, waitMs: this.answerMs(route) });
+    const saying = { asked, waitMs: this.answerMs(route), route, body: parseObject(text ?? "") };
+    return this.askRaw(this.frame(this.payload(route, text, form)), saying);
   }
 
   /** Asks with a frame of its own. */
@@ -282,7 +291,8 @@ export class Asker {
   }
 
   /** Sends anything, and returns what came of it. */
-  async send(bytes: Buffer, { asked, waitMs, isSeveral = false, isFirst = false }: Saying): Promise<AskedQuestion> {
+  async send(bytes: Buffer, saying: Saying): Promise<AskedQuestion> {
+    const { asked, waitMs, isSeveral = false, isFirst = false, route, body = {} } = saying;
     if (!isFirst) await this.mustBeThere();
     const { contract, wire } = this;
     const sentMs = nowMs();
@@ -298,7 +308,7 @@ export class Asker {
     const { strayBytes, strayHead } = heard;
     if (strayBytes > 0) this.note("terminal", `sends ${strayBytes} bytes that are no frame: ${strayHead}`);
     else if (answers.length === 0) this.note("terminal", `says nothing for ${Math.round(nowMs() - sentMs)} ms`);
-    const exchange = { ...heard, asked, answers, isSeveral };
+    const exchange = { ...heard, asked, route, body, answers, isSeveral };
     this.exchanges.push(exchange);
     return exchange;
   }

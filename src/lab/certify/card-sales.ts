@@ -1,77 +1,78 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { isObject, type JsonObject } from "../../core/json-object.ts";
+import { isObject, type JsonObject, objectIn } from "../../core/json-object.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
-import { codeText, type Refusal, refusalRow, shapeFinding } from "./answers.ts";
+import { codeText, type Refusal, refusalRow, refused, shapeFinding } from "./answers.ts";
+import { type AskedEnd, againRows } from "./asked-again.ts";
 import { type Asker, CheckEnd, dataIn, type TerminalAnswer } from "./asker.ts";
 import { type Row, type Sentence, sellingChecks } from "./check.ts";
 import { ended, type FollowedToEnd, follow, namesEnd } from "./follow.ts";
+import { having, type RightBody, wrongRows } from "./wrong-bodies.ts";
 
 /** Card operations: each is started, and followed to its result. */
 
 const bankEnds: Sentence =
   "Endpoints, rule 1: status success with data.status APPROVED, or status error with data.status ERROR or REVERSED.";
-const noProgress: Sentence = "States and transitions: IN_PROGRESS is never returned as data.status.";
 const payId: Sentence = "What the service does: pay_id is the idempotency key and the state-recovery key.";
 const noPrint: Sentence = "Status query request: omits print_data from the response when transaction data is returned";
 const abort: Sentence = "Endpoints: attempts to stop the operation of pay_id; may return final transaction data";
 const late: Sentence =
   "States and transitions: operation already approved | APPROVED | response may carry final transaction data";
-const noCurrency: Sentence = "Errors: -47 | unsupported currency";
-const masked: Sentence = "Transaction result: card_num (string, masked)";
 const notBoth: Sentence = "Financial operation request: tips and cashback must not both be greater than zero.";
 const pair: Sentence =
   "Terminal and merchant resolution, rule 3: When both are sent they must be a valid pair in the current configuration.";
-const noPair = { terminal: 2 ** 31 - 1, merchant: 2 ** 31 - 1 };
+const noOriginal: Sentence = "Errors: -16 | original transaction not found";
 
 const rows: readonly Row[] = [
   ["bank", "sale", "a sale, followed to its end", bankEnds, (asker) => bankEnd(asker, "/sale")],
-  ["bank", "in-progress", "a sale in progress", noProgress, saleInProgress],
-  ["bank", "same-key", "the same pay_id twice", payId, saleTwice],
   ["bank", "second-start", "the same pay_id twice at once", payId, secondStart],
-  ["bank", "card-number", "the card's number", masked, cardNumber],
+  ...againRows("bank", "/check", "pay_id", askedSale),
   ["bank", "no-print-data", "no_print_data", noPrint, noPrintData],
-  ["bank", "language", "language", "Status query request: language (string, optional)", languages],
   ["bank", "abort", "a sale is aborted", abort, saleAborted],
   ["bank", "abort-after-end", "an ended sale is aborted", late, abortedAfterEnd],
-  ["bank", "refund", "a refund, followed to its end", bankEnds, (asker) => bankEnd(asker, "/refund", "/sale")],
+  ["bank", "abort-of-others", "a sale after aborts of others", abort, saleAfterAborts],
+  ["bank", "refund", "a refund, followed to its end", bankEnds, (asker) => bankEnd(asker, "/refund")],
   ["bank", "cancel", "a sale is cancelled", bankEnds, saleCancelled],
   ["bank", "preauth", "a preauthorisation, followed to its end", bankEnds, (asker) => bankEnd(asker, "/preauth")],
-  ["bank", "confirm", "its confirmation, followed to its end", bankEnds, (asker) => bankEnd(asker, "/confirm", "/preauth")],
+  ["bank", "confirm", "its confirmation, followed to its end", bankEnds, (asker) => bankEnd(asker, "/confirm")],
   ["bank", "xreport", "an X report, followed to its end", bankEnds, (asker) => bankEnd(asker, "/xreport")],
+  ["bank", "same-key", "the same pay_id twice", payId, startedAgain],
+  ["bank", "no-original", "an rrn that there is none of", noOriginal, withoutOriginal],
 ];
 
-/** A sale that isn't refused is stopped again, as far as it can be. */
-const badSale = (name: string, fields: JsonObject) => async (asker: Asker) => {
-  const body = { ...bankBody(asker, name), ...fields };
-  const answer = await asker.ask("/sale", body);
-  if (answer.status !== "error") await asker.ask("/abort", { pay_id: body["pay_id"] });
-  return answer;
-};
+/** The route of what an operation refers to. */
+const originals: Readonly<Record<string, string>> = { "/refund": "/sale", "/cancel": "/sale", "/confirm": "/preauth" };
 
-const afterSale = async (asker: Asker) => {
-  await endOfSale(asker);
-  return asker.ask("/check", { pay_id: asker.key("another") });
-};
+const rightBody =
+  (route: string): RightBody =>
+  async (asker, name) => ({ ...bankBody(asker, name), ...(await referring(asker, route)) });
+
+const rights = Object.fromEntries(
+  ["/sale", "/preauth", "/confirm", "/cancel", "/refund"].map((route) => [route, rightBody(route)]),
+);
+
+/** What a wrong request has begun is stopped again, as far as it can be. */
+const stopped = (asker: Asker, { pay_id }: JsonObject) => asker.ask("/abort", { pay_id });
+
+const wrongs = wrongRows(
+  "bank",
+  rights,
+  [
+    ["tips-and-cashback", "with tips and cashback", notBoth, (body) => [{ ...body, tips: 1, cashback: 1 }]],
+    ["unknown-currency", "in no currency", "Errors: -47 | unsupported currency", having("currency_name", "POSLINE"), -47],
+  ],
+  stopped,
+);
 
 const refusals: readonly Refusal[] = [
-  ["bank", "tips-and-cashback", "with tips and cashback", badSale("tips", { tips: 1, cashback: 1 }), undefined, notBoth],
-  ["bank", "no-pair", "for no pair of terminal and merchant", badSale("pair", noPair), undefined, pair],
-  [
-    "bank",
-    "unknown-currency",
-    "in a currency that there is none of",
-    badSale("currency", { currency_name: "POSLINE" }),
-    -47,
-    noCurrency,
-  ],
-  ["bank", "other-key", "about another pay_id than the last sale's", afterSale, -15, "Errors: -15 | transaction not found"],
+  ["bank", "no-pair", "for no pair of terminal and merchant", saleForNoPair, undefined, pair],
+  ["bank", "abort-unknown", "to abort what there is none of", abortUnknown, -15, "Errors: -15 | transaction not found"],
 ];
 
 const dayRows: readonly Row[] = [
   ["bank", "close-shift", "the day is closed, followed to its end", bankEnds, (asker) => bankEnd(asker, "/close-shift")],
 ];
 
-export const cardSales = sellingChecks([...rows, ...refusals.map(refusalRow)], dayRows);
+export const cardSales = sellingChecks([...rows, ...wrongs, ...refusals.map(refusalRow)], dayRows);
 
 function bankBody(asker: Asker, name: string): JsonObject {
   const { amount, currency } = asker.sale;
@@ -84,32 +85,49 @@ const followBank = (asker: Asker, name: string, ask?: () => Promise<TerminalAnsw
 /** Routes whose requests have no amount. */
 const reports = ["/xreport", "/close-shift"];
 
-/** One operation of a route, whose key has the route's name. @param of The route of what it refers to. */
-const operationOf = (asker: Asker, route: string, of?: string): Promise<FollowedToEnd> =>
+/** Optional fields that change nothing: the first sale goes without them. */
+const optional = { language: "en", no_printing: false, txn_config: {} };
+
+/** The rrn of what a route refers to. @throws CheckEnd if that wasn't approved. */
+async function referring(asker: Asker, route: string): Promise<JsonObject> {
+  const of = originals[route];
+  if (of === undefined) return {};
+  const original = ended(asker, await operationOf(asker, of));
+  const { rrn } = dataIn(original);
+  if (bankStatus(original) !== "APPROVED") throw new CheckEnd(untested(`${of} ended ${bankStatus(original)}`));
+  if (rrn === undefined) throw new CheckEnd(untested(`${of} has no rrn to refer to`));
+  return { rrn };
+}
+
+async function bodyOf(asker: Asker, route: string): Promise<JsonObject> {
+  const name = route.slice(1);
+  const body = reports.includes(route) ? { pay_id: asker.key(name) } : bankBody(asker, name);
+  return route === "/sale" ? body : { ...body, ...optional, ...(await referring(asker, route)) };
+}
+
+/** One operation of a route, whose key has the route's name. */
+const operationOf = (asker: Asker, route: string): Promise<FollowedToEnd> =>
   asker.once(route, async () => {
     const name = route.slice(1);
-    const original = of === undefined ? undefined : ended(await operationOf(asker, of));
-    if (original !== undefined && bankStatus(original) !== "APPROVED")
-      throw new CheckEnd(untested(`${of} ended ${bankStatus(original)}`));
-    const body = reports.includes(route) ? { pay_id: asker.key(name) } : bankBody(asker, name);
-    const { rrn } = original === undefined ? {} : dataIn(original);
-    return follow(asker, { what: name, name, route, body: { ...body, ...(rrn !== undefined && { rrn }) } });
+    return follow(asker, { what: name, name, route, body: await bodyOf(asker, route) });
   });
 
-const bankSale = (asker: Asker): Promise<FollowedToEnd> => operationOf(asker, "/sale");
+const endOfSale = async (asker: Asker) => ended(asker, await operationOf(asker, "/sale"));
 
-const endOfSale = async (asker: Asker) => ended(await bankSale(asker));
+async function askedSale(asker: Asker): Promise<AskedEnd> {
+  return { end: await endOfSale(asker), body: { pay_id: asker.key("sale") } };
+}
 
 /** What names a bank's operation in its result. */
 const bankIdentity = (answer: TerminalAnswer) => [dataIn(answer)["txn_id"], dataIn(answer)["rrn"]].map(String).join(", rrn ");
 
 const bankStatus = (answer: TerminalAnswer) => String(dataIn(answer)["status"]);
 
-/** The sale's result as /check gives it with more fields in the question. */
-const checkedAgain = (asker: Asker, fields: JsonObject = {}) => asker.ask("/check", { pay_id: asker.key("sale"), ...fields });
-
-async function bankEnd(asker: Asker, route: string, of?: string): Promise<CaseResult> {
-  const end = ended(await operationOf(asker, route, of));
+async function bankEnd(asker: Asker, route: string): Promise<CaseResult> {
+  const { start, polls, ...followed } = await operationOf(asker, route);
+  const end = ended(asker, { start, polls, ...followed });
+  const odd = [start, ...polls].find((answer) => answer.status !== "success" && !namesEnd(asker, answer));
+  if (odd !== undefined) return failed(`It answered about a ${route} in progress with an error${codeText(odd)}`);
   return endFinding(asker, end, `${route} ended ${bankStatus(end)}`);
 }
 
@@ -121,33 +139,30 @@ function endFinding(asker: Asker, end: TerminalAnswer, why: string): CaseResult 
   return shapeFinding(asker, "/check", end, why);
 }
 
-async function saleInProgress(asker: Asker): Promise<CaseResult> {
-  const { start, polls } = await bankSale(asker);
-  const open = [start, ...polls].filter((answer) => !namesEnd(asker, answer));
-  const named = open.find((answer) => dataIn(answer)["status"] !== undefined);
-  if (named !== undefined) return failed(`It answered data.status ${bankStatus(named)}, which is no end`);
-  await endOfSale(asker);
-  const refused = open.find(({ status }) => status !== "success");
-  if (refused !== undefined) return failed(`It answered about a sale in progress with an error${codeText(refused)}`);
-  return passed(`In ${open.length} answers before the end data.status was in none`);
-}
-
-async function saleTwice(asker: Asker): Promise<CaseResult> {
-  const end = await endOfSale(asker);
-  const { end: again } = await followBank(asker, "sale");
-  if (again === undefined) return untested("The sale that was sent twice had not ended");
-  const { txn_id, rrn } = dataIn(end);
-  if (txn_id === undefined && rrn === undefined)
-    return untested("Its results have no txn_id and no rrn to tell one sale from two");
-  const [first, second] = [bankIdentity(end), bankIdentity(again)];
-  if (first === second) return passed(`Sent twice under one pay_id, it is one operation: txn_id ${first}`);
-  return failed(`Sent twice under one pay_id, it made two operations: txn_id ${first}, and txn_id ${second}`);
+/** Each operation that came about is started once more. A cancellation has the key of its sale, and a report tells no two apart. */
+async function startedAgain(asker: Asker): Promise<CaseResult> {
+  const same: string[] = [];
+  for (const route of ["/sale", "/refund", "/preauth", "/confirm"]) {
+    const { end, isRefused } = await operationOf(asker, route).catch(() => ({ end: undefined, isRefused: true }));
+    if (end === undefined || isRefused) continue;
+    const { txn_id, rrn } = dataIn(end);
+    if (txn_id === undefined && rrn === undefined) continue;
+    const name = route.slice(1);
+    const { end: again } = await follow(asker, { what: name, name, route, body: await bodyOf(asker, route) });
+    if (again === undefined) continue;
+    const [first, second] = [bankIdentity(end), bankIdentity(again)];
+    if (first !== second)
+      return failed(`${route} sent twice under one pay_id made two operations: txn_id ${first}, and ${second}`);
+    same.push(route);
+  }
+  if (same.length === 0) return untested("No result has a txn_id or an rrn to tell one operation from two");
+  return passed(`Sent twice under one pay_id, each is one operation: ${same.join(", ")}`);
 }
 
 async function secondStart(asker: Asker): Promise<CaseResult> {
   const body = bankBody(asker, "twice");
   const followed = await followBank(asker, "twice", () => asker.ask("/sale", body));
-  const ends = [ended(followed), await asker.ask("/check", { pay_id: followed.key })];
+  const ends = [ended(asker, followed), await asker.ask("/check", { pay_id: followed.key })];
   if (followed.meanwhile !== undefined && namesEnd(asker, followed.meanwhile)) ends.push(followed.meanwhile);
   const [one, ...others] = ends.map(bankIdentity);
   const other = others.find((each) => each !== one);
@@ -155,20 +170,12 @@ async function secondStart(asker: Asker): Promise<CaseResult> {
   return passed(`Started twice under one pay_id, it is one operation: txn_id ${one}`);
 }
 
-async function cardNumber(asker: Asker): Promise<CaseResult> {
-  const { card_num: number } = dataIn(await endOfSale(asker));
-  if (typeof number !== "string") return untested("Its result has no card_num");
-  return /\d{12,}/.test(number)
-    ? failed("Its result has the card's number, which isn't masked")
-    : passed("The card's number is masked");
-}
-
 /** Under the pay_id of the sale that it cancels. */
 async function saleCancelled(asker: Asker): Promise<CaseResult> {
-  const sold = ended(await followBank(asker, "cancel"));
+  const sold = ended(asker, await followBank(asker, "cancel"));
   if (bankStatus(sold) !== "APPROVED") return untested(`The sale ended ${bankStatus(sold)}`);
   const answer = await asker.ask("/cancel", { ...bankBody(asker, "cancel"), rrn: dataIn(sold)["rrn"] });
-  if (answer.status === "error" && !namesEnd(asker, answer)) return untested(`It refused /cancel${codeText(answer)}`);
+  if (answer.status === "error" && !namesEnd(asker, answer)) return refused(asker, "/cancel", answer);
   for (let count = 0; count < cancelPolls; count++) {
     const now = await asker.ask("/check", { pay_id: asker.key("cancel") });
     if (namesEnd(asker, now) && (bankStatus(now) === "REVERSED" || bankIdentity(now) !== bankIdentity(sold)))
@@ -184,40 +191,82 @@ async function saleCancelled(asker: Asker): Promise<CaseResult> {
 const cancelPolls = 5;
 
 async function noPrintData(asker: Asker): Promise<CaseResult> {
-  const end = await endOfSale(asker);
-  const without = await checkedAgain(asker, { no_print_data: true });
+  const { end, body } = await askedSale(asker);
+  const without = await asker.ask("/check", { ...body, no_print_data: true });
   if (!namesEnd(asker, without)) return failed("Asked with no_print_data, it no longer tells the end");
   if (isObject(dataIn(without)["print_data"])) return failed("Asked with no_print_data, it answered with print_data");
   if (!isObject(dataIn(end)["print_data"])) return untested("It has no print_data to leave out");
   return passed("With no_print_data it leaves print_data out");
 }
 
-async function languages(asker: Asker): Promise<CaseResult> {
-  const end = await endOfSale(asker);
-  const status = bankStatus(end);
-  for (const language of ["en", "ru", "xx"]) {
-    const answer = await checkedAgain(asker, { language });
-    if (bankStatus(answer) === status && answer.status === end.status) continue;
-    return failed(`Asked in language ${language}, it answered ${bankStatus(answer)}; without a language ${status}`);
-  }
-  return passed(`Asked in en, ru and xx, it answered ${status}`);
-}
-
 async function saleAborted(asker: Asker): Promise<CaseResult> {
   const followed = await followBank(asker, "abort", () => asker.ask("/abort", { pay_id: asker.key("abort") }));
-  const status = bankStatus(ended(followed));
-  const { meanwhile: abort } = followed;
-  const isEnd = abort !== undefined && namesEnd(asker, abort);
-  if (abort?.status === "error" && !isEnd) return untested(`It refused /abort${codeText(abort)}`);
-  if (isEnd && bankStatus(abort) !== status) return failed(`/abort said ${bankStatus(abort)}, and /check ${status}`);
-  return passed(`After /abort the sale ended ${status}`);
+  const end = ended(asker, followed);
+  const status = bankStatus(end);
+  const { meanwhile: answer } = followed;
+  const isEnd = answer !== undefined && namesEnd(asker, answer);
+  if (answer?.status === "error" && !isEnd) return untested(`It refused /abort${codeText(answer)}`);
+  if (isEnd && bankStatus(answer) !== status) return failed(`/abort said ${bankStatus(answer)}, and /check ${status}`);
+  return endFinding(asker, end, `After /abort the sale ended ${status}`);
 }
 
 async function abortedAfterEnd(asker: Asker): Promise<CaseResult> {
-  const status = bankStatus(await endOfSale(asker));
-  if (status !== "APPROVED") return untested(`The sale ended ${status}`);
-  await asker.ask("/abort", { pay_id: asker.key("sale") });
-  const after = bankStatus(await checkedAgain(asker));
+  const { end, body } = await askedSale(asker);
+  if (bankStatus(end) !== "APPROVED") return untested(`The sale ended ${bankStatus(end)}`);
+  await asker.ask("/abort", body);
+  const after = bankStatus(await asker.ask("/check", body));
   if (after !== "APPROVED") return failed(`After /abort of an approved sale /check said ${after}`);
   return passed("After /abort of an approved sale it is still APPROVED");
+}
+
+/** Code -21: cancelled by user. That may be so once. */
+async function saleAfterAborts(asker: Asker): Promise<CaseResult> {
+  const { body } = await askedSale(asker);
+  for (const name of ["after-abort", "after-abort-2"]) {
+    await asker.ask("/abort", body);
+    await abortUnknown(asker);
+    const end = ended(asker, await followBank(asker, name));
+    if (end.code !== -21) return passed(`A sale after aborts of others ended ${bankStatus(end)}`);
+  }
+  return failed("Twice a sale after aborts of others was cancelled (code -21)");
+}
+
+function abortUnknown(asker: Asker): Promise<TerminalAnswer> {
+  return asker.ask("/abort", { pay_id: asker.key("none") });
+}
+
+/** It may be refused, or end without success: a terminal may have to ask its host. */
+async function withoutOriginal(asker: Asker): Promise<CaseResult> {
+  for (const [route] of Object.entries(originals)) {
+    const name = `no-original-${route.slice(1)}`;
+    const body = { ...bankBody(asker, name), rrn: "0".repeat(12) };
+    const followed = await follow(asker, { what: `${route} of no original`, name, route, body });
+    const { end, isRefused, start } = followed;
+    if (isRefused && start.code !== -16 && start.code !== -80)
+      return failed(`It refused ${route} of no original${codeText(start)}; the contract has -16`);
+    if (!isRefused && bankStatus(end ?? ended(asker, followed)) === "APPROVED")
+      return failed(`It approved ${route} of an rrn that there is none of`);
+  }
+  return passed("It refused them");
+}
+
+/** No terminal, no merchant of one, and the first terminal's number with 2^32 more. */
+async function saleForNoPair(asker: Asker): Promise<TerminalAnswer> {
+  const { terminals } = dataIn(await asker.ask("/terminals"));
+  const { terminal, merchant } = objectIn(Array.isArray(terminals) ? terminals[0] : undefined);
+  const none = 2 ** 31 - 1;
+  const pairs = [
+    { terminal: none, merchant: none },
+    { terminal, merchant: none },
+    { terminal: Number(terminal) + 2 ** 32, merchant },
+  ];
+  let answer: TerminalAnswer | undefined;
+  for (const [index, fields] of pairs.entries()) {
+    const body = { ...bankBody(asker, `pair-${index}`), ...fields };
+    answer = await asker.ask("/sale", body);
+    if (answer.status === "error") continue;
+    await stopped(asker, body);
+    return answer;
+  }
+  return answer ?? asker.ask("/terminals");
 }

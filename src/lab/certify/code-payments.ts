@@ -1,30 +1,74 @@
 import { isObject, type JsonObject } from "../../core/json-object.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
-import { codeText, shapeFinding } from "./answers.ts";
-import { type Asker, CheckEnd, dataIn, type TerminalAnswer } from "./asker.ts";
+import { codeText, refused, shapeFinding } from "./answers.ts";
+import { type AskedEnd, againRows } from "./asked-again.ts";
+import { type Asker, CheckEnd, dataIn } from "./asker.ts";
 import { type Row, type Sentence, sellingChecks } from "./check.ts";
-import { ended, type FollowedToEnd, follow } from "./follow.ts";
+import { ended, follow } from "./follow.ts";
+import { having, type RightBody, wrongRows } from "./wrong-bodies.ts";
 
 /** Payments by code. */
 
 const qrEnds: Sentence =
   "Endpoints, flow rule 2: Continue while the response is success without data; stop on a final rrn or status error.";
-const trans: Sentence =
-  "Endpoints, responses: data.trans carries it, and it must be saved and used in later /check, /cancel, /refund and /final_confirm requests.";
 const selector: Sentence =
   "Payment system selector: pay_system is a case-sensitive string and must be sent exactly as configured.";
 const confirmed: Sentence = "Endpoints, responses: /final_confirm: on success status success, typically without data.";
 const givenBack: Sentence = "Endpoints, responses: /cancel and /refund: on success data.rrn.";
 
+const unknown: Sentence = "Errors: An error response has status 'error', code (typically 1) and message";
+const stable: Sentence = "What the service does: Stable identifiers pay_id and trans are used for polling and recovery.";
+
 const rows: readonly Row[] = [
   ["qr", "payment", "a payment, followed to its end", qrEnds, paymentEnds],
-  ["qr", "trans", "a payment's trans", trans, paymentsTrans],
-  ["qr", "pay-system", "pay_system in another case", selector, systemInOtherCase],
+  ["qr", "trans", "a payment is shown again", stable, shownAgain],
+  ...againRows("qr", "/check", "pay_id", askedPayment),
   ["qr", "final-confirm", "a payment is confirmed", confirmed, paymentConfirmed],
-  ["qr", "refund", "a payment is given back by its trans", givenBack, paymentGivenBack],
+  ["qr", "refund", "a payment is given back by its trans", givenBack, (asker) => paymentGivenBack(asker, "/refund", "payment")],
+  ["qr", "cancel", "another is cancelled", givenBack, (asker) => paymentGivenBack(asker, "/cancel", "cancel")],
 ];
 
-export const codePayments = sellingChecks(rows);
+/** Of the payment that was given back by then. */
+const ofPayment =
+  (fields: readonly string[]): RightBody =>
+  async (asker) => {
+    const { end, body } = await askedPayment(asker);
+    if (end.status === "error") throw new CheckEnd(untested("The payment was not paid"));
+    const all = { ...body, rrn: dataIn(end)["rrn"], amount: asker.sale.amount, currency: asker.sale.currency };
+    return Object.fromEntries(Object.entries(all).filter(([name]) => fields.includes(name)));
+  };
+
+const ids = ["pay_id", "trans", "pay_system"];
+const back = ofPayment([...ids, "rrn", "amount", "currency"]);
+
+/** pay_system in another case, if it has one, and one that there is none of. */
+const otherSystems = (body: JsonObject) => {
+  const name = String(body["pay_system"]);
+  const others = [name.toLowerCase(), name.toUpperCase(), "posline"].filter((each) => each !== name);
+  return others.map((pay_system) => ({ ...body, pay_system }));
+};
+
+const wrongs = wrongRows(
+  "qr",
+  {
+    "/showqrcode": async (asker, name) => showBody(asker, await systemOf(asker), name),
+    "/check": ofPayment(ids),
+    "/cancel": back,
+    "/refund": back,
+    "/final_confirm": ofPayment([...ids, "rrn"]),
+  },
+  [
+    ["pay-system", "for another pay_system", selector, otherSystems],
+    [
+      "other-payment",
+      "for a payment that there is none of",
+      unknown,
+      (body) => (body["trans"] ? having("pay_id", "posline")(body, []) : []),
+    ],
+  ],
+);
+
+export const codePayments = sellingChecks([...rows, ...wrongs]);
 
 /** The first payment system that shows a code and can be asked about it. */
 async function systemOf(asker: Asker): Promise<string> {
@@ -42,68 +86,51 @@ function showBody(asker: Asker, system: string, name: string): JsonObject {
   return { pay_id: asker.key(name), amount, currency, currency_name: currency, pay_system: system };
 }
 
-const qrPayment = (asker: Asker) =>
-  asker.once("payment", async () => {
+const qrPayment = (asker: Asker, name = "payment") =>
+  asker.once(name, async () => {
     const system = await systemOf(asker);
-    const body = showBody(asker, system, "payment");
-    return { system, ...(await follow(asker, { what: "payment", name: "payment", route: "/showqrcode", body })) };
+    const body = showBody(asker, system, name);
+    return { system, body, ...(await follow(asker, { what: "payment", name, route: "/showqrcode", body })) };
   });
 
-const endOfPayment = (payment: FollowedToEnd) => ended(payment, `It refused to show a payment${codeText(payment.start)}`);
+/** A payment's end, and the question about it. */
+async function askedPayment(asker: Asker, name = "payment"): Promise<AskedEnd> {
+  const { system, start, key, ...payment } = await qrPayment(asker, name);
+  const end = ended(asker, { start, key, ...payment });
+  return { end, body: { pay_id: key, trans: dataIn(start)["trans"] ?? key, pay_system: system } };
+}
 
 async function paymentEnds(asker: Asker): Promise<CaseResult> {
   const payment = await qrPayment(asker);
-  const end = endOfPayment(payment);
+  const end = ended(asker, payment);
   const odd = payment.polls.find((answer) => answer !== end && (answer.json["data"] ?? null) !== null);
   if (odd !== undefined) return failed("In progress it answered with data, and without an rrn");
   const how = end.status === "error" ? `an error${codeText(end)}` : "an rrn";
   return shapeFinding(asker, "/check", end, `The payment ended with ${how}`);
 }
 
-async function paymentsTrans(asker: Asker): Promise<CaseResult> {
-  const payment = await qrPayment(asker);
-  const end = endOfPayment(payment);
-  const { trans } = dataIn(payment.start);
-  if (trans === undefined) return untested("The payment system makes no trans");
-  if (end.status === "error") return untested("The payment was not paid");
-  const again = await asker.ask("/check", { pay_id: payment.key, trans, pay_system: payment.system });
-  const [first, second] = [dataIn(end)["rrn"], dataIn(again)["rrn"]];
-  if (first === second) return passed(`Asked by its trans, the payment has rrn ${String(first)} each time`);
-  return failed(`Asked by its trans once more, the payment has rrn ${String(second)}, and had ${String(first)}`);
-}
-
-/** Asks about the payment that was paid, by a route that its payment system lists. */
-async function ofPayment(asker: Asker, route: string, more: (end: TerminalAnswer) => JsonObject): Promise<TerminalAnswer> {
-  const payment = await qrPayment(asker);
-  const end = endOfPayment(payment);
-  if (end.status === "error") throw new CheckEnd(untested("The payment was not paid"));
-  const { trans } = dataIn(payment.start);
-  const answer = await asker.ask(route, {
-    pay_system: payment.system,
-    pay_id: payment.key,
-    trans: trans ?? payment.key,
-    ...more(end),
-  });
-  if (answer.status === "error") throw new CheckEnd(untested(`It refused ${route}${codeText(answer)}`));
-  return answer;
+async function shownAgain(asker: Asker): Promise<CaseResult> {
+  const { start, body } = await qrPayment(asker);
+  const again = await asker.ask("/showqrcode", body);
+  const [first, second] = [start, again].map((answer) => dataIn(answer)["trans"]);
+  if (first === undefined || again.status === "error")
+    return untested("The payment system makes no trans, or shows none again");
+  if (first === second) return passed(`Shown again under its pay_id, the payment has trans ${String(first)} still`);
+  return failed(`Shown again under its pay_id, the payment has trans ${String(second)}, and had ${String(first)}`);
 }
 
 async function paymentConfirmed(asker: Asker): Promise<CaseResult> {
-  return shapeFinding(asker, "/final_confirm", await ofPayment(asker, "/final_confirm", () => ({})));
+  const answer = await asker.ask("/final_confirm", await ofPayment([...ids, "rrn"])(asker, ""));
+  if (answer.status === "error") return refused(asker, "/final_confirm", answer);
+  return shapeFinding(asker, "/final_confirm", answer);
 }
 
-async function paymentGivenBack(asker: Asker): Promise<CaseResult> {
+async function paymentGivenBack(asker: Asker, route: string, name: string): Promise<CaseResult> {
   const { amount, currency } = asker.sale;
-  const back = await ofPayment(asker, "/refund", (end) => ({ rrn: dataIn(end)["rrn"], amount, currency }));
-  const { rrn } = dataIn(back);
-  return rrn === undefined ? failed("It gave back without an rrn") : passed(`It gave back with rrn ${String(rrn)}`);
-}
-
-async function systemInOtherCase(asker: Asker): Promise<CaseResult> {
-  const system = await systemOf(asker);
-  const other = system === system.toLowerCase() ? system.toUpperCase() : system.toLowerCase();
-  if (other === system) return untested(`${system} has no upper or lower case`);
-  const answer = await asker.ask("/showqrcode", showBody(asker, other, "case"));
-  if (answer.status !== "error") return failed(`It took pay_system ${other} for ${system}`);
-  return passed(`It refused pay_system ${other} for ${system}`);
+  const { end, body } = await askedPayment(asker, name);
+  if (end.status === "error") return untested("The payment was not paid");
+  const answer = await asker.ask(route, { ...body, rrn: dataIn(end)["rrn"], amount, currency });
+  if (answer.status === "error") return refused(asker, route, answer);
+  const { rrn } = dataIn(answer);
+  return rrn === undefined ? failed(`It answered ${route} without an rrn`) : passed(`It gave back with rrn ${String(rrn)}`);
 }

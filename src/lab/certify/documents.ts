@@ -1,12 +1,14 @@
 import { contracts } from "../../contract/contracts.ts";
 import { settlingRulesOf } from "../../contract/settling.ts";
-import { type JsonObject, looseInteger } from "../../core/json-object.ts";
+import { type JsonObject, looseInteger, objectIn } from "../../core/json-object.ts";
 import { hasCode } from "../../settle/proof.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
-import { asksOf, codeText, type Refusal, refusalRow, shapeFinding, shown } from "./answers.ts";
+import { asks, asksOf, codeText, noDocument, type Refusal, refusalRow, refused, shapeFinding, shown } from "./answers.ts";
+import { type AskedEnd, againRows } from "./asked-again.ts";
 import type { Asker, TerminalAnswer } from "./asker.ts";
 import { type Row, type Sentence, sellingChecks } from "./check.ts";
 import { ended, type FollowedToEnd, follow, namesEnd } from "./follow.ts";
+import { having, type RightBody, wrongRows } from "./wrong-bodies.ts";
 
 /** Receipts, returns and cash in the drawer. */
 
@@ -21,14 +23,13 @@ const notEmpty: Sentence = "Limits: items in /sale and /refund | non-empty";
 const notPaid: Sentence = "Errors: 8 | DOCUMENT_NOT_PAID | document not fully paid";
 const change: Sentence = "Errors: 11 | CHANGE_ONLY_FOR_CASH | change allowed only for cash";
 const badDate: Sentence = "Errors: 14 | INVALID_DATE_FORMAT | invalid date format (for example in /dates_report)";
-const nothing = { amount: 0 };
-const noItems = { items: [] };
 
 const rows: readonly Row[] = [
   ["fiscal", "check-status", "a receipt, followed to docStatus 1", polled, receiptEnds],
-  ["fiscal", "same-key", "a receipt twice by its documentExtID", resent, receiptTwice],
+  ...againRows("fiscal", "/check_status", "documentExtID", askedReceipt),
   ["fiscal", "check-copy", "a copy of the receipt", "Endpoints: /check_copy requires documentID.", copyOfReceipt],
   ["fiscal", "return", "a return, followed to docStatus 1", polled, returnEnds],
+  ["fiscal", "same-key", "a receipt and a return twice by their documentExtID", resent, documentsTwice],
   ["fiscal", "deposit-twice", "a deposit twice by its documentExtID", retryKey, (asker) => cashTwice(asker, "/deposit", 1)],
   [
     "fiscal",
@@ -37,54 +38,45 @@ const rows: readonly Row[] = [
     retryKey,
     (asker) => cashTwice(asker, "/withdraw", -1),
   ],
-  ["fiscal", "x-report", "an X report, not printed", metrics, (asker) => shown(asker, "/x_report", { skipReceipt: true })],
+  ["fiscal", "x-report", "an X report, not printed", metrics, xReport],
 ];
 
+const cash: RightBody = async (asker, name) => ({ documentExtID: asker.key(name), amount: asker.sale.amount });
+const sold: RightBody = async (asker, name) => receiptBody(asker, name);
+
+const wrongs = wrongRows("fiscal", { "/deposit": cash, "/withdraw": cash, "/sale": sold, "/refund": sold }, [
+  ["of-nothing", "of 0 or less", notZero, having("amount", 0, -1)],
+  ["without-items", "without items", notEmpty, having("items", [])],
+]);
+
 const refusals: readonly Refusal[] = [
-  ["fiscal", "deposit-of-nothing", "to deposit 0", asksOf("/deposit", "documentExtID", "nothing", nothing), undefined, notZero],
-  [
-    "fiscal",
-    "withdraw-of-nothing",
-    "to withdraw 0",
-    asksOf("/withdraw", "documentExtID", "nothing", nothing),
-    undefined,
-    notZero,
-  ],
-  [
-    "fiscal",
-    "receipt-of-nothing",
-    "for a receipt without items",
-    asksOf("/sale", "documentExtID", "empty", noItems),
-    undefined,
-    notEmpty,
-  ],
-  [
-    "fiscal",
-    "return-of-nothing",
-    "for a return without items",
-    asksOf("/refund", "documentExtID", "empty", noItems),
-    undefined,
-    notEmpty,
-  ],
   ["fiscal", "not-paid", "for a receipt that is not paid", badReceipt("unpaid", "cashAmount", -1), undefined, notPaid],
   ["fiscal", "change", "for a receipt with change for a card", badReceipt("change", "cashlessAmount", 1), undefined, change],
+  ["fiscal", "wrong-date", "for a report from 28.11.2026 on", asks("/dates_report", { dateFrom: "28.11.2026" }), 14, badDate],
   [
     "fiscal",
-    "wrong-date",
-    "for a report from 28.11.2026 on",
-    (asker) => asker.ask("/dates_report", { dateFrom: "28.11.2026" }),
-    14,
-    badDate,
+    "no-copy",
+    "for a copy of document 2^53-1",
+    asks("/check_copy", { documentID: Number.MAX_SAFE_INTEGER }),
+    9,
+    noDocument,
   ],
+  ["fiscal", "abort-unknown", "to abort what there is none of", asksOf("/abort", "documentExtID", "none"), 9, noDocument],
 ];
 
 const dayRows: readonly Row[] = [["fiscal", "close-shift", "the shift is closed, and opened again", shiftStates, shiftClosed]];
 
-export const documents = sellingChecks([...rows, ...refusals.map(refusalRow)], dayRows);
+export const documents = sellingChecks([...rows, ...wrongs, ...refusals.map(refusalRow)], dayRows);
+
+/** In letters of two bytes. */
+const itemName = "posline certify \u0416";
+
+/** Of some requests: the others go without it. */
+const employee = { employeeName: "posline certify" };
 
 function receiptBody(asker: Asker, name = "receipt", field = "cashAmount", tooMuch = 0): JsonObject {
   const { amount } = asker.sale;
-  const items = [{ itemId: "1", itemName: "posline certify", itemUnit: "pc", itemQty: 1000, itemAmount: amount }];
+  const items = [{ itemId: "1", itemName, itemUnit: "pc", itemQty: 1000, itemAmount: amount }];
   return { documentExtID: asker.key(name), items, payments: { [field]: amount + tooMuch } };
 }
 
@@ -106,32 +98,39 @@ const documentIn = (asker: Asker, what: string, route: string, more: () => Promi
 
 const receipt = (asker: Asker) => documentIn(asker, "receipt", "/sale", async () => ({}));
 
-function endOfDocument(followed: FollowedToEnd): TerminalAnswer {
-  const { what, start } = followed;
-  return ended(followed, `It refused the ${what}${codeText(start)}: ${String(start.json["message"] ?? "")}`);
-}
+const endOfReceipt = async (asker: Asker) => ended(asker, await receipt(asker));
 
-const endOfReceipt = async (asker: Asker) => endOfDocument(await receipt(asker));
+async function askedReceipt(asker: Asker): Promise<AskedEnd> {
+  return { end: await endOfReceipt(asker), body: { documentExtID: asker.key("receipt") } };
+}
 
 async function receiptEnds(asker: Asker): Promise<CaseResult> {
   return documentFinding(asker, await receipt(asker));
 }
 
+const parentOf = async (asker: Asker) => ({ parentDocID: documentOf(await endOfReceipt(asker)), ...employee });
+
+const returned = (asker: Asker) => documentIn(asker, "return", "/refund", () => parentOf(asker));
+
 async function returnEnds(asker: Asker): Promise<CaseResult> {
-  const parent = async () => ({ parentDocID: documentOf(await endOfReceipt(asker)) });
-  return documentFinding(asker, await documentIn(asker, "return", "/refund", parent));
+  return documentFinding(asker, await returned(asker));
 }
 
 function documentFinding(asker: Asker, followed: FollowedToEnd): CaseResult {
-  const end = endOfDocument(followed);
+  const end = ended(asker, followed);
   const [made, id] = [documentOf(followed.start), documentOf(end)];
   if (made !== undefined && id !== made) return failed(`It made document ${made}, and /check_status says ${id}`);
   return shapeFinding(asker, "/check_status", end, `Document ${id ?? "without a number"} has docStatus 1`);
 }
 
-async function receiptTwice(asker: Asker): Promise<CaseResult> {
+async function documentsTwice(asker: Asker): Promise<CaseResult> {
   const end = await endOfReceipt(asker);
-  return sameDocument(end, await asker.ask("/sale", receiptBody(asker)), "receipt");
+  const sale = sameDocument(end, await asker.ask("/sale", receiptBody(asker)), "receipt");
+  const back = sale.verdict === "failed" ? undefined : await returned(asker).catch(() => undefined);
+  if (back?.end === undefined) return sale;
+  const again = await asker.ask("/refund", { ...receiptBody(asker, "return"), ...(await parentOf(asker)) });
+  const refund = sameDocument(back.end, again, "return");
+  return refund.verdict === "failed" ? refund : sale;
 }
 
 async function copyOfReceipt(asker: Asker): Promise<CaseResult> {
@@ -142,6 +141,9 @@ async function copyOfReceipt(asker: Asker): Promise<CaseResult> {
   if (copy.status === "error") return failed(`It has no copy of its own document ${id}${codeText(copy)}`);
   const shape = shapeFinding(asker, "/check_copy", copy, `It gave a copy of document ${id}`);
   const other = documentOf(copy) ?? id;
+  const { items } = copy.json;
+  const name = objectIn(Array.isArray(items) ? items[0] : undefined)["itemName"] ?? itemName;
+  if (name !== itemName) return failed(`It copied an item of the name ${itemName} as ${String(name)}`);
   return shape.verdict === "passed" && other !== id ? failed(`Asked for document ${id}, it copied ${other}`) : shape;
 }
 
@@ -151,7 +153,9 @@ async function cashTwice(asker: Asker, route: string, sign: 1 | -1): Promise<Cas
   const body = { documentExtID: asker.key(route.slice(1)), amount };
   const before = await cashIn(asker);
   const made = await asker.ask(route, body);
-  if (made.status === "error") return untested(`It refused ${route}${codeText(made)}`);
+  if (made.status === "error") return refused(asker, route, made);
+  const { code } = await asker.ask("/check_status", { documentExtID: body.documentExtID });
+  if (code === 9) return failed(`Asked about its ${route}, it answered that there is none (code 9)`);
   const again = await asker.ask(route, body);
   const after = await cashIn(asker);
   const changed = before === undefined || after === undefined ? undefined : sign * (after - before);
@@ -163,8 +167,24 @@ async function cashTwice(asker: Asker, route: string, sign: 1 | -1): Promise<Cas
     : finding;
 }
 
+/** It ends no shift, and counts what was sold in it. */
+async function xReport(asker: Asker): Promise<CaseResult> {
+  const isSold = (await receipt(asker).catch(() => undefined))?.end !== undefined;
+  const before = await shiftStatus(asker);
+  const report = await asker.ask("/x_report", { skipReceipt: true, ...employee });
+  if (report.status === "error") return refused(asker, "/x_report", report);
+  const after = await shiftStatus(asker);
+  if (after !== before) return failed(`It says shiftStatus ${after} after an X report, and said ${before} before`);
+  const none = ["saleCount", "saleSum"].find((name) => isSold && looseInteger(report.json[name]) === 0);
+  if (none !== undefined) return failed(`After a receipt its X report says ${none} 0`);
+  return shapeFinding(asker, "/x_report", report);
+}
+
+const shiftStatus = async (asker: Asker) => String((await asker.ask("/check_shift")).json["shiftStatus"]);
+
+/** Any other value of openOrdersOperation behaves as none. */
 async function shiftClosed(asker: Asker): Promise<CaseResult> {
-  const closed = await shown(asker, "/close_shift", {});
+  const closed = await shown(asker, "/close_shift", { openOrdersOperation: "posline", ...employee });
   if (closed.verdict !== "passed") return closed;
   for (const [route, number] of [
     ["", 2],
@@ -172,9 +192,8 @@ async function shiftClosed(asker: Asker): Promise<CaseResult> {
   ] as const) {
     const opened = route === "" ? closed : await shown(asker, route, {});
     if (opened.verdict !== "passed") return opened;
-    const { shiftStatus } = (await asker.ask("/check_shift")).json;
-    if (shiftStatus !== undefined && looseInteger(shiftStatus) !== number)
-      return failed(`After ${route || "/close_shift"} it says shiftStatus ${String(shiftStatus)}`);
+    const status = await shiftStatus(asker);
+    if (looseInteger(status) !== number) return failed(`After ${route || "/close_shift"} it says shiftStatus ${status}`);
   }
   return passed("The shift was closed, and is open again");
 }

@@ -4,8 +4,8 @@ import { settlingRules } from "../../contract/settling.ts";
 import type { JsonObject } from "../../core/json-object.ts";
 import { verdictIn } from "../../settle/proof.ts";
 import { failedAnswer, type Transport } from "../../settle/transport.ts";
-import { untested } from "../report/judgement.ts";
-import { codeText } from "./answers.ts";
+import { failed, untested } from "../report/judgement.ts";
+import { refused } from "./answers.ts";
 import type { Asker, TerminalAnswer } from "./asker.ts";
 import { CheckEnd } from "./asker.ts";
 
@@ -30,13 +30,15 @@ export interface FollowedToEnd {
 }
 
 /** @throws CheckEnd for one that hasn't ended, or was refused. */
-export function ended(
-  { what, key, start, polls, end, isRefused }: FollowedToEnd,
-  refused = `It refused the ${what}${codeText(start)}`,
-): TerminalAnswer {
+export function ended(asker: Asker, { what, key, start, polls, end, isRefused }: FollowedToEnd): TerminalAnswer {
   if (end !== undefined) return end;
+  const { absentCodes } = asker.contract.finals;
+  const isAbsent = polls.length > 0 && polls.every(({ code }) => absentCodes.includes(Number(code)));
+  if (start.status === "success" && isAbsent)
+    throw new CheckEnd(failed(`It took the ${what}, and answers about it that there is none`));
+  if (isRefused) throw new CheckEnd(refused(asker, `the ${what}`, start));
   const why = `The ${what} of key ${key} had not ended after ${polls.length} questions: look at the terminal`;
-  throw new CheckEnd(untested(isRefused ? refused : why));
+  throw new CheckEnd(untested(why));
 }
 
 /** Whether an answer names an end, if only its status fitted. */
