@@ -1,78 +1,87 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { isObject, type JsonObject, objectIn } from "../../core/json-object.ts";
+import { type JsonObject, objectIn } from "../../core/json-object.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
-import { codeText, type Refusal, refusalRow, refused, shapeFinding } from "./answers.ts";
-import { type AskedEnd, againRows } from "./asked-again.ts";
+import { absent, absentCodes, codeText, refusalRow, refused } from "./answers.ts";
+import { againRows } from "./asked-again.ts";
 import { type Asker, CheckEnd, dataIn, type TerminalAnswer } from "./asker.ts";
-import { type Row, type Sentence, sellingChecks } from "./check.ts";
+import type { Row, Sentence, Sentences } from "./check.ts";
 import { ended, type FollowedToEnd, follow, namesEnd } from "./follow.ts";
-import { having, type RightBody, wrongRows } from "./wrong-bodies.ts";
+import { having, orNothing, type RightBody, type WrongRow, wrongRows } from "./wrong-bodies.ts";
 
 /** Card operations: each is started, and followed to its result. */
 
-const bankEnds: Sentence =
-  "Endpoints, rule 1: status success with data.status APPROVED, or status error with data.status ERROR or REVERSED.";
-const payId: Sentence = "What the service does: pay_id is the idempotency key and the state-recovery key.";
-const noPrint: Sentence = "Status query request: omits print_data from the response when transaction data is returned";
-const abort: Sentence = "Endpoints: attempts to stop the operation of pay_id; may return final transaction data";
-const late: Sentence =
-  "States and transitions: operation already approved | APPROVED | response may carry final transaction data";
-const notBoth: Sentence = "Financial operation request: tips and cashback must not both be greater than zero.";
-const pair: Sentence =
-  "Terminal and merchant resolution, rule 3: When both are sent they must be a valid pair in the current configuration.";
-const noOriginal: Sentence = "Errors: -16 | original transaction not found";
+/** Each is for bank alone. */
+const of = (bank: Sentence): Sentences => ({ bank });
+
+const ends = of(
+  "Endpoints, rule 1: status success with data.status APPROVED, or status error with data.status ERROR or REVERSED.",
+);
+const payId = of("What the service does: pay_id is the idempotency key and the state-recovery key.");
+const abort = of("Endpoints: attempts to stop the operation of pay_id; may return final transaction data");
+const late = of("States and transitions: operation already approved | APPROVED | response may carry final transaction data");
+const notBoth = of("Financial operation request: tips and cashback must not both be greater than zero.");
+const pair = of("Terminal and merchant resolution, rule 3: When both are sent they must be a valid pair");
+const noOriginal = of("Errors: -16 | original transaction not found");
+const noCurrency = of("Errors: -47 | unsupported currency");
+
+const toItsEnd = (route: string): Row => [
+  route.slice(1),
+  `${route}, followed to its end`,
+  ends,
+  (asker) => bankEnd(asker, route),
+];
 
 const rows: readonly Row[] = [
-  ["bank", "sale", "a sale, followed to its end", bankEnds, (asker) => bankEnd(asker, "/sale")],
-  ["bank", "second-start", "the same pay_id twice at once", payId, secondStart],
-  ...againRows("bank", "/check", "pay_id", askedSale),
-  ["bank", "no-print-data", "no_print_data", noPrint, noPrintData],
-  ["bank", "abort", "a sale is aborted", abort, saleAborted],
-  ["bank", "abort-after-end", "an ended sale is aborted", late, abortedAfterEnd],
-  ["bank", "abort-of-others", "a sale after aborts of others", abort, saleAfterAborts],
-  ["bank", "refund", "a refund, followed to its end", bankEnds, (asker) => bankEnd(asker, "/refund")],
-  ["bank", "cancel", "a sale is cancelled", bankEnds, saleCancelled],
-  ["bank", "preauth", "a preauthorisation, followed to its end", bankEnds, (asker) => bankEnd(asker, "/preauth")],
-  ["bank", "confirm", "its confirmation, followed to its end", bankEnds, (asker) => bankEnd(asker, "/confirm")],
-  ["bank", "xreport", "an X report, followed to its end", bankEnds, (asker) => bankEnd(asker, "/xreport")],
-  ["bank", "same-key", "the same pay_id twice", payId, startedAgain],
-  ["bank", "no-original", "an rrn that there is none of", noOriginal, withoutOriginal],
+  toItsEnd("/sale"),
+  ["second-start", "the same pay_id twice at once", payId, secondStart],
+  ...againRows("pay_id", sale),
+  ["abort", "a sale is aborted", abort, saleAborted],
+  ["abort-after-end", "an ended sale is aborted", late, abortedAfterEnd],
+  ["abort-of-others", "a sale after aborts of others", abort, saleAfterAborts],
+  toItsEnd("/refund"),
+  ["cancel", "a sale is cancelled", ends, saleCancelled],
+  ...["/preauth", "/confirm", "/xreport"].map(toItsEnd),
+  ["same-key", "the same pay_id twice", payId, startedAgain],
+  ["no-original", "an rrn that there is none of", noOriginal, withoutOriginal],
 ];
 
 /** The route of what an operation refers to. */
 const originals: Readonly<Record<string, string>> = { "/refund": "/sale", "/cancel": "/sale", "/confirm": "/preauth" };
 
-const rightBody =
-  (route: string): RightBody =>
-  async (asker, name) => ({ ...bankBody(asker, name), ...(await referring(asker, route)) });
+const cardRoutes = ["/sale", "/preauth", "/confirm", "/cancel", "/refund"];
 
-const rights = Object.fromEntries(
-  ["/sale", "/preauth", "/confirm", "/cancel", "/refund"].map((route) => [route, rightBody(route)]),
-);
+const rightBody = (route: string): RightBody => {
+  return async (asker, name) => ({ ...bankBody(asker, name), ...(await pairIn(asker)), ...(await referring(asker, route)) });
+};
+
+/** The first pair of terminal and merchant. */
+async function pairIn(asker: Asker): Promise<JsonObject> {
+  const { terminals } = dataIn(await asker.ask("/terminals"));
+  const { terminal, merchant } = objectIn(Array.isArray(terminals) && terminals[0]);
+  return { terminal, merchant };
+}
+
+/** No terminal, no merchant of one, and the terminal's number with 2^32 more. */
+const noPairs = (body: JsonObject) => {
+  const none = 2 ** 31 - 1;
+  const others = [{ terminal: none, merchant: none }, { merchant: none }, { terminal: Number(body["terminal"]) + 2 ** 32 }];
+  return others.map((other) => ({ ...body, ...other }));
+};
 
 /** What a wrong request has begun is stopped again, as far as it can be. */
 const stopped = (asker: Asker, { pay_id }: JsonObject) => asker.ask("/abort", { pay_id });
 
-const wrongs = wrongRows(
-  "bank",
-  rights,
-  [
-    ["tips-and-cashback", "with tips and cashback", notBoth, (body) => [{ ...body, tips: 1, cashback: 1 }]],
-    ["unknown-currency", "in no currency", "Errors: -47 | unsupported currency", having("currency_name", "POSLINE"), -47],
-  ],
-  stopped,
-);
+const rights = Object.fromEntries(cardRoutes.map((route) => [route, rightBody(route)]));
 
-const refusals: readonly Refusal[] = [
-  ["bank", "no-pair", "for no pair of terminal and merchant", saleForNoPair, undefined, pair],
-  ["bank", "abort-unknown", "to abort what there is none of", abortUnknown, -15, "Errors: -15 | transaction not found"],
+const wrongs: readonly WrongRow[] = [
+  ["no-pair", "for no pair of terminal and merchant", pair, noPairs],
+  ["tips-and-cashback", "with tips and cashback", notBoth, (body) => [{ ...body, tips: 1, cashback: 1 }]],
+  ["unknown-currency", "in no currency", noCurrency, having("currency_name", "POSLINE"), { bank: -47 }],
 ];
 
-const dayRows: readonly Row[] = [
-  ["bank", "close-shift", "the day is closed, followed to its end", bankEnds, (asker) => bankEnd(asker, "/close-shift")],
-];
+const unknown = refusalRow(["abort-unknown", "to abort what there is none of", absent, abortUnknown, absentCodes]);
 
-export const cardSales = sellingChecks([...rows, ...wrongs, ...refusals.map(refusalRow)], dayRows);
+export const cardSales: readonly Row[] = [...rows, ...wrongRows(rights, wrongs, stopped), unknown, toItsEnd("/close-shift")];
 
 function bankBody(asker: Asker, name: string): JsonObject {
   const { amount, currency } = asker.sale;
@@ -81,9 +90,6 @@ function bankBody(asker: Asker, name: string): JsonObject {
 
 const followBank = (asker: Asker, name: string, ask?: () => Promise<TerminalAnswer>) =>
   follow(asker, { what: "sale", name, route: "/sale", body: bankBody(asker, name) }, ask);
-
-/** Routes whose requests have no amount. */
-const reports = ["/xreport", "/close-shift"];
 
 /** Optional fields that change nothing: the first sale goes without them. */
 const optional = { language: "en", no_printing: false, txn_config: {} };
@@ -101,7 +107,7 @@ async function referring(asker: Asker, route: string): Promise<JsonObject> {
 
 async function bodyOf(asker: Asker, route: string): Promise<JsonObject> {
   const name = route.slice(1);
-  const body = reports.includes(route) ? { pay_id: asker.key(name) } : bankBody(asker, name);
+  const body = cardRoutes.includes(route) ? bankBody(asker, name) : { pay_id: asker.key(name) };
   return route === "/sale" ? body : { ...body, ...optional, ...(await referring(asker, route)) };
 }
 
@@ -112,47 +118,41 @@ const operationOf = (asker: Asker, route: string): Promise<FollowedToEnd> =>
     return follow(asker, { what: name, name, route, body: await bodyOf(asker, route) });
   });
 
-const endOfSale = async (asker: Asker) => ended(asker, await operationOf(asker, "/sale"));
-
-async function askedSale(asker: Asker): Promise<AskedEnd> {
-  return { end: await endOfSale(asker), body: { pay_id: asker.key("sale") } };
+function sale(asker: Asker): Promise<FollowedToEnd> {
+  return operationOf(asker, "/sale");
 }
 
 /** What names a bank's operation in its result. */
-const bankIdentity = (answer: TerminalAnswer) => [dataIn(answer)["txn_id"], dataIn(answer)["rrn"]].map(String).join(", rrn ");
+const bankIdentity = (answer: TerminalAnswer) => `txn_id ${dataIn(answer)["txn_id"]}, rrn ${dataIn(answer)["rrn"]}`;
+const noIdentity = "txn_id undefined, rrn undefined";
 
 const bankStatus = (answer: TerminalAnswer) => String(dataIn(answer)["status"]);
 
 async function bankEnd(asker: Asker, route: string): Promise<CaseResult> {
-  const { start, polls, ...followed } = await operationOf(asker, route);
-  const end = ended(asker, { start, polls, ...followed });
-  const odd = [start, ...polls].find((answer) => answer.status !== "success" && !namesEnd(asker, answer));
+  const followed = await operationOf(asker, route);
+  const end = ended(asker, followed);
+  const odd = [followed.start, ...followed.polls].find((answer) => answer.status !== "success" && !namesEnd(asker, answer));
   if (odd !== undefined) return failed(`It answered about a ${route} in progress with an error${codeText(odd)}`);
-  return endFinding(asker, end, `${route} ended ${bankStatus(end)}`);
+  return endFinding(end, `${route} ended ${bankStatus(end)}`);
 }
 
-/** Judges a result: its status fits, and it has what a result has. */
-function endFinding(asker: Asker, end: TerminalAnswer, why: string): CaseResult {
-  const status = bankStatus(end);
-  const fitting = status === "APPROVED" ? "success" : "error";
-  if (end.status !== fitting) return failed(`It answered data.status ${status} with status ${String(end.status)}`);
-  return shapeFinding(asker, "/check", end, why);
+/** Judges a result: its status fits. */
+function endFinding({ status, ...answer }: TerminalAnswer, why: string): CaseResult {
+  const end = bankStatus({ status, ...answer });
+  const isFitting = status === (end === "APPROVED" ? "success" : "error");
+  return isFitting ? passed(why) : failed(`It answered data.status ${end} with status ${String(status)}`);
 }
 
 /** Each operation that came about is started once more. A cancellation has the key of its sale, and a report tells no two apart. */
 async function startedAgain(asker: Asker): Promise<CaseResult> {
   const same: string[] = [];
   for (const route of ["/sale", "/refund", "/preauth", "/confirm"]) {
-    const { end, isRefused } = await operationOf(asker, route).catch(() => ({ end: undefined, isRefused: true }));
-    if (end === undefined || isRefused) continue;
-    const { txn_id, rrn } = dataIn(end);
-    if (txn_id === undefined && rrn === undefined) continue;
+    const { end } = (await operationOf(asker, route).catch(orNothing)) ?? {};
+    if (end === undefined || bankIdentity(end) === noIdentity) continue;
     const name = route.slice(1);
     const { end: again } = await follow(asker, { what: name, name, route, body: await bodyOf(asker, route) });
-    if (again === undefined) continue;
-    const [first, second] = [bankIdentity(end), bankIdentity(again)];
-    if (first !== second)
-      return failed(`${route} sent twice under one pay_id made two operations: txn_id ${first}, and ${second}`);
+    const [first, second] = [end, again ?? end].map(bankIdentity);
+    if (first !== second) return failed(`${route} sent twice under one pay_id made two operations: ${first}, and ${second}`);
     same.push(route);
   }
   if (same.length === 0) return untested("No result has a txn_id or an rrn to tell one operation from two");
@@ -160,14 +160,11 @@ async function startedAgain(asker: Asker): Promise<CaseResult> {
 }
 
 async function secondStart(asker: Asker): Promise<CaseResult> {
-  const body = bankBody(asker, "twice");
-  const followed = await followBank(asker, "twice", () => asker.ask("/sale", body));
-  const ends = [ended(asker, followed), await asker.ask("/check", { pay_id: followed.key })];
-  if (followed.meanwhile !== undefined && namesEnd(asker, followed.meanwhile)) ends.push(followed.meanwhile);
-  const [one, ...others] = ends.map(bankIdentity);
-  const other = others.find((each) => each !== one);
-  if (other !== undefined) return failed(`Started twice under one pay_id, it made two operations: txn_id ${one}, and ${other}`);
-  return passed(`Started twice under one pay_id, it is one operation: txn_id ${one}`);
+  const { key, meanwhile, ...followed } = await followBank(asker, "twice", () => asker.ask("/sale", bankBody(asker, "twice")));
+  const told = [ended(asker, { key, meanwhile, ...followed }), await asker.ask("/check", { pay_id: key }), meanwhile];
+  const ends = told.flatMap((each) => (each !== undefined && namesEnd(asker, each) ? [bankIdentity(each)] : []));
+  if (new Set(ends).size > 1) return failed(`Started twice under one pay_id, it made two operations: ${ends.join("; ")}`);
+  return passed(`Started twice under one pay_id, it is one operation: ${ends[0]}`);
 }
 
 /** Under the pay_id of the sale that it cancels. */
@@ -179,7 +176,7 @@ async function saleCancelled(asker: Asker): Promise<CaseResult> {
   for (let count = 0; count < cancelPolls; count++) {
     const now = await asker.ask("/check", { pay_id: asker.key("cancel") });
     if (namesEnd(asker, now) && (bankStatus(now) === "REVERSED" || bankIdentity(now) !== bankIdentity(sold)))
-      return endFinding(asker, now, `After /cancel it answers ${bankStatus(now)}`);
+      return endFinding(now, `After /cancel it answers ${bankStatus(now)}`);
     if (now.status === "error" && !namesEnd(asker, now))
       return failed(`After /cancel it answers about the sale with an error${codeText(now)}`);
     await pause(asker.pace.pollMs);
@@ -190,40 +187,30 @@ async function saleCancelled(asker: Asker): Promise<CaseResult> {
 /** Questions after /cancel. What moves a sale to REVERSED, the contract doesn't say. */
 const cancelPolls = 5;
 
-async function noPrintData(asker: Asker): Promise<CaseResult> {
-  const { end, body } = await askedSale(asker);
-  const without = await asker.ask("/check", { ...body, no_print_data: true });
-  if (!namesEnd(asker, without)) return failed("Asked with no_print_data, it no longer tells the end");
-  if (isObject(dataIn(without)["print_data"])) return failed("Asked with no_print_data, it answered with print_data");
-  if (!isObject(dataIn(end)["print_data"])) return untested("It has no print_data to leave out");
-  return passed("With no_print_data it leaves print_data out");
-}
-
 async function saleAborted(asker: Asker): Promise<CaseResult> {
   const followed = await followBank(asker, "abort", () => asker.ask("/abort", { pay_id: asker.key("abort") }));
   const end = ended(asker, followed);
-  const status = bankStatus(end);
-  const { meanwhile: answer } = followed;
-  const isEnd = answer !== undefined && namesEnd(asker, answer);
-  if (answer?.status === "error" && !isEnd) return untested(`It refused /abort${codeText(answer)}`);
-  if (isEnd && bankStatus(answer) !== status) return failed(`/abort said ${bankStatus(answer)}, and /check ${status}`);
-  return endFinding(asker, end, `After /abort the sale ended ${status}`);
+  const { meanwhile = end } = followed;
+  const [told, status] = [meanwhile, end].map(bankStatus);
+  if (namesEnd(asker, meanwhile) && told !== status) return failed(`/abort said ${told}, and /check ${status}`);
+  if (meanwhile.status === "error" && !namesEnd(asker, meanwhile)) return refused(asker, "/abort", meanwhile);
+  return endFinding(end, `After /abort the sale ended ${status}`);
 }
 
 async function abortedAfterEnd(asker: Asker): Promise<CaseResult> {
-  const { end, body } = await askedSale(asker);
-  if (bankStatus(end) !== "APPROVED") return untested(`The sale ended ${bankStatus(end)}`);
-  await asker.ask("/abort", body);
-  const after = bankStatus(await asker.ask("/check", body));
-  if (after !== "APPROVED") return failed(`After /abort of an approved sale /check said ${after}`);
-  return passed("After /abort of an approved sale it is still APPROVED");
+  const { question, ...followed } = await sale(asker);
+  const status = bankStatus(ended(asker, { question, ...followed }));
+  if (status !== "APPROVED") return untested(`The sale ended ${status}`);
+  await asker.ask("/abort", question[1]);
+  const after = bankStatus(await asker.ask(...question));
+  return after === status ? passed("It is still APPROVED") : failed(`After /abort of an approved sale /check said ${after}`);
 }
 
 /** Code -21: cancelled by user. That may be so once. */
 async function saleAfterAborts(asker: Asker): Promise<CaseResult> {
-  const { body } = await askedSale(asker);
+  ended(asker, await sale(asker));
   for (const name of ["after-abort", "after-abort-2"]) {
-    await asker.ask("/abort", body);
+    await asker.ask("/abort", { pay_id: asker.key("sale") });
     await abortUnknown(asker);
     const end = ended(asker, await followBank(asker, name));
     if (end.code !== -21) return passed(`A sale after aborts of others ended ${bankStatus(end)}`);
@@ -248,25 +235,4 @@ async function withoutOriginal(asker: Asker): Promise<CaseResult> {
       return failed(`It approved ${route} of an rrn that there is none of`);
   }
   return passed("It refused them");
-}
-
-/** No terminal, no merchant of one, and the first terminal's number with 2^32 more. */
-async function saleForNoPair(asker: Asker): Promise<TerminalAnswer> {
-  const { terminals } = dataIn(await asker.ask("/terminals"));
-  const { terminal, merchant } = objectIn(Array.isArray(terminals) ? terminals[0] : undefined);
-  const none = 2 ** 31 - 1;
-  const pairs = [
-    { terminal: none, merchant: none },
-    { terminal, merchant: none },
-    { terminal: Number(terminal) + 2 ** 32, merchant },
-  ];
-  let answer: TerminalAnswer | undefined;
-  for (const [index, fields] of pairs.entries()) {
-    const body = { ...bankBody(asker, `pair-${index}`), ...fields };
-    answer = await asker.ask("/sale", body);
-    if (answer.status === "error") continue;
-    await stopped(asker, body);
-    return answer;
-  }
-  return answer ?? asker.ask("/terminals");
 }

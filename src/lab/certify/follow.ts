@@ -1,23 +1,21 @@
-import { RemoteService } from "../../client/remote-service.ts";
-import { settle } from "../../client/settle.ts";
-import { settlingRules } from "../../contract/settling.ts";
+import { setTimeout as pause } from "node:timers/promises";
+import { routeOf } from "../../contract/contracts.ts";
+import { settlingRules, settlingRulesOf } from "../../contract/settling.ts";
+import { nowMs } from "../../core/clock.ts";
 import type { JsonObject } from "../../core/json-object.ts";
-import { verdictIn } from "../../settle/proof.ts";
-import { failedAnswer, type Transport } from "../../settle/transport.ts";
+import { hasCode, refusesStart, verdictIn } from "../../settle/proof.ts";
 import { failed, untested } from "../report/judgement.ts";
 import { refused } from "./answers.ts";
-import type { Asker, TerminalAnswer } from "./asker.ts";
-import { CheckEnd } from "./asker.ts";
+import { type Asker, CheckEnd, dataIn, type TerminalAnswer } from "./asker.ts";
 
-/**
- * An operation is carried to its end by the client's own driver, with the asker as its transport, and a check judges what was
- * answered meanwhile. When it has ended is decided in `settle` alone.
- */
+/** An operation is started and asked about until an answer names its end, by the contract's own rules. A check judges the answers. */
 
 export interface FollowedToEnd {
   /** As people call it: `sale`. */
   readonly what: string;
   readonly key: string;
+  /** How it is asked about. */
+  readonly question: readonly [route: string, body: JsonObject];
   readonly start: TerminalAnswer;
   /** What was answered to the questions about it. */
   readonly polls: readonly TerminalAnswer[];
@@ -32,11 +30,10 @@ export interface FollowedToEnd {
 /** @throws CheckEnd for one that hasn't ended, or was refused. */
 export function ended(asker: Asker, { what, key, start, polls, end, isRefused }: FollowedToEnd): TerminalAnswer {
   if (end !== undefined) return end;
-  const { absentCodes } = asker.contract.finals;
-  const isAbsent = polls.length > 0 && polls.every(({ code }) => absentCodes.includes(Number(code)));
-  if (start.status === "success" && isAbsent)
-    throw new CheckEnd(failed(`It took the ${what}, and answers about it that there is none`));
   if (isRefused) throw new CheckEnd(refused(asker, `the ${what}`, start));
+  const isAbsent = polls.length > 0 && polls.every(({ code }) => hasCode(asker.contract.finals.absentCodes, code));
+  if (isAbsent && start.status === "success")
+    throw new CheckEnd(failed(`It took the ${what}, and answers about it that there is none`));
   const why = `The ${what} of key ${key} had not ended after ${polls.length} questions: look at the terminal`;
   throw new CheckEnd(untested(why));
 }
@@ -57,64 +54,29 @@ export interface Operation {
 }
 
 /**
- * Starts an operation, and asks about it until its end is proven.
+ * Starts an operation, and asks about it until its end is named.
  * @param ask Asks something once its start was answered.
  * @throws CheckEnd if something wasn't answered.
  */
 export async function follow(asker: Asker, operation: Operation, ask?: () => Promise<TerminalAnswer>): Promise<FollowedToEnd> {
-  await asker.mustBeThere();
-  const { contract, pace, merchantId } = asker;
+  const { contract, pace } = asker;
   const { what, name, route, body } = operation;
-  const question = contract.routes.find(({ path }) => path === route)?.polling?.route;
-  const starts: TerminalAnswer[] = [];
+  const key = asker.key(name);
+  const start = await asker.ask(route, body);
+  const meanwhile = await ask?.();
+  const rules = settlingRulesOf(contract.service, route);
+  const { route: asked = route, keys = [] } = routeOf(contract, route)?.polling ?? {};
+  const ids = Object.entries({ trans: key, ...body, ...dataIn(start) }).filter(([field]) => keys.includes(field));
+  const question = [asked, Object.fromEntries(ids)] as const;
+  const isByCode = rules !== undefined && refusesStart(rules, start.code);
+  const isRefused = start.status === "error" && (isByCode || contract.finals.errorIsFinal);
+  let end = rules?.startMayEnd === true && namesEnd(asker, start) ? start : undefined;
   const polls: TerminalAnswer[] = [];
-  const failures: unknown[] = [];
-  let meanwhile: TerminalAnswer | undefined;
-  const stop = new AbortController();
-  const transport: Transport = {
-    send: async ({ route: path, body: sent }) => {
-      // A document that lacks its print alone has ended.
-      if (path !== route && path !== question) return failedAnswer("unknown", "no copy is printed");
-      try {
-        // The asker signs by itself.
-        const data = contract.envelope === "form" ? new URLSearchParams(sent).get("data") : null;
-        const answer = await asker.ask(path, data === null ? sent : Buffer.from(data, "base64").toString());
-        if (path === route) {
-          starts.push(answer);
-          if (starts.length === 1) meanwhile = await ask?.();
-        } else if (starts.length > 0) {
-          polls.push(answer);
-          // An end that the driver doesn't believe, since its status denies it or it names another key, is the check's to judge.
-          if (namesEnd(asker, answer)) stop.abort();
-        }
-        return { ...failedAnswer("unknown", ""), outcome: "answered", text: answer.payload.toString("utf8") };
-      } catch (error) {
-        failures.push(error);
-        stop.abort();
-        return failedAnswer("unknown", "it wasn't answered");
-      }
-    },
-    close: async () => {},
-  };
-  // How long an answer may take, the asker knows.
-  const service = new RemoteService({ contract, transport, merchantId, timeoutMs: Number.POSITIVE_INFINITY });
-  const options = { windowMs: pace.followMs, intervalMs: pace.pollMs, signal: stop.signal };
-  const { result, message } = await settle(service, route, body, options);
-  if (failures.length > 0) throw failures[0];
-  const [start] = starts;
-  if (start === undefined) throw new CheckEnd(untested(`The ${what} was not sent: ${message}`));
-  // The contract may have it sent again: then the last answer to it is what ended or refused it.
-  const answered = starts.at(-1) ?? start;
-  const last = polls.at(-1) ?? answered;
-  const isProven = result !== "unknown";
-  const hasEnd = (last !== answered && namesEnd(asker, last)) || (isProven && answered.status === "success");
-  return {
-    what,
-    key: asker.key(name),
-    start,
-    polls,
-    meanwhile,
-    end: hasEnd ? last : undefined,
-    isRefused: isProven && !hasEnd,
-  };
+  for (const untilMs = nowMs() + pace.followMs; end === undefined && !isRefused && nowMs() < untilMs; ) {
+    await pause(pace.pollMs);
+    const answer = await asker.ask(...question);
+    polls.push(answer);
+    if (namesEnd(asker, answer)) end = answer;
+  }
+  return { what, key, question, start, polls, meanwhile, end, isRefused };
 }

@@ -1,85 +1,82 @@
+import { isUtf8 } from "node:buffer";
 import { validateExactly } from "../../contract/schema.ts";
 import type { ContractName } from "../../core/call.ts";
-import { isTexts, type JsonObject, looseInteger } from "../../core/json-object.ts";
-import { failed, passed } from "../report/judgement.ts";
-import { refusalFinding } from "./answers.ts";
-import { type Asker, dataIn, type TerminalAnswer } from "./asker.ts";
-import { type CertifyCheck, checkOf, type Sentence } from "./check.ts";
+import { isObject, isTexts, type JsonObject, looseInteger, objectIn } from "../../core/json-object.ts";
+import { parseObject } from "../../envelope/json.ts";
+import { type CaseResult, failed, passed } from "../report/judgement.ts";
+import { needing, qrError } from "./answers.ts";
+import { type AskedQuestion, type Asker, dataIn, type TerminalAnswer } from "./asker.ts";
+import type { Row, Sentence, Sentences } from "./check.ts";
+import { both, oneInFlight, stx } from "./transport.ts";
 
 /** What each answer must keep, whatever was asked: judged of all that a service answered in the run. */
 
-interface Told extends TerminalAnswer {
-  readonly route: string;
-  /** What was asked. */
-  readonly body: JsonObject;
-}
+/** An answer, and what was asked and came with it. */
+type Told = Omit<AskedQuestion, "answers"> & TerminalAnswer & { readonly service: ContractName; readonly count: number };
 
-/** How an answer breaks a rule; undefined if it doesn't. */
-type Rule = (told: Told, all: readonly Told[], service: ContractName) => string | undefined;
+/** How an answer breaks a rule, in words behind "it answered"; undefined or false if it doesn't. */
+type Rule = (told: Told, all: readonly Told[]) => string | false | undefined;
 
-type KeptRow = readonly [name: string, title: string, sentences: Partial<Record<ContractName, Sentence>>, rule: Rule];
-
-const statusAndCode: Sentence =
+const model: Sentence =
   "Endpoints, Response model: status (string 'success' or 'error', required), code (int32, 0 on success, required)";
-const codeOrNull: Sentence = "Response envelope: code | integer or null";
+const code: Sentence = "Response envelope: code | integer or null";
+const bankError: Sentence = "Errors: A response with status 'error' carries code (integer) and message.";
+const noProgress: Sentence = "States and transitions: IN_PROGRESS is never returned as data.status.";
+const noData: Sentence = "Endpoints, responses: in progress gives status success without data";
+const approved: Sentence = "Transaction result: auth (string, on approved), error (string, on error)";
+const noPrint: Sentence = "Status query request: omits print_data from the response when transaction data is returned";
+const masked: Sentence = "Transaction result: card_num (string, masked)";
+const names: Sentence = "Endpoints: operations: array of strings, route names without leading slash";
+const supported: Sentences = { bank: "Errors: -80 | operation not supported", fiscal: names };
+const statuses = both("Response envelope: status | string 'success' or 'error' | always", model);
+const ownId: Sentence = "Document: documentExtID | string | external document id";
+const number: Sentence = "Document: fiscalNum | string | fiscal document number";
 
-const rows: readonly KeptRow[] = [
-  ["fields", "The fields of its answers", { bank: codeOrNull, qr: codeOrNull, fiscal: statusAndCode }, fields],
-  [
-    "codes",
-    "The codes of its answers",
-    {
-      bank: "Errors: A response with status 'error' carries code (integer) and message.",
-      qr: "Errors: An error response has status 'error', code (typically 1) and message",
-      fiscal: statusAndCode,
-    },
-    codes,
-  ],
-  ["in-progress", "data.status", { bank: "States and transitions: IN_PROGRESS is never returned as data.status." }, words],
-  [
-    "results",
-    "The results of its operations",
-    { bank: "Transaction result: auth (string, on approved), error (string, on error)" },
-    results,
-  ],
-  ["card-number", "The card's number", { bank: "Transaction result: card_num (string, masked)" }, cardNumber],
-  [
-    "operations",
-    "The operations that it lists",
-    {
-      bank: "Errors: -80 | operation not supported",
-      fiscal: "Endpoints: operations: array of strings, route names without leading slash",
-    },
-    listed,
-  ],
-  ["own-key", "The key in its answers", { fiscal: "Document: documentExtID | string | external document id" }, ownKey],
-  ["same-facts", "A document's numbers", { fiscal: "Document: fiscalNum | string | fiscal document number" }, sameFacts],
+const rules: readonly (readonly [name: string, title: string, sentences: Sentences, rule: Rule])[] = [
+  ["nothing-around", "no byte around an answer, and none unasked", both("Serial: No ACK/NACK layer", stx), nothingAround],
+  ["one-answer", "one answer to a request", oneInFlight, ({ count, isSeveral }) => count > 1 && !isSeveral && `${count} times`],
+  ["json", "each answer is one JSON object in UTF-8, with a status", statuses, oneObject],
+  ["fields", "the fields of its answers", { bank: code, qr: code, fiscal: model }, fields],
+  ["codes", "the codes of its answers", { bank: bankError, qr: qrError, fiscal: model }, codes],
+  ["in-progress", "what is in progress", { bank: noProgress, qr: noData }, progress],
+  ["results", "the results of its operations", { bank: approved }, results],
+  ["no-print-data", "no_print_data", { bank: noPrint }, printData],
+  ["card-number", "the card's number", { bank: masked }, cardNumber],
+  ["operations", "the operations that it lists", supported, listed],
+  ["own-key", "the key in its answers", { fiscal: ownId }, ownKey],
+  ["same-facts", "a document's numbers", { fiscal: number }, sameFacts],
 ];
 
-/** Requests with an empty body that lack what they need, so that nothing is begun. */
-const incomplete = ["/sale", "/preauth", "/confirm", "/cancel", "/refund", "/check", "/abort"];
+export const keptRows = rules.map(
+  ([name, title, sentences, rule]): Row => [name, title, sentences, (asker) => judge(asker, rule)],
+);
 
-export const keptChecks = (service: ContractName): readonly CertifyCheck[] =>
-  rows.flatMap(([name, title, { [service]: sentence }, rule]) =>
-    sentence === undefined ? [] : [checkOf(service, name, title, sentence, (asker) => judge(asker, name, rule))],
-  );
-
-async function judge(asker: Asker, name: string, rule: Rule) {
-  const { service, probe } = asker.contract;
-  await asker.ask(probe.route);
-  // What no route takes is refused the same way, so that these tell whether a route is there.
-  for (const route of name === "operations" && service === "bank" ? incomplete : []) {
-    const refusal = refusalFinding(await asker.ask(route, {}), `to ${route} without what it needs`);
-    if (refusal.verdict !== "passed") return refusal;
-  }
-  const all = asker.exchanges.flatMap(({ route, body, answers: [answer] }) =>
-    route === undefined || answer === undefined ? [] : [{ ...answer, route, body }],
+async function judge(asker: Asker, rule: Rule): Promise<CaseResult> {
+  const { contract, exchanges } = asker;
+  const { service, routes } = contract;
+  await asker.once("all", async () => {
+    for (const route of needing(contract)) await asker.ask(route, {});
+    for (const { path, effect } of routes) if (effect === "none" && !needing(contract).includes(path)) await asker.ask(path);
+  });
+  const all = exchanges.flatMap(({ answers, ...asked }) =>
+    answers.slice(0, 1).map((answer): Told => ({ ...asked, ...answer, service, count: answers.length })),
   );
   for (const told of all) {
-    const problem = rule(told, all, service);
-    if (problem !== undefined) return failed(`Asked ${told.route}, it ${problem}`);
+    const problem = rule(told, all);
+    if (typeof problem === "string") return failed(`Asked ${told.asked}, it answered ${problem}`);
   }
   return passed(`${all.length} answers keep it`);
+}
+
+function nothingAround({ strayBytes, strayHead, unaskedBytes }: Told) {
+  if (strayBytes > 0) return `with ${strayBytes} bytes beside that belong to no frame (it began with ${strayHead})`;
+  return unaskedBytes > 0 && `after ${unaskedBytes} bytes that came unasked`;
+}
+
+function oneObject({ payload, status }: Told) {
+  if (!isUtf8(payload)) return "what is not UTF-8";
+  if (parseObject(payload.toString("utf8")) === undefined) return "what is not one JSON object";
+  return status !== "success" && status !== "error" && "without a status of success or error";
 }
 
 /** Fields of a success that the contract doesn't call optional, and those that it leaves out. */
@@ -90,76 +87,82 @@ const returned: Readonly<Record<string, readonly string[]>> = {
 };
 const leftOut: Readonly<Record<string, readonly string[]>> = { "/x_report": ["fiscalShiftID", "fiscalShiftNum"] };
 
-function fields({ route, json, status }: Told, _all: readonly Told[], service: ContractName): string | undefined {
+function fields({ service, route = "", json, status }: Told) {
   const problem = validateExactly(service, route, json);
-  if (problem !== undefined) return `answered what the contract has otherwise: ${problem.message}`;
+  if (problem !== undefined) return `what the contract has otherwise: ${problem.message}`;
+  const slashed = namesIn(json).find((name) => name.startsWith("/"));
+  if (slashed !== undefined) return `${slashed} with a slash`;
   if (service !== "fiscal") return undefined;
-  const names = status === "success" ? (returned[route] ?? []) : [];
-  const lacking = names.find((name) => json[name] === undefined);
-  if (lacking !== undefined) return `answered without ${lacking}`;
+  const lacking = status === "success" && returned[route]?.find((name) => json[name] === undefined);
+  if (lacking) return `without ${lacking}`;
   const more = leftOut[route]?.find((name) => json[name] !== undefined);
-  if (more !== undefined) return `answered with ${more}, which that route leaves out`;
+  if (more !== undefined) return `with ${more}, which that route leaves out`;
   const time = ["docTime", "printTime"].find((name) => !/^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)?$/.test(String(json[name] ?? "")));
-  if (time !== undefined) return `answered with a ${time} that isn't written as yyyy-MM-dd HH:mm:ss`;
+  if (time !== undefined) return `a ${time} that isn't written as yyyy-MM-dd HH:mm:ss`;
   const { isShiftOpen, shiftStatus } = json;
-  const isOpen = isShiftOpen === undefined ? undefined : String(isShiftOpen) === "true";
-  if (isOpen === undefined || shiftStatus === undefined || isOpen === (looseInteger(shiftStatus) === 1)) return undefined;
-  return `answered with isShiftOpen ${isOpen} and shiftStatus ${shiftStatus}`;
+  const isSame = (String(isShiftOpen) === "true") === (looseInteger(shiftStatus) === 1);
+  return isShiftOpen !== undefined && !isSame && `isShiftOpen ${isShiftOpen} and shiftStatus ${shiftStatus}`;
 }
 
-function codes({ status, json, code }: Told, _all: readonly Told[], service: ContractName): string | undefined {
-  if (status === "error") return code === undefined || code === 0 ? `answered an error with code ${json["code"]}` : undefined;
-  return service === "fiscal" && code !== 0 ? `answered a success with code ${json["code"]}` : undefined;
+/** The operations that an answer lists, of whichever payment system. */
+function namesIn({ operations, data, systems }: JsonObject): readonly string[] {
+  const inner = [data, ...(Array.isArray(systems) ? systems : [])].filter(isObject).flatMap(namesIn);
+  return isTexts(operations) ? [...operations, ...inner] : inner;
 }
 
-const ends = ["APPROVED", "ERROR", "REVERSED"];
+function codes({ service, status, json, code: number }: Told) {
+  if (status === "error") return (number ?? 0) === 0 && `an error with code ${json["code"]}`;
+  return service === "fiscal" && number !== 0 && `a success with code ${json["code"]}`;
+}
+
+function progress({ service, route, json, status: told }: Told) {
+  const { rrn, status = "ERROR" } = objectIn(json["data"]);
+  const isOpen = route === "/check" && told === "success" && (json["data"] ?? null) !== null && !rrn;
+  if (service === "qr") return isOpen && "data, and no rrn";
+  return !["APPROVED", "ERROR", "REVERSED"].includes(String(status)) && `data.status ${status}, which is no end`;
+}
 
 /** Codes that say how an operation ended: cancelled, declined, timed out. */
 const endCodes = [-21, -20, -54];
 
-function words(told: Told): string | undefined {
-  const { status } = dataIn(told);
-  return status === undefined || ends.includes(String(status)) ? undefined : `answered data.status ${status}, which is no end`;
-}
-
-function results(told: Told): string | undefined {
-  const { route, status, code } = told;
+function results(told: Told) {
+  const { route, status, code: number } = told;
   const data = dataIn(told);
-  if (route === "/check" && status === "error" && endCodes.includes(Number(code)) && data["status"] === undefined)
-    return `answered with code ${code} how an operation ended, and without its data`;
+  if (route === "/check" && status === "error" && endCodes.includes(Number(number)) && data["status"] === undefined)
+    return `code ${number}, by which an operation has ended, without its data`;
   // A report's result isn't shown; a card is in those of the others.
-  if (data["status"] !== "APPROVED" || data["card_num"] === undefined) return undefined;
-  const lacking = ["txn_id", "rrn", "auth"].find((name) => data[name] === undefined);
-  return lacking && `answered that it is approved, and without its ${lacking}`;
+  const isCard = data["status"] === "APPROVED" && data["card_num"] !== undefined;
+  const lacking = isCard && ["txn_id", "rrn", "auth"].find((name) => data[name] === undefined);
+  return lacking && `that it is approved, without its ${lacking}`;
 }
 
-function cardNumber(told: Told): string | undefined {
-  return /\d{12,}/.test(String(dataIn(told)["card_num"])) ? "answered with the card's number, which isn't masked" : undefined;
+function cardNumber({ json }: Told) {
+  return /"card_num":"\d{12,}/.test(JSON.stringify(json)) && "a card's number unmasked";
 }
 
-/** What is listed is supported, and nothing else. */
-function listed({ route, status, code }: Told, all: readonly Told[], service: ContractName): string | undefined {
+function printData(told: Told) {
+  return told.body["no_print_data"] === true && isObject(dataIn(told)["print_data"]) && "print_data, asked with no_print_data";
+}
+
+/** What is listed is supported, and nothing else. Fiscal has no code for what isn't supported. */
+function listed({ service, route, status, code: number }: Told, all: readonly Told[]) {
   const told = all.find((each) => each.route === "/supported_operations" && each.status === "success");
-  const operations = told === undefined ? undefined : (dataIn(told)["operations"] ?? told.json["operations"]);
-  if (!isTexts(operations) || route === "/supported_operations" || route === "/posline_certify") return undefined;
+  const operations = told && namesIn(told.json);
+  if (operations === undefined || route === undefined || route === told?.route || route === "/posline_certify")
+    return undefined;
   const isListed = operations.includes(route.slice(1));
-  // Fiscal has no code for an operation that isn't supported.
-  const isTaken = service === "bank" ? code !== -80 : status === "success" || isListed;
-  if (isListed === isTaken) return undefined;
-  return `answered ${isTaken ? "what it doesn't list" : "that there is none, and lists it"}`;
+  const isTaken = service === "bank" ? number !== -80 : status === "success" || isListed;
+  return isListed !== isTaken && (isTaken ? "what it doesn't list" : "that there is none, and lists it");
 }
 
-function ownKey({ route, json, body }: Told): string | undefined {
+function ownKey({ route, json, body }: Told) {
   const [asked, answered] = [body["documentExtID"], json["documentExtID"]];
-  if (route === "/abort" || asked === undefined || (answered ?? asked) === asked) return undefined;
-  return `answered with documentExtID ${answered}, and not the one that it was asked with`;
+  return route !== "/abort" && asked !== undefined && (answered ?? asked) !== asked && `documentExtID ${answered} for ${asked}`;
 }
 
-function sameFacts({ json }: Told, all: readonly Told[]): string | undefined {
-  if (json["documentID"] === undefined) return undefined;
-  const same = all.filter((each) => each.json["documentID"] === json["documentID"]);
-  const odd = ["fiscalID", "fiscalNum", "documentExtID"].find(
-    (name) => new Set(same.flatMap((each) => each.json[name] ?? [])).size > 1,
-  );
-  return odd && `answered another ${odd} than before for document ${json["documentID"]}`;
+function sameFacts({ json }: Told, all: readonly Told[]) {
+  const id = json["documentID"];
+  const same = id === undefined ? [] : all.filter((each) => each.json["documentID"] === id);
+  const odd = ["fiscalID", "fiscalNum"].find((name) => new Set(same.flatMap((each) => each.json[name] ?? [])).size > 1);
+  return odd && `another ${odd} than before for document ${id}`;
 }

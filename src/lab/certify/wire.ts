@@ -13,7 +13,7 @@ import { frameOf } from "../../wire/framing.ts";
 /** What came after something was sent. */
 export interface HeardBytes {
   /** Whole frames, in order, and when they came on `nowMs`'s scale. */
-  readonly frames: readonly { readonly payload: readonly Buffer[]; readonly atMs: number }[];
+  readonly frames: readonly { readonly payload: Buffer; readonly atMs: number }[];
   /** Bytes that belong to no whole frame. */
   readonly strayBytes: number;
   /** The first bytes that came, in hexadecimal; empty if all belong to whole frames. */
@@ -41,9 +41,8 @@ export class Wire {
   crc16: Crc16;
   /** True if an answer came by this reading. */
   isProven = false;
-  readonly #config: LineConfig;
+  readonly #made: () => ProbeLink;
   readonly #open: OpenTransport;
-  readonly #framings: ReadonlySet<Framing>;
   readonly #quietMs: number;
   #link: ProbeLink;
   /** Why the line could not be opened again. */
@@ -51,12 +50,11 @@ export class Wire {
 
   /** @param quietMs Without a byte, after which an answer is over: copies and stray bytes behind it have come by then. */
   constructor(config: LineConfig, framings: ReadonlySet<Framing>, open: OpenTransport, quietMs: number) {
-    this.#config = config;
-    this.#quietMs = quietMs;
+    this.#made = () => new ProbeLink(config, framings, frameMs);
+    this.#link = this.#made();
     this.#open = open;
-    this.#framings = framings;
+    this.#quietMs = quietMs;
     this.crc16 = config.crc16;
-    this.#link = new ProbeLink(config, framings, frameMs);
   }
 
   /** Why the line was lost; undefined while it isn't. */
@@ -70,7 +68,7 @@ export class Wire {
    */
   async open(): Promise<void> {
     await this.close();
-    this.#link = new ProbeLink(this.#config, this.#framings, frameMs);
+    this.#link = this.#made();
     try {
       await this.#link.open(this.#open);
     } catch (error) {
@@ -107,12 +105,15 @@ export class Wire {
     }
     const own = [...frames, ...echoes].reduce((sum, { item }) => sum + item.wireBytes, 0);
     const strayBytes = Math.max(0, link.rawBytes - own);
-    const head = link.raw.subarray(0, headBytes).toString("hex");
+    const head = link.raw
+      .subarray(0, headBytes)
+      .toString("hex")
+      .replaceAll(/(..)(?=.)/g, "$1 ");
     const isWrong = ({ item }: ReceivedItem) => item.kind === "discard" && item.checksum !== undefined;
     const heard: HeardBytes = {
-      frames: frames.flatMap(({ item, atMs }) => (item.kind === "frame" ? [{ payload: item.payload, atMs }] : [])),
+      frames: frames.flatMap(({ item, atMs }) => (item.kind === "frame" ? [{ payload: wholeOf(item.payload), atMs }] : [])),
       strayBytes,
-      strayHead: strayBytes === 0 ? "" : head.replaceAll(/(..)(?=.)/g, "$1 "),
+      strayHead: strayBytes === 0 ? "" : head,
       unaskedBytes,
       isChecksumWrong: frames.length === 0 && link.received.some(isWrong),
       isReadable: link.raw.includes('"status"'),

@@ -1,10 +1,9 @@
 import { requiredOf, schemasOf } from "../../contract/schema.ts";
-import type { ContractName } from "../../core/call.ts";
 import type { JsonObject } from "../../core/json-object.ts";
 import { passed, untested } from "../report/judgement.ts";
-import { refusalFinding } from "./answers.ts";
-import { type Asker, CheckEnd, type TerminalAnswer } from "./asker.ts";
-import type { Row, Sentence } from "./check.ts";
+import { type Codes, lacking, refusalFinding } from "./answers.ts";
+import { type Asker, CheckEnd } from "./asker.ts";
+import type { Row, Sentences } from "./check.ts";
 
 /** Right requests of which one field is left out or changed, on each route that has it: each must be refused. */
 
@@ -14,69 +13,54 @@ export type RightBody = (asker: Asker, name: string) => Promise<JsonObject>;
 /** The wrong bodies that are made of a right one. */
 type Wrong = (body: JsonObject, required: readonly string[]) => readonly JsonObject[];
 
-const lacking: Wrong = (body, required) =>
+const withoutEach: Wrong = (body, required) =>
   required.map((name) => Object.fromEntries(Object.entries(body).filter(([field]) => field !== name)));
 
-/** Bodies that have the field. */
-export const having =
-  (field: string, ...values: readonly unknown[]): Wrong =>
-  (body) =>
-    body[field] === undefined ? [] : values.map((value) => ({ ...body, [field]: value }));
+/** Of bodies that have the field. */
+export function having(field: string, ...values: readonly unknown[]): Wrong {
+  return (body) => (body[field] === undefined ? [] : values.map((value) => ({ ...body, [field]: value })));
+}
 
-export type WrongRow = readonly [name: string, what: string, sentence: Sentence, wrong: Wrong, code?: number | undefined];
+export type WrongRow = readonly [name: string, what: string, sentences: Sentences, wrong: Wrong, codes?: Codes];
 
-/** No decimal separators, and no floats. */
-const fractions = having("amount", 1.5, "1.00");
-
-const usual = (missing: Sentence, odd: Sentence, code?: number): readonly WrongRow[] => [
-  ["lacking", "that lacks a field", missing, lacking, code],
-  ["fraction", "with a fraction for its amount", odd, fractions],
-];
-
-const usualRows: Readonly<Record<ContractName, readonly WrongRow[]>> = {
-  bank: usual(
-    "Errors: -29 | invalid request parameters or body",
-    "Financial operation request: All money fields are integers in minor units (no decimal separators, no floats).",
-  ),
-  qr: usual("Endpoints: Request bodies (types; R = required)", "Limits: amount | long, minor units"),
-  fiscal: usual(
-    "Errors, rule 2: Missing required field: code 3.",
-    "What the service does, rule 2: Amounts are integer minor units.",
-    3,
-  ),
+const whole: Sentences = {
+  bank: "Financial operation request: All money fields are integers in minor units (no decimal separators, no floats).",
+  qr: "Limits: amount | long, minor units",
+  fiscal: "What the service does, rule 2: Amounts are integer minor units.",
 };
 
+const usual: readonly WrongRow[] = [
+  ["lacking", "that lacks a field", lacking, withoutEach, { fiscal: 3 }],
+  ["fraction", "with a fraction for its amount", whole, having("amount", 1.5, "1.00")],
+];
+
 /** What refers to an operation that didn't come about is left out. */
-function untestedOnly(error: unknown): undefined {
+export function orNothing(error: unknown): undefined {
   if (!(error instanceof CheckEnd)) throw error;
 }
 
 /** @param taken What is done about one that wasn't refused. */
 export function wrongRows(
-  service: ContractName,
   rights: Readonly<Record<string, RightBody>>,
   more: readonly WrongRow[],
   taken: (asker: Asker, body: JsonObject) => Promise<unknown> = async () => {},
 ): readonly Row[] {
-  return [...usualRows[service], ...more].map(([name, what, sentence, wrong, code]) => [
-    service,
-    name,
-    `a request ${what}`,
-    sentence,
-    async (asker) => {
+  return [...usual, ...more].map(([name, what, sentences, wrong, codes]) => {
+    const run = async (asker: Asker) => {
+      const { service } = asker.contract;
       let count = 0;
       for (const [route, right] of Object.entries(rights)) {
-        const body = await right(asker, `${name}-${count}`).catch(untestedOnly);
-        if (body === undefined) continue;
-        for (const each of wrong(body, requiredOf(schemasOf(service, route)?.request))) {
+        const body = await right(asker, `${name}-${count}`).catch(orNothing);
+        for (const each of body === undefined ? [] : wrong(body, requiredOf(schemasOf(service, route)?.request))) {
           count++;
-          const answer: TerminalAnswer = await asker.ask(route, each);
+          const answer = await asker.ask(route, each);
           if (answer.status !== "error") await taken(asker, each);
-          const refusal = refusalFinding(answer, `to ${route} ${what}: ${JSON.stringify(each)}`, code);
+          const refusal = refusalFinding(answer, `to ${route} ${what}: ${JSON.stringify(each)}`, codes?.[service]);
           if (refusal.verdict !== "passed") return refusal;
         }
       }
       return count === 0 ? untested("There is nothing to refer to") : passed(`It refused ${count} requests ${what}`);
-    },
-  ]);
+    };
+    return [name, `a request ${what}`, sentences, run] as const;
+  });
 }
