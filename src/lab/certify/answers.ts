@@ -67,16 +67,17 @@ const asksAbout =
 /** JSON of 4 KiB: white space means nothing in it. */
 const long = (json: JsonObject) => JSON.stringify(json).replace("{", `{${" ".repeat(4_096)}`);
 
-/** 64 characters of two bytes each. */
-const cyrillic = "\u0416".repeat(64);
+const cut = (json: JsonObject) => JSON.stringify(json).slice(0, 9);
+const great = `{"documentID":${2n ** 63n - 1n}}`;
+const notBase64 = asks("/check_status", undefined, { data: "*posline*" });
+const unsigned = asks("/check_shift", {}, { sign: "" });
 
-const wrongData = (data: string): Asks => asks("/check_status", undefined, { data });
+const cyrillic = "\u0416".repeat(64); // In letters of two bytes
 
 export const qrError = "Errors: An error response has status 'error', code (typically 1) and message";
 const qrEnd = "Endpoints, responses: final error gives status error, code, message.";
 const fiscalError = "Errors: Every error response has status 'error', an integer code and optionally message.";
 const unparseable = "Errors, rule 2: Unparseable JSON or Base64: code 2.";
-const mandatory = "Authentication: Signature is mandatory for every request, on both transports.";
 const noDocument: Sentence = "Errors: 9 | DOCUMENT_NOT_FOUND | document not found";
 export const absent: Sentences = { bank: "Errors: -15 | transaction not found", qr: qrEnd, fiscal: noDocument };
 const noRoute: Sentences = { bank: "Errors: -80 | operation not supported", qr: qrError, fiscal: fiscalError };
@@ -88,42 +89,23 @@ const cutOff: Sentences = { bank: badRequest, qr: qrError, fiscal: unparseable }
 
 const refusals: readonly Refusal[] = [
   ["unknown-route", "on a route that there is none of", noRoute, asks("/posline_certify"), { bank: -80 }],
-  [
-    "broken-json",
-    "whose JSON is cut off",
-    cutOff,
-    asksAbout("posline", (body) => JSON.stringify(body).slice(0, 9)),
-    { bank: -29, fiscal: 2 },
-  ],
+  ["broken-json", "whose JSON is cut off", cutOff, asksAbout("posline", cut), { bank: -29, fiscal: 2 }],
   ["unknown-key", "about a key that nothing has", absent, asksAbout("posline none"), absentCodes],
   ["letters", "with a key of 64 Cyrillic letters", absent, asksAbout(cyrillic), absentCodes],
   ["long", "of 4 KiB", absent, asksAbout("posline certify", long), absentCodes],
-  [
-    "great-id",
-    "about document 2^63-1",
-    { fiscal: noDocument },
-    asks("/check_status", `{"documentID":${2n ** 63n - 1n}}`),
-    absentCodes,
-  ],
-  ["no-sign", "without a sign", { fiscal: mandatory }, asks("/check_shift", {}, { sign: "" })],
-  ["broken-base64", "whose data are no Base64", { fiscal: unparseable }, wrongData("*posline*"), { fiscal: 2 }],
+  ["great-id", "about document 2^63-1", { fiscal: noDocument }, asks("/check_status", great), { fiscal: 9 }],
+  ["no-sign", "without a sign", { fiscal: "Authentication: Signature is mandatory for every request" }, unsigned],
+  ["broken-base64", "whose data are no Base64", { fiscal: unparseable }, notBase64, { fiscal: 2 }],
 ];
-
-const pairs = "Resources: The list of terminal and merchant pairs is the authoritative source of valid routing pairs.";
-const signFailure = "Authentication: A signature failure returns code 1 (AUTH_ERROR).";
-const reserved = "Endpoints, Serial frame: After the CRC is calculated, any CRC byte equal to 0x03 is replaced by 0x20.";
-const slash = "Endpoints, Serial: command (required, the route with or without a leading slash)";
-const port = "Endpoints, Serial: The :<port> prefix is mandatory and selects the target service";
 
 /** The checks of answers that change nothing. */
 export const answerRows: readonly Row[] = [
   ...refusals.map(refusalRow),
   ["nothing", "requests without what they need", lacking, withoutFields],
-  ["prefix", "a route without its port", { qr: port }, withoutPort],
-  ["form", "the same form in other words", { fiscal: slash }, otherForms],
-  ["reserved-checksum", "a checksum that has a byte 03", { fiscal: reserved }, reservedChecksum],
-  ["pairs", "the pairs of terminal and merchant", { bank: pairs }, routingPairs],
-  ["wrong-sign", "a wrong sign, on each route", { fiscal: signFailure }, wrongSigns],
+  ["prefix", "a route without its port", { qr: "Endpoints, Serial: The :<port> prefix is mandatory" }, withoutPort],
+  ["form", "the same form in other words", { fiscal: "Endpoints: with or without a leading slash" }, otherForms],
+  ["pairs", "its terminals and merchants", { bank: "Resources: authoritative source of valid routing pairs." }, routingPairs],
+  ["wrong-sign", "a wrong sign, on each route", { fiscal: "Authentication: A signature failure returns code 1" }, wrongSigns],
 ];
 
 /** Routes that refuse an empty body. */
@@ -186,37 +168,35 @@ async function withoutPort(asker: Asker): Promise<CaseResult> {
   return passed(answer === undefined ? "Without its port nothing is answered" : "Without its port another service is asked");
 }
 
-/** Other ways to write the same form. */
-const forms: readonly (readonly [how: string, written: (form: string) => string])[] = [
-  ["as posline writes it", (form) => form],
-  ["whose command has no leading slash", (form) => form.replace(/command=(?:%2F|\/)/, "command=")],
-  ["whose command comes last", (form) => form.replace(/^(command=[^&]*)&(.*)$/, "$2&$1")],
-];
+/** Other ways to write the same form, and one whose checksum has a byte 03, which is sent as 20. */
+const forms: Readonly<Record<string, (asker: Asker, route: string) => string>> = {
+  "as posline writes it": formOf,
+  "whose command has no leading slash": (...asked) => formOf(...asked).replace(/command=(?:%2F|\/)/, "command="),
+  "whose command comes last": (...asked) => formOf(...asked).replace(/^(command=[^&]*)&(.*)$/, "$2&$1"),
+  "with a byte 03 in its checksum": (...asked) => {
+    let form = "";
+    // One number in 64 has such a checksum.
+    for (let posline = 0; !hasReserved(Buffer.from(form)); posline++) form = formOf(...asked, JSON.stringify({ posline }));
+    return form;
+  },
+};
+
+function formOf(asker: Asker, route: string, json?: string): string {
+  return Buffer.concat(asker.payload(route, json)).toString();
+}
+
+function hasReserved(payload: Buffer): boolean {
+  const sum = Buffer.alloc(4);
+  sum.writeUInt32BE(crc32(payload, 0, payload.length));
+  return sum.includes(3);
+}
 
 async function otherForms(asker: Asker): Promise<CaseResult> {
   const { route, isAnswer } = asker.contract.probe;
-  for (const [how, written] of forms) {
-    const payload = Buffer.from(written(Buffer.concat(asker.payload(route)).toString()));
-    const { json } = await asker.askRaw(asker.frame([payload]), { asked: `${route}, ${how}`, waitMs: asker.answerMs(route) });
+  for (const [how, written] of Object.entries(forms)) {
+    const frame = asker.frame([Buffer.from(written(asker, route))]);
+    const { json } = await asker.askRaw(frame, { asked: `${route}, ${how}`, waitMs: asker.answerMs(route) });
     if (!isAnswer(json)) return failed(`It doesn't answer a request ${how}`);
   }
   return passed("It answers each");
-}
-
-async function reservedChecksum(asker: Asker): Promise<CaseResult> {
-  const { route } = asker.contract.probe;
-  let payload = asker.payload(route);
-  // One number in 64 has such a checksum.
-  for (let posline = 0; !hasReserved(payload); posline++) payload = asker.payload(route, JSON.stringify({ posline }));
-  const asked = `${route}, with a byte 03 in its checksum`;
-  const answer = await asker.askRaw(asker.frame(payload), { asked, waitMs: asker.answerMs(route) });
-  const what = "a request whose checksum has a byte 03, sent as 20";
-  return answer.status === "error" ? failed(`It refused ${what}${codeText(answer)}`) : passed(`It took ${what}`);
-}
-
-function hasReserved(payload: readonly Buffer[]): boolean {
-  const whole = Buffer.concat(payload);
-  const sum = Buffer.alloc(4);
-  sum.writeUInt32BE(crc32(whole, 0, whole.length));
-  return sum.includes(3);
 }

@@ -20,8 +20,7 @@ export interface TerminalAnswer {
   readonly json: JsonObject;
   readonly status: unknown;
   readonly code: number | undefined;
-  /** Milliseconds from the question. */
-  readonly ms: number;
+  readonly ms: number; // Milliseconds from the question
 }
 
 /** A question, and all that came of it. It has a route if it was asked with a payload of its own. */
@@ -29,38 +28,26 @@ export interface AskedQuestion extends HeardBytes {
   readonly asked: string;
   readonly route: string | undefined;
   readonly body: JsonObject;
-  /** True if more than one answer may come. */
-  readonly isSeveral: boolean;
+  readonly isSeveral: boolean; // True if more than one answer may come
   readonly answers: readonly TerminalAnswer[];
 }
 
 /** Waits of a certification, in milliseconds: as long as the contracts have an answer take. */
 export const contractPace = {
-  /** For each of the first questions to a service but the last, which is waited for as long as an answer may take. */
-  presenceMs: 3_000,
-  /** For which an answer is waited at most, if the contract allows more. */
-  answerMsMax: Number.POSITIVE_INFINITY,
-  /** Between two questions about an operation, and until which it is followed. */
-  pollMs: 1_000,
+  presenceMs: 3_000, // For each of the first questions to a service but the last, which is waited for as long as an answer may take
+  answerMsMax: Number.POSITIVE_INFINITY, // For which an answer is waited at most, if the contract allows more
+  pollMs: 1_000, // Between two questions about an operation, and until which it is followed
   followMs: 180_000,
-  /** After which a frame cut short is given up by its reader. */
-  cutMs: 6_000,
-  /** For which nothing is asked. */
-  idleMs: 10_000,
-  /** Without a byte, after which an answer is over. */
-  quietMs: 150,
+  cutMs: 6_000, // After which a frame cut short is given up by its reader
+  idleMs: 10_000, // For which nothing is asked
+  quietMs: 150, // Without a byte, after which an answer is over
 };
 
 export type Pace = Readonly<typeof contractPace>;
 
-/** Characters of a key. */
-const keyLength = 40;
-
-/** Milliseconds after which nothing is taken for no answer, at least; an answer that took long makes it longer. */
-const silentMsMin = 1_000;
-
-/** Characters of an answer that a time line shows. */
-const shownMax = 240;
+const keyLength = 40; // Characters of a key
+const silentMsMin = 1_000; // After which nothing is taken for no answer, at least; an answer that took long makes it longer
+const shownMax = 240; // Characters of an answer that a time line shows
 
 /** Ends a check before its own judgement: without an answer there is nothing to judge. */
 export class CheckEnd extends Error {
@@ -81,16 +68,14 @@ export interface Sale {
 /** A service that is asked. */
 export interface CertifiedService {
   readonly contract: Contract;
-  /** Signs what fiscal is asked. */
-  readonly merchantId?: string | undefined;
+  readonly merchantId?: string | undefined; // Signs what fiscal is asked
 }
 
 export interface AskerOptions extends CertifiedService {
   readonly wire: Wire;
   readonly sale: Sale | undefined;
   readonly pace: Pace;
-  /** Begins every key of this run. */
-  readonly keys: string;
+  readonly keys: string; // Begins every key of this run
 }
 
 /** What is sent, in words, and how long an answer is waited for; `isFirst` of the question whether the service is there. */
@@ -107,10 +92,8 @@ export class Asker {
   readonly wire: Wire;
   readonly pace: Pace;
   readonly merchantId: string | undefined;
-  /** All that was asked of this service in this run. */
-  readonly exchanges: AskedQuestion[] = [];
-  /** The time line of the check that is made. */
-  moments: Moment[] = [];
+  readonly exchanges: AskedQuestion[] = []; // All that was asked of this service in this run
+  moments: Moment[] = []; // The time line of the check that is made
   readonly #options: AskerOptions;
   readonly #once = new Map<string, Promise<unknown>>();
   #presence: Promise<Presence> | undefined;
@@ -151,10 +134,7 @@ export class Asker {
     return `${this.#options.keys}-${name}-`.padEnd(keyLength, "0");
   }
 
-  /**
-   * What several checks judge is done at most once in a run.
-   * @throws CheckEnd if it failed: what it broke is said of the check that did it alone.
-   */
+  /** What several checks judge is done once in a run, and what it breaks is said of the first alone. @throws CheckEnd if it failed. */
   async once<T>(name: string, act: () => Promise<T>): Promise<T> {
     const before = this.#once.get(name);
     const acted = before ?? act();
@@ -261,10 +241,7 @@ export class Asker {
     return repeats ? payloads.filter((payload, index) => payloads[index - 1]?.equals(payload) !== true) : payloads;
   }
 
-  /**
-   * Asks, and returns the answer.
-   * @throws CheckEnd without an answer: failed if the service answers other questions all the same.
-   */
+  /** Asks. @throws CheckEnd without an answer: failed if the service answers other questions all the same. */
   async ask(route: string, json?: JsonObject | string, form?: FormChange): Promise<TerminalAnswer> {
     const text = json === undefined || typeof json === "string" ? json : JSON.stringify(json);
     const asked = text === undefined ? route : `${route} ${text}`;

@@ -30,22 +30,15 @@ export interface CertificationOptions {
   readonly config: LineConfig;
   readonly open: OpenTransport;
   readonly services: readonly CertifiedService[];
-  /** Those of other services are left out. */
-  readonly checks: readonly CertifyCheck[];
+  readonly checks: readonly CertifyCheck[]; // Those of other services are left out
   readonly sale?: Sale | undefined;
   readonly pace?: Pace;
-  /** Begins every key of this run, and nothing that the terminal knows; by default made of the time. */
-  readonly keys?: string;
+  readonly keys?: string; // Begins every key of this run, and nothing that the terminal knows; by default made of the time
   readonly judged: (judged: Judged) => void;
-  /** Told which check begins. */
-  readonly begins?: (check: CertifyCheck, index: number) => void;
+  readonly begins?: (check: CertifyCheck, index: number) => void; // Told which check begins
 }
 
-/**
- * Certifies.
- * @returns what came of each check, in their order.
- * @throws OpenError saying why the line can't be opened.
- */
+/** @returns what came of each check, in their order. @throws OpenError saying why the line can't be opened. */
 export async function certify(options: CertificationOptions): Promise<readonly Judged[]> {
   const { config, open, sale, judged, begins = () => {}, pace = contractPace } = options;
   const { keys = `certify-${Date.now().toString(36)}` } = options;

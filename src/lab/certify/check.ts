@@ -9,10 +9,8 @@ import type { Asker } from "./asker.ts";
 
 export interface CertifyCheck extends Case {
   readonly service: ContractName;
-  /** True if it moves money, prints or changes state. */
-  readonly sells?: true;
-  /** True if it ends a batch or a shift. */
-  readonly closesDay?: true;
+  readonly sells?: true; // True if it moves money, prints or changes state
+  readonly closesDay?: true; // True if it ends a batch or a shift
   readonly run: (asker: Asker) => Promise<CaseResult>;
 }
 
@@ -21,6 +19,9 @@ export type Sentence = `${string}: ${string}`;
 
 /** The sentence that a check is about, for each service that it is for. */
 export type Sentences = Readonly<Partial<Record<ContractName, Sentence>>>;
+
+/** A sentence for both services whose frames begin with a length, and one for fiscal. */
+export const both = (length: Sentence, fiscal: Sentence): Sentences => ({ bank: length, qr: length, fiscal });
 
 /** A check as it is listed: its name behind that of a service, its title, its sentences, and what it does. */
 export type Row = readonly [name: string, title: string, sentences: Sentences, run: CertifyCheck["run"]];

@@ -1,32 +1,25 @@
 import { isObject, isTexts, type JsonObject } from "../../core/json-object.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
-import { codeText, qrError, refused } from "./answers.ts";
-import { againRows } from "./asked-again.ts";
+import { refused } from "./answers.ts";
 import { type Asker, CheckEnd, dataIn } from "./asker.ts";
 import type { Row, Sentence, Sentences } from "./check.ts";
-import { ended, type FollowedToEnd, follow } from "./follow.ts";
-import { type RightBody, type WrongRow, wrongRows } from "./wrong-bodies.ts";
+import { againRows, ended, endFinding, type FollowedToEnd, follow, type RightBody, wrongRows } from "./operations.ts";
 
 /** Payments by code. */
 
 /** Each is for qr alone. */
 const of = (qr: Sentence): Sentences => ({ qr });
 
-const ends = of(
-  "Endpoints, flow rule 2: Continue while the response is success without data; stop on a final rrn or status error.",
-);
-const selector = of("Payment system selector: pay_system is a case-sensitive string and must be sent exactly as configured.");
-const confirmed = of("Endpoints, responses: /final_confirm: on success status success, typically without data.");
-const givenBack = of("Endpoints, responses: /cancel and /refund: on success data.rrn.");
-const stable = of("What the service does: Stable identifiers pay_id and trans are used for polling and recovery.");
+const back = of("Endpoints, responses: /cancel and /refund: on success data.rrn.");
 
 const rows: readonly Row[] = [
-  ["payment", "a payment, followed to its end", ends, paymentEnds],
-  ["trans", "a payment is shown again", stable, shownAgain],
-  ...againRows("pay_id", qrPayment),
-  ["final-confirm", "a payment is confirmed", confirmed, paymentConfirmed],
-  ["refund", "a payment is given back by its trans", givenBack, (asker) => paymentGivenBack(asker, "/refund", "payment")],
-  ["cancel", "another is cancelled", givenBack, (asker) => paymentGivenBack(asker, "/cancel", "cancel")],
+  ["payment", "a payment, to its end", of("Endpoints: stop on a final rrn"), (asker) => endFinding(asker, qrPayment(asker))],
+  ["trans", "a payment is shown again", of("What the service does: Stable identifiers pay_id and trans"), shownAgain],
+  ["cancel", "another is cancelled", back, (asker) => givenBack(asker, "/cancel", "cancel")],
+  // While nothing was given back of it, and another came after it.
+  ...againRows(qrPayment),
+  ["final-confirm", "a payment is confirmed", of("Endpoints: /final_confirm: on success status success"), paymentConfirmed],
+  ["refund", "a payment is given back by its trans", back, (asker) => givenBack(asker, "/refund", "payment")],
 ];
 
 const ids = ["pay_id", "trans", "pay_system"];
@@ -34,12 +27,12 @@ const ids = ["pay_id", "trans", "pay_system"];
 /** Fields of the payment that was given back by then. */
 const ofPayment = (...more: readonly string[]): RightBody => {
   return async (asker) => {
-    const all = await paid(asker, "payment");
-    return Object.fromEntries(Object.entries(all).filter(([name]) => [...ids, ...more].includes(name)));
+    const fields = await paid(asker, "payment");
+    return Object.fromEntries(Object.entries(fields).filter(([name]) => [...ids, ...more].includes(name)));
   };
 };
 
-const back = ofPayment("rrn", "amount", "currency");
+const all = ofPayment("rrn", "amount", "currency");
 const confirm = ofPayment("rrn");
 const show: RightBody = async (asker, name) => {
   const { amount, currency } = asker.sale;
@@ -53,16 +46,19 @@ const otherSystems = (body: JsonObject) => {
   return others.map((pay_system) => ({ ...body, pay_system }));
 };
 
-const otherPayment = (body: JsonObject) => (body["trans"] === undefined ? [] : [{ ...body, pay_id: "posline" }]);
+const rights = { "/showqrcode": show, "/check": ofPayment(), "/cancel": all, "/refund": all, "/final_confirm": confirm };
 
-const rights = { "/showqrcode": show, "/check": ofPayment(), "/cancel": back, "/refund": back, "/final_confirm": confirm };
-
-const wrongs: readonly WrongRow[] = [
-  ["pay-system", "for another pay_system", selector, otherSystems],
-  ["other-payment", "for a payment that there is none of", of(qrError), otherPayment],
+export const codePayments: readonly Row[] = [
+  ...rows,
+  ...wrongRows(rights, [
+    [
+      "pay-system",
+      "for another pay_system",
+      of("Payment system selector: pay_system is a case-sensitive string"),
+      otherSystems,
+    ],
+  ]),
 ];
-
-export const codePayments: readonly Row[] = [...rows, ...wrongRows(rights, wrongs)];
 
 /** The first payment system that shows a code and can be asked about it. */
 async function systemOf(asker: Asker): Promise<string> {
@@ -76,7 +72,7 @@ async function systemOf(asker: Asker): Promise<string> {
 
 async function qrPayment(asker: Asker, name = "payment"): Promise<FollowedToEnd> {
   const body = await show(asker, name);
-  return asker.once(name, () => follow(asker, { what: "payment", name, route: "/showqrcode", body }));
+  return asker.once(name, () => follow(asker, [name, "/showqrcode", body]));
 }
 
 /** What names a payment that was paid, and what it was. @throws CheckEnd for one that wasn't. */
@@ -86,11 +82,6 @@ async function paid(asker: Asker, name: string): Promise<JsonObject> {
   if (end.status === "error") throw new CheckEnd(untested("The payment was not paid"));
   const { amount, currency } = asker.sale;
   return { ...payment.question[1], rrn: dataIn(end)["rrn"], amount, currency };
-}
-
-async function paymentEnds(asker: Asker): Promise<CaseResult> {
-  const end = ended(asker, await qrPayment(asker));
-  return passed(`The payment ended with ${end.status === "error" ? `an error${codeText(end)}` : "an rrn"}`);
 }
 
 async function shownAgain(asker: Asker): Promise<CaseResult> {
@@ -108,7 +99,7 @@ async function paymentConfirmed(asker: Asker): Promise<CaseResult> {
   return answer.status === "error" ? refused(asker, "/final_confirm", answer) : passed("It confirmed the payment");
 }
 
-async function paymentGivenBack(asker: Asker, route: string, name: string): Promise<CaseResult> {
+async function givenBack(asker: Asker, route: string, name: string): Promise<CaseResult> {
   const answer = await asker.ask(route, await paid(asker, name));
   if (answer.status === "error") return refused(asker, route, answer);
   const { rrn } = dataIn(answer);

@@ -6,8 +6,8 @@ import { parseObject } from "../../envelope/json.ts";
 import { type CaseResult, failed, passed } from "../report/judgement.ts";
 import { needing, qrError } from "./answers.ts";
 import { type AskedQuestion, type Asker, dataIn, type TerminalAnswer } from "./asker.ts";
-import type { Row, Sentence, Sentences } from "./check.ts";
-import { both, oneInFlight, stx } from "./transport.ts";
+import { both, type Row, type Sentence, type Sentences } from "./check.ts";
+import { oneInFlight, stx } from "./transport.ts";
 
 /** What each answer must keep, whatever was asked: judged of all that a service answered in the run. */
 
@@ -17,20 +17,12 @@ type Told = Omit<AskedQuestion, "answers"> & TerminalAnswer & { readonly service
 /** How an answer breaks a rule, in words behind "it answered"; undefined or false if it doesn't. */
 type Rule = (told: Told, all: readonly Told[]) => string | false | undefined;
 
-const model: Sentence =
-  "Endpoints, Response model: status (string 'success' or 'error', required), code (int32, 0 on success, required)";
+const model: Sentence = "Endpoints, Response model: status (string 'success' or 'error', required), code (int32, 0 on success";
 const code: Sentence = "Response envelope: code | integer or null";
-const bankError: Sentence = "Errors: A response with status 'error' carries code (integer) and message.";
-const noProgress: Sentence = "States and transitions: IN_PROGRESS is never returned as data.status.";
-const noData: Sentence = "Endpoints, responses: in progress gives status success without data";
-const approved: Sentence = "Transaction result: auth (string, on approved), error (string, on error)";
-const noPrint: Sentence = "Status query request: omits print_data from the response when transaction data is returned";
-const masked: Sentence = "Transaction result: card_num (string, masked)";
-const names: Sentence = "Endpoints: operations: array of strings, route names without leading slash";
-const supported: Sentences = { bank: "Errors: -80 | operation not supported", fiscal: names };
 const statuses = both("Response envelope: status | string 'success' or 'error' | always", model);
-const ownId: Sentence = "Document: documentExtID | string | external document id";
-const number: Sentence = "Document: fiscalNum | string | fiscal document number";
+const bankError: Sentence = "Errors: carries code (integer) and message.";
+const open: Sentences = { bank: "States: IN_PROGRESS is never returned", qr: "States: status success without data" };
+const names: Sentences = { bank: "Errors: -80 | operation not supported", fiscal: "Endpoints: operations: array of strings" };
 
 const rules: readonly (readonly [name: string, title: string, sentences: Sentences, rule: Rule])[] = [
   ["nothing-around", "no byte around an answer, and none unasked", both("Serial: No ACK/NACK layer", stx), nothingAround],
@@ -38,13 +30,11 @@ const rules: readonly (readonly [name: string, title: string, sentences: Sentenc
   ["json", "each answer is one JSON object in UTF-8, with a status", statuses, oneObject],
   ["fields", "the fields of its answers", { bank: code, qr: code, fiscal: model }, fields],
   ["codes", "the codes of its answers", { bank: bankError, qr: qrError, fiscal: model }, codes],
-  ["in-progress", "what is in progress", { bank: noProgress, qr: noData }, progress],
-  ["results", "the results of its operations", { bank: approved }, results],
-  ["no-print-data", "no_print_data", { bank: noPrint }, printData],
-  ["card-number", "the card's number", { bank: masked }, cardNumber],
-  ["operations", "the operations that it lists", supported, listed],
-  ["own-key", "the key in its answers", { fiscal: ownId }, ownKey],
-  ["same-facts", "a document's numbers", { fiscal: number }, sameFacts],
+  ["in-progress", "what is in progress", open, progress],
+  ["results", "the results of its operations", { bank: "Transaction result: auth (string, on approved)" }, results],
+  ["operations", "the operations that it lists", names, listed],
+  ["own-key", "the key in its answers", { fiscal: "Document: documentExtID | string | external document id" }, ownKey],
+  ["same-facts", "a document's numbers", { fiscal: "Document: fiscalNum | string | fiscal document number" }, sameFacts],
 ];
 
 export const keptRows = rules.map(
@@ -126,22 +116,18 @@ function progress({ service, route, json, status: told }: Told) {
 const endCodes = [-21, -20, -54];
 
 function results(told: Told) {
-  const { route, status, code: number } = told;
+  const { route, status, body, code: number } = told;
   const data = dataIn(told);
   if (route === "/check" && status === "error" && endCodes.includes(Number(number)) && data["status"] === undefined)
     return `code ${number}, by which an operation has ended, without its data`;
+  const isFitting = (data["status"] === "APPROVED") === (status === "success");
+  if (data["status"] !== undefined && !isFitting) return `data.status ${data["status"]} with status ${status}`;
+  if (body["no_print_data"] === true && isObject(data["print_data"])) return "print_data, asked with no_print_data";
+  if (/^\d{12,}/.test(String(data["card_num"]))) return "a card's number that isn't masked";
   // A report's result isn't shown; a card is in those of the others.
   const isCard = data["status"] === "APPROVED" && data["card_num"] !== undefined;
   const lacking = isCard && ["txn_id", "rrn", "auth"].find((name) => data[name] === undefined);
   return lacking && `that it is approved, without its ${lacking}`;
-}
-
-function cardNumber({ json }: Told) {
-  return /"card_num":"\d{12,}/.test(JSON.stringify(json)) && "a card's number unmasked";
-}
-
-function printData(told: Told) {
-  return told.body["no_print_data"] === true && isObject(dataIn(told)["print_data"]) && "print_data, asked with no_print_data";
 }
 
 /** What is listed is supported, and nothing else. Fiscal has no code for what isn't supported. */
@@ -160,9 +146,15 @@ function ownKey({ route, json, body }: Told) {
   return route !== "/abort" && asked !== undefined && (answered ?? asked) !== asked && `documentExtID ${answered} for ${asked}`;
 }
 
-function sameFacts({ json }: Told, all: readonly Told[]) {
-  const id = json["documentID"];
-  const same = id === undefined ? [] : all.filter((each) => each.json["documentID"] === id);
-  const odd = ["fiscalID", "fiscalNum"].find((name) => new Set(same.flatMap((each) => each.json[name] ?? [])).size > 1);
-  return odd && `another ${odd} than before for document ${id}`;
+/** Of all that was said of a document, by its number or by its key. */
+function sameFacts({ json, body }: Told, all: readonly Told[]) {
+  for (const [key, one, names] of [
+    ["documentID", json, ["fiscalID", "fiscalNum"]],
+    ["documentExtID", body, ["documentID"]],
+  ] as const) {
+    const same = one[key] === undefined ? [] : all.filter((each) => (one === json ? each.json : each.body)[key] === one[key]);
+    const odd = names.find((name) => new Set(same.flatMap((each) => each.json[name] ?? [])).size > 1);
+    if (odd !== undefined) return `another ${odd} than before for ${key} ${one[key]}`;
+  }
+  return undefined;
 }

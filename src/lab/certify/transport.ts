@@ -5,35 +5,22 @@ import { otherReading } from "../../wire/crc16.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
 import type { AskedQuestion, Asker, TerminalAnswer } from "./asker.ts";
 import { CheckEnd } from "./asker.ts";
-import type { Row, Sentence, Sentences } from "./check.ts";
+import { both, type Row, type Sentence } from "./check.ts";
 import { withWrongChecksum } from "./wire.ts";
 
 /** What every service of a terminal is asked about its frames, by the sentences of its own contract. */
 
-/** A sentence for both services whose frames begin with a length, and one for fiscal. */
-export const both = (length: Sentence, fiscal: Sentence): Sentences => ({ bank: length, qr: length, fiscal });
-
-export const stx: Sentence =
-  "Endpoints, Serial frame: one byte STX (0x02), payload bytes (UTF-8 text), 4-byte CRC32 of the payload bytes";
+export const stx: Sentence = "Endpoints, Serial frame: one byte STX (0x02), payload bytes (UTF-8 text), 4-byte CRC32";
 const invalid: Sentence =
-  "Endpoints, Serial frame: A frame that is invalid or whose CRC does not match is treated as an invalid request";
+  "Endpoints, Serial frame: A frame that is invalid or whose CRC does not match is treated as an invalid";
 const flat: Sentence = "Endpoints, Response model: flat JSON object with status (string 'success' or 'error', required)";
-const time = both(
-  "Limits: initial command response timeout (recommended) | 30 s",
-  "What the service does, rule 1: The same business API is offered over two transports: HTTP and Serial.",
-);
+const time = both("Limits: initial command response timeout", "What the service does: The same business API");
 const frame = both("Serial: Length (4 bytes, unsigned big-endian", stx);
-const checksum = both(
-  "Serial: CRC16-IBM (polynomial 0x8005, initial",
-  "Serial frame: 4-byte CRC32 of the payload bytes only in big-endian order",
-);
+const checksum = both("Serial: CRC16-IBM (polynomial 0x8005, initial", "Serial: 4-byte CRC32 of the payload bytes only");
 const mismatch = both("Serial: Frames with CRC mismatch are discarded", invalid);
 const cut = both("Limits: serial frame payload read timeout (recommended) | 5 s", invalid);
 export const oneInFlight = both("Serial: request in flight per connection.", flat);
-const same = both(
-  "What the service does: only the transport differs.",
-  "What the service does, rule 1: Only the transport differs; the business payload",
-);
+const same = both("What the service does: only the transport differs.", "What the service does: Only the transport differs;");
 
 /** In this order: what later checks need is judged first. */
 export const firstRows: readonly Row[] = [
