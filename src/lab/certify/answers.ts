@@ -15,7 +15,7 @@ export const codeText = ({ code }: TerminalAnswer) => (code === undefined ? "" :
 const complaints: Readonly<Record<ContractName, readonly number[]>> = { bank: [-29], qr: [], fiscal: [1, 2, 3] };
 
 /** Judges the refusal of a right request. What an operator chose for bank may be wrong, until a sale was taken. */
-export function refused({ contract: { service }, exchanges }: Asker, what: string, answer: TerminalAnswer): CaseResult {
+export function rightRefused({ contract: { service }, exchanges }: Asker, what: string, answer: TerminalAnswer): CaseResult {
   const why = `It refused ${what}${codeText(answer)}`;
   const isTaken = exchanges.some(({ route, answers: [first] }) => route === "/sale" && first?.status === "success");
   const isAccused = complaints[service].includes(Number(answer.code)) && (service !== "bank" || isTaken);

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type JsonObject, objectIn } from "../../core/json-object.ts";
 import { hasCode } from "../../settle/proof.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
-import { codeText, refused } from "./answers.ts";
+import { codeText, rightRefused } from "./answers.ts";
 import { type Asker, CheckEnd, dataIn, type TerminalAnswer } from "./asker.ts";
 import type { Row, Sentence, Sentences } from "./check.ts";
 import type { FollowedToEnd, RightBody, WrongRow } from "./operations.ts";
@@ -162,7 +162,7 @@ async function saleCancelled(asker: Asker): Promise<CaseResult> {
   const sold = ended(asker, await followBank(asker, "cancel"));
   if (bankStatus(sold) !== "APPROVED") return untested(`The sale ended ${bankStatus(sold)}`);
   const answer = await asker.ask("/cancel", { ...bankBody(asker, "cancel"), rrn: dataIn(sold)["rrn"] });
-  if (answer.status === "error" && !namesEnd(asker, answer)) return refused(asker, "/cancel", answer);
+  if (answer.status === "error" && !namesEnd(asker, answer)) return rightRefused(asker, "/cancel", answer);
   for (let count = 0; count < endPolls; count++) {
     const now = await asker.ask("/check", { pay_id: asker.key("cancel") });
     if (namesEnd(asker, now) && (bankStatus(now) === "REVERSED" || bankIdentity(now) !== bankIdentity(sold)))
@@ -180,7 +180,7 @@ async function saleAborted(asker: Asker): Promise<CaseResult> {
   const { meanwhile = end } = followed;
   const [told, status] = [meanwhile, end].map(bankStatus);
   if (namesEnd(asker, meanwhile) && told !== status) return failed(`/abort said ${told}, and /check ${status}`);
-  if (meanwhile.status === "error" && !namesEnd(asker, meanwhile)) return refused(asker, "/abort", meanwhile);
+  if (meanwhile.status === "error" && !namesEnd(asker, meanwhile)) return rightRefused(asker, "/abort", meanwhile);
   return passed(`After /abort the sale ended ${status}`);
 }
 

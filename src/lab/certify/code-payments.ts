@@ -1,6 +1,6 @@
 import { isObject, isTexts, type JsonObject } from "../../core/json-object.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
-import { refused } from "./answers.ts";
+import { rightRefused } from "./answers.ts";
 import { type Asker, CheckEnd, dataIn } from "./asker.ts";
 import type { Row, Sentence, Sentences } from "./check.ts";
 import { againRows, ended, endFinding, type FollowedToEnd, follow, type RightBody, wrongRows } from "./operations.ts";
@@ -96,12 +96,12 @@ async function shownAgain(asker: Asker): Promise<CaseResult> {
 
 async function paymentConfirmed(asker: Asker): Promise<CaseResult> {
   const answer = await asker.ask("/final_confirm", await confirm(asker, ""));
-  return answer.status === "error" ? refused(asker, "/final_confirm", answer) : passed("It confirmed the payment");
+  return answer.status === "error" ? rightRefused(asker, "/final_confirm", answer) : passed("It confirmed the payment");
 }
 
 async function givenBack(asker: Asker, route: string, name: string): Promise<CaseResult> {
   const answer = await asker.ask(route, await paid(asker, name));
-  if (answer.status === "error") return refused(asker, route, answer);
+  if (answer.status === "error") return rightRefused(asker, route, answer);
   const { rrn } = dataIn(answer);
   return rrn === undefined ? failed(`It answered ${route} without an rrn`) : passed(`It gave back with rrn ${String(rrn)}`);
 }

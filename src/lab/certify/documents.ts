@@ -1,7 +1,7 @@
 import { type JsonObject, looseInteger, objectIn } from "../../core/json-object.ts";
 import { hasCode } from "../../settle/proof.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
-import { asks, codeText, type Refusal, refusalRow, refused } from "./answers.ts";
+import { asks, codeText, type Refusal, refusalRow, rightRefused } from "./answers.ts";
 import type { Asker, TerminalAnswer } from "./asker.ts";
 import type { Row, Sentence, Sentences } from "./check.ts";
 import type { FollowedToEnd, RightBody } from "./operations.ts";
@@ -111,7 +111,7 @@ async function cashTwice(asker: Asker, route: string, sign: 1 | -1): Promise<Cas
   const body = await cash(asker, route.slice(1));
   const before = await shiftField(asker, "cash");
   const made = await asker.ask(route, body);
-  if (made.status === "error") return refused(asker, route, made);
+  if (made.status === "error") return rightRefused(asker, route, made);
   const asked = await asker.ask("/check_status", { documentExtID: body["documentExtID"] });
   if (asked.code === 9) return failed(`Asked about its ${route}, it answered that there is none (code 9)`);
   const finding = sameDocument(made, await asker.ask(route, body), route);
@@ -130,7 +130,7 @@ async function xReport(asker: Asker): Promise<CaseResult> {
   const { end } = (await receipt(asker).catch(orNothing)) ?? {};
   const before = await shiftField(asker, "shiftStatus");
   const report = await asker.ask("/x_report", { skipReceipt: true, ...employee });
-  if (report.status === "error") return refused(asker, "/x_report", report);
+  if (report.status === "error") return rightRefused(asker, "/x_report", report);
   const after = await shiftField(asker, "shiftStatus");
   if (after !== before) return failed(`It says shiftStatus ${after} after an X report, and said ${before} before`);
   const none = ["saleCount", "saleSum"].find((name) => end !== undefined && looseInteger(report.json[name]) === 0);
@@ -142,7 +142,7 @@ async function shiftClosed(asker: Asker): Promise<CaseResult> {
   const steps = { "/close_shift": { openOrdersOperation: "posline", ...employee }, "/open_shift": {} };
   for (const [route, body] of Object.entries(steps)) {
     const answer = await asker.ask(route, body);
-    if (answer.status === "error") return refused(asker, route, answer);
+    if (answer.status === "error") return rightRefused(asker, route, answer);
     const [status, wanted] = [await shiftField(asker, "shiftStatus"), route === "/open_shift" ? 1 : 2];
     if ((status ?? wanted) !== wanted) return failed(`After ${route} it says shiftStatus ${status}`);
   }

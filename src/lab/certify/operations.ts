@@ -6,7 +6,7 @@ import { nowMs } from "../../core/clock.ts";
 import type { JsonObject } from "../../core/json-object.ts";
 import { hasCode, refusesStart, verdictIn } from "../../settle/proof.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
-import { absent, absentCodes, type Codes, codeText, lacking, refusalFinding, refused } from "./answers.ts";
+import { absent, absentCodes, type Codes, codeText, lacking, refusalFinding, rightRefused } from "./answers.ts";
 import { type Asker, CheckEnd, dataIn, type TerminalAnswer } from "./asker.ts";
 import { both, type Row, type Sentences } from "./check.ts";
 
@@ -29,7 +29,7 @@ export interface FollowedToEnd {
 /** @throws CheckEnd for one that hasn't ended, or was refused. */
 export function ended(asker: Asker, { what, key, start, polls, end, isRefused }: FollowedToEnd): TerminalAnswer {
   if (end !== undefined) return end;
-  if (isRefused) throw new CheckEnd(refused(asker, `the ${what}`, start));
+  if (isRefused) throw new CheckEnd(rightRefused(asker, `the ${what}`, start));
   const isAbsent = polls.length > 0 && polls.every(({ code }) => hasCode(asker.contract.finals.absentCodes, code));
   if (isAbsent && start.status === "success")
     throw new CheckEnd(failed(`It took the ${what}, and answers about it that there is none`));
