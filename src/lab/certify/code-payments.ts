@@ -19,12 +19,11 @@ const rows: readonly Row[] = [
   // While nothing was given back of it, and another came after it.
   ...againRows(qrPayment),
   ["final-confirm", "a payment is confirmed", of("Endpoints: /final_confirm: on success status success"), paymentConfirmed],
-  ["refund", "a payment is given back by its trans", back, (asker) => givenBack(asker, "/refund", "payment")],
 ];
 
 const ids = ["pay_id", "trans", "pay_system"];
 
-/** Fields of the payment that was given back by then. */
+/** Fields of the payment. */
 const ofPayment = (...more: readonly string[]): RightBody => {
   return async (asker) => {
     const fields = await paid(asker, "payment");
@@ -58,6 +57,8 @@ export const codePayments: readonly Row[] = [
       otherSystems,
     ],
   ]),
+  // At last, since what is given back already is refused for that.
+  ["refund", "a payment is given back by its trans", back, (asker) => givenBack(asker, "/refund", "payment")],
 ];
 
 /** The first payment system that shows a code and can be asked about it. */

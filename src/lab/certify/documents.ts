@@ -15,17 +15,6 @@ const of = (fiscal: Sentence): Sentences => ({ fiscal });
 const polled = of("Errors, recovery: do not resend; poll /check_status until docStatus 1.");
 const retryKey = of("Endpoints, rule 2: is the retry key to find and reuse the same document.");
 
-const rows: readonly Row[] = [
-  ["check-status", "a receipt, followed to docStatus 1", polled, (asker) => endFinding(asker, receipt(asker))],
-  ...againRows(receipt),
-  ["check-copy", "a copy of the receipt", of("Endpoints: /check_copy requires documentID."), copyOfReceipt],
-  ["return", "a return, followed to docStatus 1", polled, (asker) => endFinding(asker, returned(asker))],
-  ["same-key", "a receipt and a return twice", of("Endpoints, rule 3: resending the same request"), documentsTwice],
-  ["deposit-twice", "a deposit twice by its documentExtID", retryKey, (asker) => cashTwice(asker, "/deposit", 1)],
-  ["withdraw-twice", "a withdrawal twice by its documentExtID", retryKey, (asker) => cashTwice(asker, "/withdraw", -1)],
-  ["x-report", "an X report, not printed", of("Shift metrics: returned by /close_shift and /x_report"), xReport],
-];
-
 const cash: RightBody = async (asker, name) => ({ documentExtID: asker.key(name), amount: asker.sale.amount });
 const sold: RightBody = async (asker, name) => receiptBody(asker, name);
 const asked: RightBody = async (asker) => (await receipt(asker)).question[1];
@@ -37,6 +26,18 @@ const wrongs = wrongRows({ ...rights, "/check_copy": copy }, [
   ["without-items", "without items", of("Limits: items in /sale and /refund | non-empty"), having("items", [])],
 ]);
 
+const rows: readonly Row[] = [
+  ["check-status", "a receipt, followed to docStatus 1", polled, (asker) => endFinding(asker, receipt(asker))],
+  ...againRows(receipt),
+  ...wrongs,
+  ["check-copy", "a copy of the receipt", of("Endpoints: /check_copy requires documentID."), copyOfReceipt],
+  ["return", "a return, followed to docStatus 1", polled, (asker) => endFinding(asker, returned(asker))],
+  ["same-key", "a receipt and a return twice", of("Endpoints, rule 3: resending the same request"), documentsTwice],
+  ["deposit-twice", "a deposit twice by its documentExtID", retryKey, (asker) => cashTwice(asker, "/deposit", 1)],
+  ["withdraw-twice", "a withdrawal twice by its documentExtID", retryKey, (asker) => cashTwice(asker, "/withdraw", -1)],
+  ["x-report", "an X report, not printed", of("Shift metrics: returned by /close_shift and /x_report"), xReport],
+];
+
 const ofOldDate = asks("/dates_report", { dateFrom: "28.11.2026" });
 const refusals: readonly Refusal[] = [
   ["not-paid", "that is not paid", of("Errors: 8 | DOCUMENT_NOT_PAID"), badReceipt("unpaid", "cashAmount", -1)],
@@ -46,7 +47,6 @@ const refusals: readonly Refusal[] = [
 
 export const documents: readonly Row[] = [
   ...rows,
-  ...wrongs,
   ...refusals.map(refusalRow),
   ["close-shift", "the shift is closed, and opened again", of("States: shiftStatus 1 = open, 2 = closed."), shiftClosed],
 ];
