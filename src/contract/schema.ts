@@ -58,6 +58,25 @@ export function validateReply(service: ContractName, route: string, value: unkno
   return problem(schemasOf(service, route)?.reply, value, `take the reply to ${route}`);
 }
 
+/** Checks a reply by the types that the contract itself writes down. */
+export function validateExactly(service: ContractName, route: string, value: unknown): Problem | undefined {
+  return problem(exactly(schemasOf(service, route)?.reply), value, `take the reply to ${route}`);
+}
+
+/** A schema without the types that are accepted besides the contract's own, which comes first; what the contract doesn't show is free. */
+function exactly(schema: unknown): TSchema {
+  if (!isObject(schema) || String(schema["description"]).endsWith("(not in the contract)")) return {};
+  const { anyOf, properties, items } = schema;
+  const own = Array.isArray(anyOf) && anyOf.filter((each, index) => index === 0 || each.type === "null").map(exactly);
+  const fields = isObject(properties) && Object.entries(properties).map(([name, each]) => [name, exactly(each)] as const);
+  return {
+    ...schema,
+    ...(own && { anyOf: own }),
+    ...(fields && { properties: Object.fromEntries(fields) }),
+    ...(items !== undefined && { items: exactly(items) }),
+  };
+}
+
 function problem(schema: TSchema | undefined, value: unknown, action: string): Problem | undefined {
   if (schema === undefined || Check(schema, value)) {
     return undefined;
@@ -117,7 +136,8 @@ function exclusion(schema: TSchema): Finding {
   return { kind: "malformed", words: `${names.join(" and ")} must not both be greater than 0` };
 }
 
-function requiredOf(branch: unknown): readonly string[] {
+/** The fields that a schema requires. */
+export function requiredOf(branch: unknown): readonly string[] {
   const listed = typeof branch === "object" && branch !== null && "required" in branch ? branch.required : undefined;
   return Array.isArray(listed) ? listed.map(String) : [];
 }

@@ -1,11 +1,12 @@
 import { isUtf8 } from "node:buffer";
+import { setTimeout as pause } from "node:timers/promises";
 import type { Contract } from "../../contract/contract.ts";
 import { routeOf } from "../../contract/contracts.ts";
 import { maskCardNumbers } from "../../core/card-number.ts";
 import { nowMs } from "../../core/clock.ts";
 import { isObject, type JsonObject, looseInteger } from "../../core/json-object.ts";
 import { printable } from "../../core/shell-text.ts";
-import { parseObject, wholeOf } from "../../envelope/json.ts";
+import { parseObject } from "../../envelope/json.ts";
 import { toLine } from "../../envelope/request.ts";
 import { signOf } from "../../envelope/sign.ts";
 import { type Crc16, otherReading } from "../../wire/crc16.ts";
@@ -13,49 +14,40 @@ import { frameOf } from "../../wire/framing.ts";
 import { type CaseResult, failed, type Moment, untested } from "../report/judgement.ts";
 import type { HeardBytes, Wire } from "./wire.ts";
 
-/** An answer that came in a whole frame. */
+/** An answer that came in a whole frame; its JSON is empty if it is no JSON object. */
 export interface TerminalAnswer {
   readonly payload: Buffer;
-  /** Empty if it is no JSON object. */
   readonly json: JsonObject;
   readonly status: unknown;
   readonly code: number | undefined;
-  /** Milliseconds from the question. */
-  readonly ms: number;
+  readonly ms: number; // Milliseconds from the question
 }
 
-/** A question, and all that came of it. */
+/** A question, and all that came of it. It has a route if it was asked with a payload of its own. */
 export interface AskedQuestion extends HeardBytes {
   readonly asked: string;
-  /** True if more than one answer may come. */
-  readonly isSeveral: boolean;
+  readonly route: string | undefined;
+  readonly body: JsonObject;
+  readonly isSeveral: boolean; // True if more than one answer may come
   readonly answers: readonly TerminalAnswer[];
 }
 
 /** Waits of a certification, in milliseconds: as long as the contracts have an answer take. */
 export const contractPace = {
-  /** For each of the first questions to a service but the last, which is waited for as long as an answer may take. */
-  presenceMs: 3_000,
-  /** For which an answer is waited at most, if the contract allows more. */
-  answerMsMax: Number.POSITIVE_INFINITY,
-  /** Between two questions about an operation, and until which it is followed. */
-  pollMs: 1_000,
+  presenceMs: 3_000, // For each of the first questions to a service but the last, which is waited for as long as an answer may take
+  answerMsMax: Number.POSITIVE_INFINITY, // For which an answer is waited at most, if the contract allows more
+  pollMs: 1_000, // Between two questions about an operation, and until which it is followed
   followMs: 180_000,
-  /** After which a frame cut short is given up by its reader. */
-  cutMs: 6_000,
-  /** For which nothing is asked. */
-  idleMs: 10_000,
-  /** Without a byte, after which an answer is over. */
-  quietMs: 150,
+  cutMs: 6_000, // After which a frame cut short is given up by its reader
+  idleMs: 10_000, // For which nothing is asked
+  quietMs: 150, // Without a byte, after which an answer is over
 };
 
 export type Pace = Readonly<typeof contractPace>;
 
-/** Milliseconds after which nothing is taken for no answer, at least; an answer that took long makes it longer. */
-const silentMsMin = 1_000;
-
-/** Characters of an answer that a time line shows. */
-const shownMax = 240;
+const keyLength = 40; // Characters of a key
+const silentMsMin = 1_000; // After which nothing is taken for no answer, at least; an answer that took long makes it longer
+const shownMax = 240; // Characters of an answer that a time line shows
 
 /** Ends a check before its own judgement: without an answer there is nothing to judge. */
 export class CheckEnd extends Error {
@@ -67,37 +59,29 @@ export class CheckEnd extends Error {
   }
 }
 
-/** What to pay with, in checks that sell. */
+/** What to pay with, in checks that sell: minor units, and a currency as the terminal names it. */
 export interface Sale {
-  /** Minor units. */
   readonly amount: number;
-  /** As the terminal names it: `EUR`. */
   readonly currency: string;
 }
 
 /** A service that is asked. */
 export interface CertifiedService {
   readonly contract: Contract;
-  /** Signs what fiscal is asked. */
-  readonly merchantId?: string | undefined;
+  readonly merchantId?: string | undefined; // Signs what fiscal is asked
 }
 
 export interface AskerOptions extends CertifiedService {
   readonly wire: Wire;
   readonly sale: Sale | undefined;
   readonly pace: Pace;
-  /** Begins every key of this run. */
-  readonly keys: string;
+  readonly keys: string; // Begins every key of this run
 }
 
-/** What is sent, in words, and how long an answer is waited for. */
-interface Saying {
-  readonly asked: string;
-  readonly waitMs: number;
-  readonly isSeveral?: boolean;
-  /** True of the question whether the service is there. */
-  readonly isFirst?: boolean;
-}
+/** What is sent, in words, and how long an answer is waited for; `isFirst` of the question whether the service is there. */
+type Saying = Pick<AskedQuestion, "asked"> & { readonly waitMs: number; readonly isFirst?: boolean } & Partial<
+    Pick<AskedQuestion, "isSeveral" | "route" | "body">
+  >;
 
 /** Whether a service is there; if it isn't, what is to be said of its checks. */
 type Presence = { readonly answer: TerminalAnswer } | { readonly absent: CaseResult; readonly garbled?: "frame" | "checksum" };
@@ -106,32 +90,26 @@ type Presence = { readonly answer: TerminalAnswer } | { readonly absent: CaseRes
 export class Asker {
   readonly contract: Contract;
   readonly wire: Wire;
-  readonly merchantId: string | undefined;
   readonly pace: Pace;
-  /** All that was asked of this service in this run. */
-  readonly exchanges: AskedQuestion[] = [];
-  /** The time line of the check that is made. */
-  moments: Moment[] = [];
-  readonly #keys: string;
-  readonly #sale: Sale | undefined;
+  readonly merchantId: string | undefined;
+  readonly exchanges: AskedQuestion[] = []; // All that was asked of this service in this run
+  moments: Moment[] = []; // The time line of the check that is made
+  readonly #options: AskerOptions;
   readonly #once = new Map<string, Promise<unknown>>();
-  #presence: Presence | undefined;
+  #presence: Promise<Presence> | undefined;
   #slowestMs = 0;
   #began = nowMs();
 
-  constructor({ wire, contract, merchantId, sale, pace, keys }: AskerOptions) {
-    this.wire = wire;
-    this.contract = contract;
-    this.#sale = sale;
-    this.pace = pace;
-    this.merchantId = merchantId;
-    this.#keys = keys;
+  constructor(options: AskerOptions) {
+    this.#options = options;
+    ({ contract: this.contract, wire: this.wire, pace: this.pace, merchantId: this.merchantId } = options);
   }
 
   /** @throws CheckEnd without an amount. */
   get sale(): Sale {
-    if (this.#sale === undefined) throw new CheckEnd(untested("It needs an amount: --with-sales"));
-    return this.#sale;
+    const { sale } = this.#options;
+    if (sale === undefined) throw new CheckEnd(untested("It needs an amount: --with-sales"));
+    return sale;
   }
 
   /** Begins a check: its time line is empty. */
@@ -140,19 +118,23 @@ export class Asker {
     this.moments = [];
   }
 
+  /** Asks nothing for a while. */
+  async waitIdle(): Promise<void> {
+    const { idleMs } = this.pace;
+    this.note("bridge", `asks nothing for ${idleMs / 1_000} s`);
+    await pause(idleMs);
+  }
+
   note(who: Moment["who"], text: string): void {
     this.moments.push({ atMs: nowMs() - this.#began, who, text });
   }
 
-  /** A key that nothing has had before. */
+  /** A key that nothing has had before, longer than a UUID: what keeps less of it takes one operation for another. */
   key(name: string): string {
-    return `${this.#keys}-${name}`;
+    return `${this.#options.keys}-${name}-`.padEnd(keyLength, "0");
   }
 
-  /**
-   * What several checks judge is done at most once in a run.
-   * @throws CheckEnd if it failed: what it broke is said of the check that did it alone.
-   */
+  /** What several checks judge is done once in a run, and what it breaks is said of the first alone. @throws CheckEnd if it failed. */
   async once<T>(name: string, act: () => Promise<T>): Promise<T> {
     const before = this.#once.get(name);
     const acted = before ?? act();
@@ -167,8 +149,8 @@ export class Asker {
   }
 
   /** Whether the service is there: looked for once, in both readings of CRC16. */
-  async presence(): Promise<Presence> {
-    this.#presence ??= await this.#look();
+  presence(): Promise<Presence> {
+    this.#presence ??= this.#look();
     return this.#presence;
   }
 
@@ -179,48 +161,45 @@ export class Asker {
   }
 
   async #look(): Promise<Presence> {
-    const { contract, wire, pace } = this;
+    const { contract, pace } = this;
     const { service, probe } = contract;
-    if (contract.envelope === "form" && this.merchantId === undefined) {
+    if (contract.envelope === "form" && this.merchantId === undefined)
       return { absent: untested("fiscal takes signed requests alone: name the merchant's id with --merchant-id-file") };
-    }
-    const { crc16 } = wire;
-    const isKnown = contract.framing === "stx" || wire.isProven;
+    const { crc16, isProven } = this.wire;
+    const isKnown = contract.framing === "stx" || isProven;
     // Asked once more, since what is asked right after an opening may be taken for older than it, and be dropped.
     const readings = isKnown ? [crc16, crc16] : [crc16, otherReading(crc16), crc16];
-    const asked = (reading: Crc16) =>
-      `${probe.route}, to see if ${service} is there${isKnown ? "" : ` (CRC-16/${reading.toUpperCase()})`}`;
-    const heard = await this.askUntilAnswered(readings, pace.presenceMs, asked, this.answerMs(probe.route));
+    const asked = `${probe.route}, to see if ${service} is there`;
+    const lastMs = this.answerMs(probe.route);
+    const heard = await this.askUntilAnswered(readings, { asked, waitMs: pace.presenceMs, isFirst: true }, lastMs);
     const answer = heard.at(-1)?.answers[0];
-    if (answer === undefined) {
-      return absentOf(heard, pace.presenceMs * (readings.length - 1) + this.answerMs(probe.route));
-    }
+    if (answer === undefined) return absentOf(heard, pace.presenceMs * (readings.length - 1) + lastMs);
     if (answer.status !== "error") return { answer };
     const error = `It answers ${probe.route} with an error (code ${answer.code})`;
     return { absent: untested(`${error}: ${service} isn't there, or can't work`) };
   }
 
-  /**
-   * Asks in one reading of CRC16 after the other until there is an answer.
-   * @param lastMs How long the last is waited for, if it is the question whether the service is there.
-   * @returns what came of each question.
-   */
+  /** Asks in one reading of CRC16 after the other until there is an answer, and returns what came of each question. */
   async askUntilAnswered(
     readings: readonly Crc16[],
-    waitMs: number,
-    asked: (reading: Crc16) => string,
-    lastMs?: number,
+    saying: Saying,
+    lastMs = saying.waitMs,
   ): Promise<readonly AskedQuestion[]> {
     const heard: AskedQuestion[] = [];
-    for (const reading of readings) {
-      const isLast = heard.length === readings.length - 1;
-      const ms = isLast ? (lastMs ?? waitMs) : waitMs;
-      const saying = { asked: asked(reading), waitMs: ms, isSeveral: true, isFirst: lastMs !== undefined };
-      const exchange = await this.send(this.probe(reading), saying);
+    const isSame = new Set(readings).size === 1;
+    for (const [index, reading] of readings.entries()) {
+      const asked = `${saying.asked} (CRC-16/${reading.toUpperCase()})`;
+      const waitMs = index === readings.length - 1 ? lastMs : saying.waitMs;
+      const exchange = await this.send(this.probe(reading), {
+        ...saying,
+        asked: isSame ? saying.asked : asked,
+        waitMs,
+        isSeveral: true,
+      });
       heard.push(exchange);
       if (exchange.answers.length === 0) continue;
       // The answers to earlier ones may come late.
-      if (heard.length > 1) await this.wire.listen(this.contract.framing, this.silentMs);
+      if (index > 0) await this.wire.listen(this.contract.framing, this.silentMs);
       break;
     }
     return heard;
@@ -262,14 +241,12 @@ export class Asker {
     return repeats ? payloads.filter((payload, index) => payloads[index - 1]?.equals(payload) !== true) : payloads;
   }
 
-  /**
-   * Asks, and returns the answer.
-   * @throws CheckEnd without an answer: failed if the service answers other questions all the same.
-   */
+  /** Asks. @throws CheckEnd without an answer: failed if the service answers other questions all the same. */
   async ask(route: string, json?: JsonObject | string, form?: FormChange): Promise<TerminalAnswer> {
     const text = json === undefined || typeof json === "string" ? json : JSON.stringify(json);
     const asked = text === undefined ? route : `${route} ${text}`;
-    return this.askRaw(this.frame(this.payload(route, text, form)), { asked, waitMs: this.answerMs(route) });
+    const saying = { asked, waitMs: this.answerMs(route), route, body: parseObject(text ?? "") ?? {} };
+    return this.askRaw(this.frame(this.payload(route, text, form)), saying);
   }
 
   /** Asks with a frame of its own. */
@@ -282,7 +259,8 @@ export class Asker {
   }
 
   /** Sends anything, and returns what came of it. */
-  async send(bytes: Buffer, { asked, waitMs, isSeveral = false, isFirst = false }: Saying): Promise<AskedQuestion> {
+  async send(bytes: Buffer, saying: Saying): Promise<AskedQuestion> {
+    const { asked, waitMs, isSeveral = false, isFirst = false, route, body = {} } = saying;
     if (!isFirst) await this.mustBeThere();
     const { contract, wire } = this;
     const sentMs = nowMs();
@@ -290,7 +268,7 @@ export class Asker {
     const heard = await wire.send(bytes, contract.framing, waitMs, isSeveral);
     if (wire.lost !== undefined) throw new CheckEnd(untested(`The line was lost: ${wire.lost}`));
     if (heard.isStuck) throw new CheckEnd(untested("The line takes no bytes: look at the flow control and the cable"));
-    const answers = heard.frames.map(({ payload, atMs }) => answerOf(wholeOf(payload), atMs - sentMs));
+    const answers = heard.frames.map(({ payload, atMs }) => answerOf(payload, atMs - sentMs));
     for (const { payload, ms } of answers) {
       this.note("terminal", `answers in ${Math.round(ms)} ms: ${this.#shown(payload.toString("utf8"))}`);
       this.#slowestMs = Math.max(this.#slowestMs, ms);
@@ -298,7 +276,7 @@ export class Asker {
     const { strayBytes, strayHead } = heard;
     if (strayBytes > 0) this.note("terminal", `sends ${strayBytes} bytes that are no frame: ${strayHead}`);
     else if (answers.length === 0) this.note("terminal", `says nothing for ${Math.round(nowMs() - sentMs)} ms`);
-    const exchange = { ...heard, asked, answers, isSeveral };
+    const exchange = { ...heard, asked, route, body, answers, isSeveral };
     this.exchanges.push(exchange);
     return exchange;
   }
@@ -313,7 +291,7 @@ export class Asker {
     const { answers } = await this.send(this.probe(), saying);
     if (answers.length > 0) return failed(what);
     const absent = untested(`${what}, and answers nothing any more`);
-    this.#presence = { absent };
+    this.#presence = Promise.resolve({ absent });
     return absent;
   }
 
@@ -323,10 +301,7 @@ export class Asker {
 }
 
 /** What a fiscal form has in place of its own data and sign; an empty sign is left out. */
-interface FormChange {
-  readonly data?: string;
-  readonly sign?: string;
-}
+type FormChange = { readonly data?: string; readonly sign?: string };
 
 function answerOf(payload: Buffer, ms: number): TerminalAnswer {
   const json = (isUtf8(payload) ? parseObject(payload.toString("utf8")) : undefined) ?? {};
@@ -340,9 +315,8 @@ function absentOf(heard: readonly AskedQuestion[], waitMs: number): Presence {
     return { absent: untested("Its answers have a wrong checksum, by either reading"), garbled: "checksum" };
   if (spoken !== undefined)
     return { absent: untested(`Its answers are no whole frames: they begin with ${spoken.strayHead}`), garbled: "frame" };
-  if (heard.some(({ isEcho }) => isEcho)) {
+  if (heard.some(({ isEcho }) => isEcho))
     return { absent: untested("What is sent comes back, and nothing else: the line echoes, and no terminal answers") };
-  }
   const bytes = heard.reduce((sum, { strayBytes }) => sum + strayBytes, 0);
   const noise = `${bytes} bytes came that are no frame: the speed may be another one`;
   const came = bytes === 0 ? `Nothing was answered within ${waitMs / 1_000} s` : noise;

@@ -4,13 +4,14 @@ import { nowMs } from "../../core/clock.ts";
 import { messageOf } from "../../core/error-code.ts";
 import type { OpenTransport } from "../../device/transport.ts";
 import { type CaseResult, type Judged, untested } from "../report/judgement.ts";
-import { answerChecks } from "./answers.ts";
+import { answerRows } from "./answers.ts";
 import { Asker, type CertifiedService, CheckEnd, contractPace, type Pace, type Sale } from "./asker.ts";
 import { cardSales } from "./card-sales.ts";
-import type { CertifyCheck } from "./check.ts";
+import { type CertifyCheck, checksOf } from "./check.ts";
 import { codePayments } from "./code-payments.ts";
 import { documents } from "./documents.ts";
-import { firstChecks, lastChecks } from "./transport.ts";
+import { keptRows } from "./kept.ts";
+import { firstRows } from "./transport.ts";
 import { Wire } from "./wire.ts";
 
 /** A certification: the checks of one line, one after the other, since one request is in flight. */
@@ -20,39 +21,31 @@ const services: readonly ContractName[] = ["bank", "qr", "fiscal"];
 
 /** All checks in order: a service's frames first, then its answers, its sales, and at last all that it said. */
 export const checks: readonly CertifyCheck[] = services.flatMap((service) => [
-  ...firstChecks(service),
-  ...[...answerChecks, ...cardSales, ...codePayments, ...documents].filter((each) => each.service === service),
-  ...lastChecks(service),
+  ...checksOf(service, [...firstRows, ...answerRows]),
+  ...checksOf(service, { bank: cardSales, qr: codePayments, fiscal: documents }[service], true),
+  ...checksOf(service, keptRows),
 ]);
 
 export interface CertificationOptions {
   readonly config: LineConfig;
   readonly open: OpenTransport;
   readonly services: readonly CertifiedService[];
-  /** Those of other services are left out. */
-  readonly checks: readonly CertifyCheck[];
+  readonly checks: readonly CertifyCheck[]; // Those of other services are left out
   readonly sale?: Sale | undefined;
   readonly pace?: Pace;
-  /** Begins every key of this run, and nothing that the terminal knows; by default made of the time. */
-  readonly keys?: string;
+  readonly keys?: string; // Begins every key of this run, and nothing that the terminal knows; by default made of the time
   readonly judged: (judged: Judged) => void;
-  /** Told which check begins. */
-  readonly begins?: (check: CertifyCheck, index: number) => void;
+  readonly begins?: (check: CertifyCheck, index: number) => void; // Told which check begins
 }
 
-/**
- * Certifies.
- * @returns what came of each check, in their order.
- * @throws OpenError saying why the line can't be opened.
- */
+/** @returns what came of each check, in their order. @throws OpenError saying why the line can't be opened. */
 export async function certify(options: CertificationOptions): Promise<readonly Judged[]> {
   const { config, open, sale, judged, begins = () => {}, pace = contractPace } = options;
   const { keys = `certify-${Date.now().toString(36)}` } = options;
   const framings = new Set(options.services.map(({ contract }) => contract.framing));
   const wire = new Wire(config, framings, open, pace.quietMs);
-  const askers = new Map(
-    options.services.map((each) => [each.contract.service, new Asker({ ...each, wire, sale, pace, keys })]),
-  );
+  const made = options.services.map((each) => new Asker({ ...each, wire, sale, pace, keys }));
+  const askers = new Map(made.map((asker) => [asker.contract.service, asker]));
   await wire.open();
   try {
     const results: Judged[] = [];
@@ -73,15 +66,10 @@ export async function certify(options: CertificationOptions): Promise<readonly J
 async function tried({ name, title, rule, run }: CertifyCheck, asker: Asker): Promise<Judged> {
   const beganMs = nowMs();
   asker.begin();
-  const finding = await findingOf(run, asker);
+  const { lost } = asker.wire;
+  const finding = lost === undefined ? await run(asker).catch(findingOf) : untested(`The line was lost: ${lost}`);
   return { name, title, rule, ...finding, tookMs: nowMs() - beganMs, moments: asker.moments };
 }
 
-async function findingOf(run: CertifyCheck["run"], asker: Asker): Promise<CaseResult> {
-  if (asker.wire.lost !== undefined) return untested(`The line was lost: ${asker.wire.lost}`);
-  try {
-    return await run(asker);
-  } catch (error) {
-    return error instanceof CheckEnd ? error.finding : untested(`The check itself failed: ${messageOf(error)}`);
-  }
-}
+const findingOf = (error: unknown): CaseResult =>
+  error instanceof CheckEnd ? error.finding : untested(`The check itself failed: ${messageOf(error)}`);

@@ -9,27 +9,32 @@ import type { Asker } from "./asker.ts";
 
 export interface CertifyCheck extends Case {
   readonly service: ContractName;
-  /** True if it moves money, prints or changes state. */
-  readonly sells?: true;
-  /** True if it ends a batch or a shift. */
-  readonly closesDay?: true;
+  readonly sells?: true; // True if it moves money, prints or changes state
+  readonly closesDay?: true; // True if it ends a batch or a shift
   readonly run: (asker: Asker) => Promise<CaseResult>;
 }
 
 /** A sentence of a contract, word for word, behind the place where it stands. */
 export type Sentence = `${string}: ${string}`;
 
-/** A check as it is listed: its service, its name behind that, its title, the sentence that it is about, and what it does. */
-export type Row = readonly [service: ContractName, name: string, title: string, sentence: Sentence, run: CertifyCheck["run"]];
+/** The sentence that a check is about, for each service that it is for. */
+export type Sentences = Readonly<Partial<Record<ContractName, Sentence>>>;
 
-export function checkOf(...[service, name, title, sentence, run]: Row): CertifyCheck {
-  const at = sentence.indexOf(": ");
-  const rule = { from: `${service}.md, ${sentence.slice(0, at)}`, says: sentence.slice(at + 2) };
-  return { name: `${service}-${name}`, title: `${service}: ${title}`, rule, service, run };
-}
+/** A sentence for both services whose frames begin with a length, and one for fiscal. */
+export const both = (length: Sentence, fiscal: Sentence): Sentences => ({ bank: length, qr: length, fiscal });
 
-/** Checks that sell; at their end those that close the day. */
-export const sellingChecks = (rows: readonly Row[], dayRows: readonly Row[] = []): readonly CertifyCheck[] => [
-  ...rows.map((row) => ({ ...checkOf(...row), sells: true as const })),
-  ...dayRows.map((row) => ({ ...checkOf(...row), sells: true as const, closesDay: true as const })),
-];
+/** A check as it is listed: its name behind that of a service, its title, its sentences, and what it does. */
+export type Row = readonly [name: string, title: string, sentences: Sentences, run: CertifyCheck["run"]];
+
+/** The row that ends a batch or a shift. */
+const closing = "close-shift";
+
+/** The checks of a service. */
+export const checksOf = (service: ContractName, rows: readonly Row[], sells = false): readonly CertifyCheck[] =>
+  rows.flatMap(([name, title, { [service]: sentence }, run]) => {
+    if (sentence === undefined) return [];
+    const at = sentence.indexOf(": ");
+    const rule = { from: `${service}.md, ${sentence.slice(0, at)}`, says: sentence.slice(at + 2) };
+    const flags = { ...(sells && { sells: true as const }), ...(name === closing && { closesDay: true as const }) };
+    return [{ name: `${service}-${name}`, title: `${service}: ${title}`, rule, service, run, ...flags }];
+  });

@@ -1,90 +1,62 @@
-import { contracts } from "../../contract/contracts.ts";
-import { settlingRulesOf } from "../../contract/settling.ts";
-import { type JsonObject, looseInteger } from "../../core/json-object.ts";
+import { type JsonObject, looseInteger, objectIn } from "../../core/json-object.ts";
 import { hasCode } from "../../settle/proof.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
-import { asksOf, codeText, type Refusal, refusalRow, shapeFinding, shown } from "./answers.ts";
+import { asks, codeText, type Refusal, refusalRow, rightRefused } from "./answers.ts";
 import type { Asker, TerminalAnswer } from "./asker.ts";
-import { type Row, type Sentence, sellingChecks } from "./check.ts";
-import { ended, type FollowedToEnd, follow, namesEnd } from "./follow.ts";
+import type { Row, Sentence, Sentences } from "./check.ts";
+import type { FollowedToEnd, RightBody } from "./operations.ts";
+import { againRows, ended, endFinding, follow, having, namesEnd, orNothing, wrongRows } from "./operations.ts";
 
 /** Receipts, returns and cash in the drawer. */
 
-const polled: Sentence = "Errors, recovery: do not resend; poll /check_status until docStatus 1.";
-const resent: Sentence =
-  "Endpoints, rule 3: resending the same request with the same documentExtID returns the existing result or continues processing the same operation.";
-const retryKey: Sentence = "Endpoints, rule 2: is the retry key to find and reuse the same document.";
-const metrics: Sentence = "Shift metrics: returned by /close_shift and /x_report; all optional";
-const shiftStates: Sentence = "States and transitions: Shift states: shiftStatus 1 = open, 2 = closed.";
-const notZero: Sentence = "Limits: amount in /deposit and /withdraw | greater than 0";
-const notEmpty: Sentence = "Limits: items in /sale and /refund | non-empty";
-const notPaid: Sentence = "Errors: 8 | DOCUMENT_NOT_PAID | document not fully paid";
-const change: Sentence = "Errors: 11 | CHANGE_ONLY_FOR_CASH | change allowed only for cash";
-const badDate: Sentence = "Errors: 14 | INVALID_DATE_FORMAT | invalid date format (for example in /dates_report)";
-const nothing = { amount: 0 };
-const noItems = { items: [] };
+/** Each is for fiscal alone. */
+const of = (fiscal: Sentence): Sentences => ({ fiscal });
+
+const polled = of("Errors, recovery: do not resend; poll /check_status until docStatus 1.");
+const retryKey = of("Endpoints, rule 2: is the retry key to find and reuse the same document.");
+
+const cash: RightBody = async (asker, name) => ({ documentExtID: asker.key(name), amount: asker.sale.amount });
+const sold: RightBody = async (asker, name) => receiptBody(asker, name);
+const asked: RightBody = async (asker) => (await receipt(asker)).question[1];
+const copy: RightBody = async (asker) => ({ documentID: (await endOfReceipt(asker)).json["documentID"] });
+const rights = { "/deposit": cash, "/withdraw": cash, "/sale": sold, "/refund": sold, "/check_status": asked, "/abort": asked };
+
+const wrongs = wrongRows({ ...rights, "/check_copy": copy }, [
+  ["of-nothing", "of 0 or less", of("Limits: amount in /deposit and /withdraw | greater than 0"), having("amount", 0, -1)],
+  ["without-items", "without items", of("Limits: items in /sale and /refund | non-empty"), having("items", [])],
+]);
 
 const rows: readonly Row[] = [
-  ["fiscal", "check-status", "a receipt, followed to docStatus 1", polled, receiptEnds],
-  ["fiscal", "same-key", "a receipt twice by its documentExtID", resent, receiptTwice],
-  ["fiscal", "check-copy", "a copy of the receipt", "Endpoints: /check_copy requires documentID.", copyOfReceipt],
-  ["fiscal", "return", "a return, followed to docStatus 1", polled, returnEnds],
-  ["fiscal", "deposit-twice", "a deposit twice by its documentExtID", retryKey, (asker) => cashTwice(asker, "/deposit", 1)],
-  [
-    "fiscal",
-    "withdraw-twice",
-    "a withdrawal twice by its documentExtID",
-    retryKey,
-    (asker) => cashTwice(asker, "/withdraw", -1),
-  ],
-  ["fiscal", "x-report", "an X report, not printed", metrics, (asker) => shown(asker, "/x_report", { skipReceipt: true })],
+  ["check-status", "a receipt, followed to docStatus 1", polled, (asker) => endFinding(asker, receipt(asker))],
+  ...againRows(receipt),
+  ...wrongs,
+  ["check-copy", "a copy of the receipt", of("Endpoints: /check_copy requires documentID."), copyOfReceipt],
+  ["return", "a return, followed to docStatus 1", polled, (asker) => endFinding(asker, returned(asker))],
+  ["same-key", "a receipt and a return twice", of("Endpoints, rule 3: resending the same request"), documentsTwice],
+  ["deposit-twice", "a deposit twice by its documentExtID", retryKey, (asker) => cashTwice(asker, "/deposit", 1)],
+  ["withdraw-twice", "a withdrawal twice by its documentExtID", retryKey, (asker) => cashTwice(asker, "/withdraw", -1)],
+  ["x-report", "an X report, not printed", of("Shift metrics: returned by /close_shift and /x_report"), xReport],
 ];
 
+const ofOldDate = asks("/dates_report", { dateFrom: "28.11.2026" });
 const refusals: readonly Refusal[] = [
-  ["fiscal", "deposit-of-nothing", "to deposit 0", asksOf("/deposit", "documentExtID", "nothing", nothing), undefined, notZero],
-  [
-    "fiscal",
-    "withdraw-of-nothing",
-    "to withdraw 0",
-    asksOf("/withdraw", "documentExtID", "nothing", nothing),
-    undefined,
-    notZero,
-  ],
-  [
-    "fiscal",
-    "receipt-of-nothing",
-    "for a receipt without items",
-    asksOf("/sale", "documentExtID", "empty", noItems),
-    undefined,
-    notEmpty,
-  ],
-  [
-    "fiscal",
-    "return-of-nothing",
-    "for a return without items",
-    asksOf("/refund", "documentExtID", "empty", noItems),
-    undefined,
-    notEmpty,
-  ],
-  ["fiscal", "not-paid", "for a receipt that is not paid", badReceipt("unpaid", "cashAmount", -1), undefined, notPaid],
-  ["fiscal", "change", "for a receipt with change for a card", badReceipt("change", "cashlessAmount", 1), undefined, change],
-  [
-    "fiscal",
-    "wrong-date",
-    "for a report from 28.11.2026 on",
-    (asker) => asker.ask("/dates_report", { dateFrom: "28.11.2026" }),
-    14,
-    badDate,
-  ],
+  ["not-paid", "that is not paid", of("Errors: 8 | DOCUMENT_NOT_PAID"), badReceipt("unpaid", "cashAmount", -1)],
+  ["change", "with change for a card", of("Errors: 11 | CHANGE_ONLY_FOR_CASH"), badReceipt("change", "cashlessAmount", 1)],
+  ["wrong-date", "for a report from 28.11.2026 on", of("Errors: 14 | INVALID_DATE_FORMAT"), ofOldDate, { fiscal: 14 }],
 ];
 
-const dayRows: readonly Row[] = [["fiscal", "close-shift", "the shift is closed, and opened again", shiftStates, shiftClosed]];
+export const documents: readonly Row[] = [
+  ...rows,
+  ...refusals.map(refusalRow),
+  ["close-shift", "the shift is closed, and opened again", of("States: shiftStatus 1 = open, 2 = closed."), shiftClosed],
+];
 
-export const documents = sellingChecks([...rows, ...refusals.map(refusalRow)], dayRows);
+const itemName = "posline certify \u0416"; // In letters of two bytes
+const employee = { employeeName: "posline certify" }; // Of some requests: the others go without it
 
 function receiptBody(asker: Asker, name = "receipt", field = "cashAmount", tooMuch = 0): JsonObject {
   const { amount } = asker.sale;
-  const items = [{ itemId: "1", itemName: "posline certify", itemUnit: "pc", itemQty: 1000, itemAmount: amount }];
+  const items = [{ itemId: "1", itemName, itemUnit: "pc", itemQty: 1000, itemAmount: amount }];
   return { documentExtID: asker.key(name), items, payments: { [field]: amount + tooMuch } };
 }
 
@@ -98,93 +70,90 @@ const documentOf = ({ json }: TerminalAnswer) => (json["documentID"] === undefin
 /** A document as it was answered, and asked about: also if its first answer said that it is closed. */
 const documentIn = (asker: Asker, what: string, route: string, more: () => Promise<JsonObject>): Promise<FollowedToEnd> =>
   asker.once(what, async () => {
-    const followed = await follow(asker, { what, name: what, route, body: { ...receiptBody(asker, what), ...(await more()) } });
+    const followed = await follow(asker, [what, route, { ...receiptBody(asker, what), ...(await more()) }]);
     if (followed.end !== followed.start) return followed;
-    const asked = await asker.ask("/check_status", { documentExtID: followed.key });
+    const asked = await asker.ask(...followed.question);
     return { ...followed, polls: [asked], end: namesEnd(asker, asked) ? asked : undefined };
   });
 
-const receipt = (asker: Asker) => documentIn(asker, "receipt", "/sale", async () => ({}));
-
-function endOfDocument(followed: FollowedToEnd): TerminalAnswer {
-  const { what, start } = followed;
-  return ended(followed, `It refused the ${what}${codeText(start)}: ${String(start.json["message"] ?? "")}`);
+function receipt(asker: Asker): Promise<FollowedToEnd> {
+  return documentIn(asker, "receipt", "/sale", async () => ({}));
 }
 
-const endOfReceipt = async (asker: Asker) => endOfDocument(await receipt(asker));
+const endOfReceipt = async (asker: Asker) => ended(asker, await receipt(asker));
 
-async function receiptEnds(asker: Asker): Promise<CaseResult> {
-  return documentFinding(asker, await receipt(asker));
-}
+const parentOf = async (asker: Asker) => ({ parentDocID: documentOf(await endOfReceipt(asker)), ...employee });
 
-async function returnEnds(asker: Asker): Promise<CaseResult> {
-  const parent = async () => ({ parentDocID: documentOf(await endOfReceipt(asker)) });
-  return documentFinding(asker, await documentIn(asker, "return", "/refund", parent));
-}
+const returned = (asker: Asker) => documentIn(asker, "return", "/refund", () => parentOf(asker));
 
-function documentFinding(asker: Asker, followed: FollowedToEnd): CaseResult {
-  const end = endOfDocument(followed);
-  const [made, id] = [documentOf(followed.start), documentOf(end)];
-  if (made !== undefined && id !== made) return failed(`It made document ${made}, and /check_status says ${id}`);
-  return shapeFinding(asker, "/check_status", end, `Document ${id ?? "without a number"} has docStatus 1`);
-}
-
-async function receiptTwice(asker: Asker): Promise<CaseResult> {
-  const end = await endOfReceipt(asker);
-  return sameDocument(end, await asker.ask("/sale", receiptBody(asker)), "receipt");
+async function documentsTwice(asker: Asker): Promise<CaseResult> {
+  const sale = sameDocument(await endOfReceipt(asker), await asker.ask("/sale", receiptBody(asker)), "receipt");
+  const { end } = (await returned(asker).catch(orNothing)) ?? {};
+  if (sale.verdict === "failed" || end === undefined) return sale;
+  const again = await asker.ask("/refund", { ...receiptBody(asker, "return"), ...(await parentOf(asker)) });
+  const back = sameDocument(end, again, "return");
+  return back.verdict === "failed" ? back : sale;
 }
 
 async function copyOfReceipt(asker: Asker): Promise<CaseResult> {
-  const end = await endOfReceipt(asker);
-  const id = documentOf(end);
-  if (id === undefined) return untested("The receipt has no documentID to ask by");
-  const copy = await asker.ask("/check_copy", { documentID: end.json["documentID"] });
-  if (copy.status === "error") return failed(`It has no copy of its own document ${id}${codeText(copy)}`);
-  const shape = shapeFinding(asker, "/check_copy", copy, `It gave a copy of document ${id}`);
-  const other = documentOf(copy) ?? id;
-  return shape.verdict === "passed" && other !== id ? failed(`Asked for document ${id}, it copied ${other}`) : shape;
+  const { documentID } = (await endOfReceipt(asker)).json;
+  if (documentID === undefined) return untested("The receipt has no documentID to ask by");
+  const copy = await asker.ask("/check_copy", { documentID });
+  if (copy.status === "error") return failed(`It has no copy of its own document ${documentID}${codeText(copy)}`);
+  const { documentID: other = documentID, items } = copy.json;
+  if (String(other) !== String(documentID)) return failed(`Asked for document ${documentID}, it copied ${other}`);
+  const { itemName: name = itemName } = objectIn(Array.isArray(items) && items[0]);
+  return name === itemName ? passed(`It gave a copy of document ${other}`) : failed(`It copied ${itemName} as ${String(name)}`);
 }
 
 /** @param sign Of what becomes of the drawer's cash. */
 async function cashTwice(asker: Asker, route: string, sign: 1 | -1): Promise<CaseResult> {
-  const { amount } = asker.sale;
-  const body = { documentExtID: asker.key(route.slice(1)), amount };
-  const before = await cashIn(asker);
+  const body = await cash(asker, route.slice(1));
+  const before = await shiftField(asker, "cash");
   const made = await asker.ask(route, body);
-  if (made.status === "error") return untested(`It refused ${route}${codeText(made)}`);
-  const again = await asker.ask(route, body);
-  const after = await cashIn(asker);
-  const changed = before === undefined || after === undefined ? undefined : sign * (after - before);
-  if (changed !== undefined && changed !== amount)
-    return failed(`Two times the same ${route} of ${amount} changed the cash by ${sign * changed}`);
-  const finding = sameDocument(made, again, route);
-  return finding.verdict === "not tested" && changed !== undefined
-    ? passed(`${route} changed the cash by ${amount} once`)
+  if (made.status === "error") return rightRefused(asker, route, made);
+  const asked = await asker.ask("/check_status", { documentExtID: body["documentExtID"] });
+  if (asked.code === 9) return failed(`Asked about its ${route}, it answered that there is none (code 9)`);
+  const finding = sameDocument(made, await asker.ask(route, body), route);
+  const changed = Number(await shiftField(asker, "cash")) - Number(before);
+  if (!Number.isNaN(changed) && changed !== sign * asker.sale.amount)
+    return failed(`Two times the same ${route} of ${asker.sale.amount} changed the cash by ${changed}`);
+  return finding.verdict === "not tested" && !Number.isNaN(changed)
+    ? passed(`It changed the cash by ${changed} once`)
     : finding;
 }
 
+const shiftField = async (asker: Asker, name: string) => looseInteger((await asker.ask("/check_shift")).json[name]);
+
+/** It ends no shift, and counts what was sold in it. */
+async function xReport(asker: Asker): Promise<CaseResult> {
+  const { end } = (await receipt(asker).catch(orNothing)) ?? {};
+  const before = await shiftField(asker, "shiftStatus");
+  const report = await asker.ask("/x_report", { skipReceipt: true, ...employee });
+  if (report.status === "error") return rightRefused(asker, "/x_report", report);
+  const after = await shiftField(asker, "shiftStatus");
+  if (after !== before) return failed(`It says shiftStatus ${after} after an X report, and said ${before} before`);
+  const none = ["saleCount", "saleSum"].find((name) => end !== undefined && looseInteger(report.json[name]) === 0);
+  return none === undefined ? passed("The shift goes on") : failed(`After a receipt its X report says ${none} 0`);
+}
+
+/** Any other value of openOrdersOperation behaves as none. */
 async function shiftClosed(asker: Asker): Promise<CaseResult> {
-  const closed = await shown(asker, "/close_shift", {});
-  if (closed.verdict !== "passed") return closed;
-  for (const [route, number] of [
-    ["", 2],
-    ["/open_shift", 1],
-  ] as const) {
-    const opened = route === "" ? closed : await shown(asker, route, {});
-    if (opened.verdict !== "passed") return opened;
-    const { shiftStatus } = (await asker.ask("/check_shift")).json;
-    if (shiftStatus !== undefined && looseInteger(shiftStatus) !== number)
-      return failed(`After ${route || "/close_shift"} it says shiftStatus ${String(shiftStatus)}`);
+  const steps = { "/close_shift": { openOrdersOperation: "posline", ...employee }, "/open_shift": {} };
+  for (const [route, body] of Object.entries(steps)) {
+    const answer = await asker.ask(route, body);
+    if (answer.status === "error") return rightRefused(asker, route, answer);
+    const [status, wanted] = [await shiftField(asker, "shiftStatus"), route === "/open_shift" ? 1 : 2];
+    if ((status ?? wanted) !== wanted) return failed(`After ${route} it says shiftStatus ${status}`);
   }
   return passed("The shift was closed, and is open again");
 }
 
-/** Whether an error says that the document is still being made, or lacks its print alone. */
-const isThere = (code: number | undefined) =>
-  hasCode(contracts.fiscal.finals.pendingCodes, code) || code === settlingRulesOf("fiscal", "/sale")?.print?.code;
+/** Codes of one that is there: it is still being made, or lacks its print alone. */
+const thereCodes = [44, 15];
 
 function sameDocument(made: TerminalAnswer, again: TerminalAnswer, what: string): CaseResult {
-  if (again.status === "error" && !isThere(again.code)) {
+  if (again.status === "error" && !hasCode(thereCodes, again.code)) {
     return failed(`Sent once more under its documentExtID, the ${what} was refused${codeText(again)}`);
   }
   const [first, second] = [documentOf(made), documentOf(again)];
@@ -192,10 +161,4 @@ function sameDocument(made: TerminalAnswer, again: TerminalAnswer, what: string)
     return untested(`The answers have no documentID to tell one ${what} from two`);
   if (first !== second) return failed(`Two times the same ${what} made documents ${first} and ${second}`);
   return passed(`Sent once more under its documentExtID, the ${what} is document ${first} still`);
-}
-
-/** The drawer's cash, if the terminal tells it. */
-async function cashIn(asker: Asker): Promise<number | undefined> {
-  const { json } = await asker.ask("/check_shift");
-  return looseInteger(json["cash"]);
 }

@@ -1,96 +1,39 @@
-import { isUtf8 } from "node:buffer";
-import { setTimeout as pause } from "node:timers/promises";
 import { probeIntervalMs } from "../../config/limits.ts";
-import type { ContractName } from "../../core/call.ts";
 import { messageOf } from "../../core/error-code.ts";
 import { parseObject } from "../../envelope/json.ts";
 import { otherReading } from "../../wire/crc16.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
 import type { AskedQuestion, Asker, TerminalAnswer } from "./asker.ts";
 import { CheckEnd } from "./asker.ts";
-import { type CertifyCheck, checkOf, type Sentence } from "./check.ts";
+import { both, type Row, type Sentence } from "./check.ts";
 import { withWrongChecksum } from "./wire.ts";
 
 /** What every service of a terminal is asked about its frames, by the sentences of its own contract. */
 
-type Topic = "time" | "frame" | "checksum" | "mismatch" | "cut" | "oneInFlight" | "around" | "payload" | "same";
-
-/** Of both services whose frames begin with a length. */
-const lengthFramed = {
-  time: "Limits: initial command response timeout (recommended) | 30 s",
-  cut: "Limits: serial frame payload read timeout (recommended) | 5 s",
-  same: "What the service does: The same routes and JSON bodies are used over HTTP and Serial; only the transport differs.",
-} as const;
-
-const stxFrame =
-  "Endpoints, Serial frame: one byte STX (0x02), payload bytes (UTF-8 text), 4-byte CRC32 of the payload bytes only in big-endian order, one byte ETX (0x03).";
-const invalidFrame =
-  "Endpoints, Serial frame: A frame that is invalid or whose CRC does not match is treated as an invalid request or response frame.";
-const flatObject =
-  "Endpoints, Response model: flat JSON object with status (string 'success' or 'error', required), code (int32, 0 on success, required)";
-
-const sentences: Readonly<Record<ContractName, Readonly<Record<Topic, Sentence>>>> = {
-  bank: {
-    ...lengthFramed,
-    frame:
-      "Endpoints, Serial transport: Frame: Length (4 bytes, unsigned big-endian, payload size in bytes), Payload (N bytes), CRC16 (2 bytes, big-endian)",
-    checksum:
-      "Endpoints, Serial transport: computed over Length followed by Payload with CRC16-IBM (polynomial 0x8005, initial value 0x0000).",
-    mismatch: "Endpoints, Serial transport: Frames with CRC mismatch are discarded",
-    oneInFlight: "Endpoints, Serial transport: one request in flight per connection.",
-    around: "Endpoints, Serial transport: No ACK/NACK layer exists.",
-    payload: "Endpoints, Serial transport: The response payload is always the standard response envelope.",
-  },
-  qr: {
-    ...lengthFramed,
-    frame:
-      "Endpoints, Serial frame: Length (4 bytes, unsigned big-endian payload size), Payload (N bytes, UTF-8), CRC16 (2 bytes, big-endian)",
-    checksum: "Endpoints, Serial frame: over Length followed by Payload using CRC16-IBM (polynomial 0x8005, initial 0x0000).",
-    mismatch: "Endpoints, Serial frame: Frames with CRC mismatch are discarded",
-    oneInFlight: "Endpoints, Serial frame: One request in flight per connection.",
-    around: "Endpoints, Serial frame: No ACK/NACK layer.",
-    payload: "Response envelope: status | string 'success' or 'error' | always",
-  },
-  fiscal: {
-    time: "What the service does, rule 1: The same business API is offered over two transports: HTTP and Serial.",
-    frame: stxFrame,
-    checksum: "Endpoints, Serial frame: 4-byte CRC32 of the payload bytes only in big-endian order",
-    mismatch: invalidFrame,
-    cut: invalidFrame,
-    oneInFlight: flatObject,
-    around: stxFrame,
-    payload: flatObject,
-    same: "What the service does, rule 1: Only the transport differs; the business payload is the same JSON model.",
-  },
-};
-
-type Row = readonly [name: string, title: string, topic: Topic, run: CertifyCheck["run"]];
+export const stx: Sentence = "Endpoints, Serial frame: one byte STX (0x02), payload bytes (UTF-8 text), 4-byte CRC32";
+const invalid: Sentence =
+  "Endpoints, Serial frame: A frame that is invalid or whose CRC does not match is treated as an invalid";
+const flat: Sentence = "Endpoints, Response model: flat JSON object with status (string 'success' or 'error', required)";
+const time = both("Limits: initial command response timeout", "What the service does: The same business API");
+const frame = both("Serial: Length (4 bytes, unsigned big-endian", stx);
+const checksum = both("Serial: CRC16-IBM (polynomial 0x8005, initial", "Serial: 4-byte CRC32 of the payload bytes only");
+const mismatch = both("Serial: Frames with CRC mismatch are discarded", invalid);
+const cut = both("Limits: serial frame payload read timeout (recommended) | 5 s", invalid);
+export const oneInFlight = both("Serial: request in flight per connection.", flat);
+const same = both("What the service does: only the transport differs.", "What the service does: Only the transport differs;");
 
 /** In this order: what later checks need is judged first. */
-const first: readonly Row[] = [
-  ["answers", "It answers, in time", "time", answersInTime],
-  ["frame", "Its answers are frames", "frame", answersInFrames],
-  ["checksum", "One reading of the checksum", "checksum", oneReading],
-  ["wrong-checksum", "A request with a wrong checksum", "mismatch", wrongChecksum],
-  ["cut-short", "A request cut short, then a whole one", "cut", (asker) => cutShort(asker)],
-  ["cut-early", "Two bytes of a request, then a whole one", "cut", (asker) => cutShort(asker, 0)],
-  ["two-at-once", "Two requests at once", "oneInFlight", twoAtOnce],
-  ["idle", "Asked again after idle time", "same", afterIdleTime],
-  ["reopened", "The line is closed and opened again", "same", afterReopening],
+export const firstRows: readonly Row[] = [
+  ["answers", "It answers, in time", time, answersInTime],
+  ["frame", "Its answers are frames", frame, answersInFrames],
+  ["checksum", "One reading of the checksum", checksum, oneReading],
+  ["wrong-checksum", "A request with a wrong checksum", mismatch, wrongChecksum],
+  ["cut-short", "A request cut short, then a whole one", cut, (asker) => cutShort(asker)],
+  ["cut-early", "Two bytes of a request, then a whole one", cut, (asker) => cutShort(asker, 0)],
+  ["two-at-once", "Two requests at once", oneInFlight, twoAtOnce],
+  ["idle", "Asked again after idle time", same, afterIdleTime],
+  ["reopened", "The line is closed and opened again", same, afterReopening],
 ];
-
-/** These judge all that the service answered in the run. */
-const last: readonly Row[] = [
-  ["nothing-around", "No byte around an answer, and none unasked", "around", nothingAround],
-  ["one-answer", "One answer to a request", "oneInFlight", oneAnswer],
-  ["json", "Each answer is one JSON object in UTF-8, with a status", "payload", jsonWithStatus],
-];
-
-const made = (service: ContractName, rows: readonly Row[]): readonly CertifyCheck[] =>
-  rows.map(([name, title, topic, run]) => checkOf(service, name, title, sentences[service][topic], run));
-
-export const firstChecks = (service: ContractName) => made(service, first);
-export const lastChecks = (service: ContractName) => made(service, last);
 
 async function askFirst(asker: Asker): Promise<TerminalAnswer> {
   return asker.ask(asker.contract.probe.route);
@@ -102,7 +45,17 @@ async function answersToNext(asker: Asker): Promise<number> {
   const { route: asked } = contract.probe;
   await asker.askRaw(asker.probe(), { asked, waitMs: asker.answerMs(asked), isSeveral: true });
   const late = await asker.wire.listen(contract.framing, asker.silentMs);
-  return asker.withoutCopies([...payloadsOf(exchanges.at(-1)), ...late]).length;
+  const payloads = asker.withoutCopies([...payloadsOf(exchanges.at(-1)), ...late]);
+  await mustAnswerProbe(asker, payloads);
+  return payloads.length;
+}
+
+/** @throws CheckEnd if the answers are those of an earlier request. */
+async function mustAnswerProbe(asker: Asker, payloads: readonly Buffer[]): Promise<void> {
+  const presence = await asker.presence();
+  const isKnown = "answer" in presence && asker.contract.probe.isAnswer(presence.answer.json);
+  if (isKnown && !payloads.some((payload) => shapeOf(asker, payload) === "first"))
+    throw new CheckEnd(failed("It gave the next request the answer of an earlier one"));
 }
 
 const payloadsOf = (exchange: AskedQuestion | undefined) => exchange?.answers.map(({ payload }) => payload) ?? [];
@@ -138,9 +91,10 @@ async function oneReading(asker: Asker): Promise<CaseResult> {
 }
 
 async function wrongChecksum(asker: Asker): Promise<CaseResult> {
-  const { probe, framing } = asker.contract;
-  const saying = { asked: `${probe.route}, with a wrong checksum`, waitMs: asker.silentMs };
-  const [answer] = (await asker.send(withWrongChecksum(asker.probe(), framing), saying)).answers;
+  const { secondProbe, framing } = asker.contract;
+  const saying = { asked: `${secondProbe.route}, with a wrong checksum`, waitMs: asker.silentMs };
+  const frame = asker.frame(asker.payload(secondProbe.route, secondProbe.body));
+  const [answer] = (await asker.send(withWrongChecksum(frame, framing), saying)).answers;
   if (answer !== undefined && answer.status !== "error") return failed("It carried out a request whose checksum is wrong");
   const more = await answersToNext(asker);
   // The fiscal contract has it treated as an invalid request: an error says so, and silence too.
@@ -195,15 +149,14 @@ function shapeOf({ contract: { probe } }: Asker, payload: Buffer): "first" | "se
 
 async function afterIdleTime(asker: Asker): Promise<CaseResult> {
   await askFirst(asker);
-  const { idleMs } = asker.pace;
-  asker.note("bridge", `asks nothing for ${idleMs / 1_000} s`);
-  await pause(idleMs);
+  await asker.waitIdle();
   const { ms } = await askFirst(asker);
-  return passed(`After ${idleMs / 1_000} s without a request it answered in ${Math.round(ms)} ms`);
+  return passed(`After ${asker.pace.idleMs / 1_000} s without a request it answered in ${Math.round(ms)} ms`);
 }
 
 async function afterReopening(asker: Asker): Promise<CaseResult> {
-  await askFirst(asker);
+  const { secondProbe } = asker.contract;
+  await asker.ask(secondProbe.route, secondProbe.body);
   asker.note("bridge", "closes the line, and opens it again");
   try {
     await asker.wire.open();
@@ -212,55 +165,10 @@ async function afterReopening(asker: Asker): Promise<CaseResult> {
   }
   // What comes right after an opening may be older than it, so a terminal may drop it; one that starts anew with it needs some seconds.
   const readings = Array.from({ length: 5 }, () => asker.wire.crc16);
-  const heard = await asker.askUntilAnswered(readings, probeIntervalMs, () => asker.contract.probe.route);
-  const isAnswered = heard.some(isAsked);
-  if (!isAnswered) await askFirst(asker);
-  const count = heard.length + (isAnswered ? 0 : 1);
-  return passed(
-    `After the line was closed and opened again it answered ${count === 1 ? "the first request" : `request ${count}`}`,
-  );
-}
-
-const isAsked = ({ answers }: AskedQuestion) => answers.length > 0;
-
-/** Answered requests, once both questions were asked once more. */
-async function answeredOf(asker: Asker): Promise<readonly AskedQuestion[]> {
-  const { probe, secondProbe } = asker.contract;
-  await asker.ask(probe.route);
-  await asker.ask(secondProbe.route, secondProbe.body);
-  return asker.exchanges.filter(isAsked);
-}
-
-async function nothingAround(asker: Asker): Promise<CaseResult> {
-  const answered = await answeredOf(asker);
-  const odd = answered.find(({ strayBytes }) => strayBytes > 0);
-  if (odd !== undefined) {
-    const { asked, strayBytes, strayHead } = odd;
-    return failed(
-      `Beside its answer to ${asked} it sent ${strayBytes} bytes that belong to no frame (it began with ${strayHead})`,
-    );
-  }
-  const unasked = asker.exchanges.find(({ unaskedBytes }) => unaskedBytes > 0);
-  if (unasked !== undefined) return failed(`It sent ${unasked.unaskedBytes} bytes unasked, before ${unasked.asked}`);
-  return passed(`In ${answered.length} answers every byte belongs to a frame`);
-}
-
-async function oneAnswer(asker: Asker): Promise<CaseResult> {
-  const answered = await answeredOf(asker);
-  const twice = answered.find(({ answers, isSeveral }) => answers.length > 1 && !isSeveral);
-  if (twice !== undefined) return failed(`It gave ${twice.answers.length} answers to ${twice.asked}`);
-  return passed(`It gave one answer to each of ${answered.length} requests`);
-}
-
-async function jsonWithStatus(asker: Asker): Promise<CaseResult> {
-  const answers = (await answeredOf(asker)).flatMap(({ asked, answers }) => answers.map((each) => ({ ...each, asked })));
-  for (const { asked, payload, json, status } of answers) {
-    const its = `Its answer to ${asked}`;
-    if (!isUtf8(payload)) return failed(`${its} is not UTF-8`);
-    if (parseObject(payload.toString("utf8")) === undefined) return failed(`${its} is not one JSON object`);
-    if (status !== "success" && status !== "error") return failed(`${its} has no status of success or error`);
-    const lacksCode = asker.contract.service === "fiscal" && json["code"] === undefined;
-    if (lacksCode) return failed(`${its} has no code, which each answer has`);
-  }
-  return passed(`${answers.length} answers are JSON objects in UTF-8, with a status`);
+  const saying = { asked: asker.contract.probe.route, waitMs: probeIntervalMs };
+  const heard = await asker.askUntilAnswered(readings, saying);
+  const payloads = heard.flatMap(payloadsOf);
+  if (payloads.length === 0) await askFirst(asker);
+  else await mustAnswerProbe(asker, payloads);
+  return passed(`After the line was closed and opened again it answered one of ${heard.length} requests`);
 }

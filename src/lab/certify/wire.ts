@@ -12,51 +12,35 @@ import { frameOf } from "../../wire/framing.ts";
 
 /** What came after something was sent. */
 export interface HeardBytes {
-  /** Whole frames, in order, and when they came on `nowMs`'s scale. */
-  readonly frames: readonly { readonly payload: readonly Buffer[]; readonly atMs: number }[];
-  /** Bytes that belong to no whole frame. */
-  readonly strayBytes: number;
-  /** The first bytes that came, in hexadecimal; empty if all belong to whole frames. */
-  readonly strayHead: string;
-  /** Bytes that came since the exchange before, when nothing was asked. */
-  readonly unaskedBytes: number;
-  /** A whole frame came whose checksum is wrong by either reading. */
-  readonly isChecksumWrong: boolean;
-  /** The field that each answer has can be read in the bytes: they came at the right speed. */
-  readonly isReadable: boolean;
-  /** What was sent came back. */
-  readonly isEcho: boolean;
-  /** The line took no bytes. */
-  readonly isStuck: boolean;
+  readonly frames: readonly { readonly payload: Buffer; readonly atMs: number }[]; // Whole frames, in order, and when they came on `nowMs`'s scale
+  readonly strayBytes: number; // Bytes that belong to no whole frame
+  readonly strayHead: string; // The first bytes that came, in hexadecimal; empty if all belong to whole frames
+  readonly unaskedBytes: number; // Bytes that came since the exchange before, when nothing was asked
+  readonly isChecksumWrong: boolean; // A whole frame came whose checksum is wrong by either reading
+  readonly isReadable: boolean; // The field that each answer has can be read in the bytes: they came at the right speed
+  readonly isEcho: boolean; // What was sent came back
+  readonly isStuck: boolean; // The line took no bytes
 }
 
-/** Milliseconds that a frame may take, once it has begun, at least. */
-const frameMs = 10_000;
-
-/** Bytes shown of what is no frame: too few for a card's number. */
-const headBytes = 8;
+const frameMs = 10_000; // That a frame may take, once it has begun, at least
+const headBytes = 8; // Shown of what is no frame: too few for a card's number
 
 export class Wire {
-  /** The reading of CRC16 that the terminal has, as far as it is known. */
-  crc16: Crc16;
-  /** True if an answer came by this reading. */
-  isProven = false;
-  readonly #config: LineConfig;
+  crc16: Crc16; // The reading of CRC16 that the terminal has, as far as it is known
+  isProven = false; // True if an answer came by this reading
+  readonly #made: () => ProbeLink;
   readonly #open: OpenTransport;
-  readonly #framings: ReadonlySet<Framing>;
   readonly #quietMs: number;
   #link: ProbeLink;
-  /** Why the line could not be opened again. */
-  #unopened: string | undefined;
+  #unopened: string | undefined; // Why the line could not be opened again
 
   /** @param quietMs Without a byte, after which an answer is over: copies and stray bytes behind it have come by then. */
   constructor(config: LineConfig, framings: ReadonlySet<Framing>, open: OpenTransport, quietMs: number) {
-    this.#config = config;
-    this.#quietMs = quietMs;
+    this.#made = () => new ProbeLink(config, framings, frameMs);
+    this.#link = this.#made();
     this.#open = open;
-    this.#framings = framings;
+    this.#quietMs = quietMs;
     this.crc16 = config.crc16;
-    this.#link = new ProbeLink(config, framings, frameMs);
   }
 
   /** Why the line was lost; undefined while it isn't. */
@@ -64,13 +48,10 @@ export class Wire {
     return this.#link.lost ?? this.#unopened;
   }
 
-  /**
-   * Opens the line, anew if it is open.
-   * @throws OpenError saying why it can't be opened.
-   */
+  /** Opens the line, anew if it is open. @throws OpenError saying why it can't be opened. */
   async open(): Promise<void> {
     await this.close();
-    this.#link = new ProbeLink(this.#config, this.#framings, frameMs);
+    this.#link = this.#made();
     try {
       await this.#link.open(this.#open);
     } catch (error) {
@@ -107,12 +88,15 @@ export class Wire {
     }
     const own = [...frames, ...echoes].reduce((sum, { item }) => sum + item.wireBytes, 0);
     const strayBytes = Math.max(0, link.rawBytes - own);
-    const head = link.raw.subarray(0, headBytes).toString("hex");
+    const head = link.raw
+      .subarray(0, headBytes)
+      .toString("hex")
+      .replaceAll(/(..)(?=.)/g, "$1 ");
     const isWrong = ({ item }: ReceivedItem) => item.kind === "discard" && item.checksum !== undefined;
     const heard: HeardBytes = {
-      frames: frames.flatMap(({ item, atMs }) => (item.kind === "frame" ? [{ payload: item.payload, atMs }] : [])),
+      frames: frames.flatMap(({ item, atMs }) => (item.kind === "frame" ? [{ payload: wholeOf(item.payload), atMs }] : [])),
       strayBytes,
-      strayHead: strayBytes === 0 ? "" : head.replaceAll(/(..)(?=.)/g, "$1 "),
+      strayHead: strayBytes === 0 ? "" : head,
       unaskedBytes,
       isChecksumWrong: frames.length === 0 && link.received.some(isWrong),
       isReadable: link.raw.includes('"status"'),

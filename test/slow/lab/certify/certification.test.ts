@@ -3,12 +3,13 @@ import { test } from "node:test";
 import { contracts } from "../../../../src/contract/contracts.ts";
 import { type Call, type ContractName, contractNames, type Reply } from "../../../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../../../src/core/json-object.ts";
+import { signOf } from "../../../../src/envelope/sign.ts";
 import { checks } from "../../../../src/lab/certify/certification.ts";
 import { withReservedCrc } from "../../../../src/lab/emulator/faults/frame-faults.ts";
 import { type Crc16, crc16 } from "../../../../src/wire/crc16.ts";
 import { crc32 } from "../../../../src/wire/crc32.ts";
 import { frameOf } from "../../../../src/wire/framing.ts";
-import { certified, type Deviation, emulatedTerminal, notHeld } from "../../../lab/certify/emulated-terminal.ts";
+import { certified, type Deviation, emulatedTerminal, merchantId, notHeld } from "../../../lab/certify/emulated-terminal.ts";
 
 const sale = { amount: 100, currency: "EUR" };
 
@@ -96,24 +97,34 @@ function bodyOf(body: readonly Buffer[]): string {
   return data === undefined ? text : Buffer.from(data, "base64").toString();
 }
 
+/** Carries out another request than it was sent. */
+const asked = (change: (text: string, route: string) => string): Deviation => ({
+  answers: (call, answer) => {
+    const text = bodyOf(call.body);
+    const other = change(text, call.route);
+    if (other === text) return answer(call);
+    const data = Buffer.from(other).toString("base64");
+    const body = call.contract === "fiscal" ? `data=${data}&sign=${signOf(data, merchantId)}` : other;
+    return answer({ ...call, body: [Buffer.from(body)] });
+  },
+});
+
 /** Carries a request out under a key of its own each time. */
 const freshKey = (route: string, field: string): Deviation => {
   let count = 0;
   const latest = new Map<string, string>();
-  return {
-    answers: async (call, answer) => {
-      const text = bodyOf(call.body);
-      const [, key] = new RegExp(`"${field}":"([^"]*)"`).exec(text) ?? [];
-      if (key === undefined) return answer(call);
-      if (call.route === route) latest.set(key, `${key}-${++count}`);
-      const renamed = text.replace(key, latest.get(key) ?? key);
-      if (call.contract !== "fiscal") return answer({ ...call, body: [Buffer.from(renamed)] });
-      const { signOf } = await import("../../../../src/envelope/sign.ts");
-      const data = Buffer.from(renamed).toString("base64");
-      return answer({ ...call, body: [Buffer.from(`data=${data}&sign=${signOf(data, "MERCHANT-1")}`)] });
-    },
-  };
+  return asked((text, path) => {
+    const [, key = ""] = new RegExp(`"${field}":"([^"]*)"`).exec(text) ?? [];
+    if (path === route) latest.set(key, `${key}-${++count}`);
+    return text.replace(key, latest.get(key) ?? key);
+  });
 };
+
+/** Makes up a field that a request lacks. */
+const lenient = (route: string, field: string): Deviation =>
+  asked((text, path) =>
+    path === route && !text.includes(field.slice(0, field.indexOf(":"))) ? text.replace("{", `{${field},`) : text,
+  );
 
 const isLength = (frame: Buffer) => frame.length > 4 && frame[0] === 0;
 
@@ -156,9 +167,9 @@ const denied = (key: string): Deviation =>
     return isEnd ? withText(reply, textOf(reply).replace('"success"', '"error"')) : reply;
   });
 
-/** A terminal that does so, behind the check that names it, and others that this breaks. */
+/** A terminal that does so, behind the check that names it. */
 const seeded: Readonly<Record<string, Deviation>> = {
-  "bank-wrong-checksum bank-checksum: takes any checksum": { hears: repaired },
+  "bank-wrong-checksum: takes any checksum": { hears: repaired },
   "bank-checksum: takes both readings of CRC16": {
     hears: (bytes) => (isLength(bytes) && inReading(bytes, "umts").equals(bytes) ? inReading(bytes, "arc") : bytes),
   },
@@ -179,7 +190,7 @@ const seeded: Readonly<Record<string, Deviation>> = {
     writes: (frame) => [{ bytes: Buffer.concat([frame, Buffer.from("\r\n")]) }],
   },
   "fiscal-one-answer: answers twice": { writes: (frame) => [{ bytes: frame }, { bytes: frame }] },
-  "bank-json bank-terminals: writes Latin-1": answers((reply) => ({
+  "bank-json: writes Latin-1": answers((reply) => ({
     ...reply,
     payload: [Buffer.from(Buffer.concat(reply.payload).toString(), "latin1")],
   })),
@@ -190,17 +201,17 @@ const seeded: Readonly<Record<string, Deviation>> = {
       return first < bytes.length ? Buffer.concat([bytes.subarray(first), bytes.subarray(0, first)]) : bytes;
     },
   },
-  "bank-supported-operations bank-operations: lists its operations with a slash": changed((json, route) =>
+  "bank-fields: lists its operations with a slash": changed((json, route) =>
     route === "/supported_operations" ? { status: "success", data: { operations: ["/sale", "/check"] } } : json,
   ),
-  "bank-terminals: lists terminals as an object": changed((json, route) =>
+  "bank-fields: lists terminals as an object": changed((json, route) =>
     route === "/terminals" ? { status: "success", data: { terminals: {} } } : json,
   ),
   "bank-unknown-route: takes any route": instead("/posline_certify", () => true, '{"status":"success"}'),
-  "qr-broken-json: takes JSON that is cut off": instead("/check", (body) => body.endsWith(":"), '{"status":"success"}'),
+  "qr-broken-json: takes JSON that is cut off": instead("/check", (body) => !body.endsWith("}"), '{"status":"success"}'),
   "bank-unknown-key: calls an unknown pay_id in progress": instead(
     "/check",
-    (body) => body.includes("-none"),
+    (body) => body.includes("none"),
     '{"status":"success"}',
   ),
   "bank-in-progress: says IN_PROGRESS": changed((json, route) =>
@@ -209,7 +220,7 @@ const seeded: Readonly<Record<string, Deviation>> = {
       : json,
   ),
   "bank-same-key: sells twice under one pay_id": freshKey("/sale", "pay_id"),
-  "bank-no-print-data: ignores no_print_data": {
+  "bank-results: ignores no_print_data": {
     answers: (call, answer) => answer({ ...call, body: [Buffer.from(bodyOf(call.body).replace(',"no_print_data":true', ""))] }),
   },
   "bank-tips-and-cashback: takes tips and cashback": instead("/sale", (body) => body.includes("tips"), '{"status":"success"}'),
@@ -231,25 +242,23 @@ const seeded: Readonly<Record<string, Deviation>> = {
         : bytes;
     },
   },
-  "qr-trans: knows no trans of its own": (() => {
+  "qr-spelled: forgets a payment once it was told of": (() => {
     let ends = 0;
     return changed((json, route) => {
       const rrn = isObject(json["data"]) ? json["data"]["rrn"] : undefined;
       return route === "/check" && rrn !== undefined && ++ends > 1 ? { status: "error", code: 1 } : json;
     });
   })(),
-  "fiscal-wrong-sign fiscal-no-sign: takes any sign": instead(
+  "fiscal-wrong-sign: takes any sign": instead(
     "/check_shift",
     () => true,
     '{"status":"success","code":0,"isShiftOpen":"true"}',
   ),
-  "fiscal-json: leaves code out of a success": changed(({ code, ...json }) =>
+  "fiscal-codes: leaves code out of a success": changed(({ code, ...json }) =>
     json["status"] === "success" ? json : { code, ...json },
   ),
-  "fiscal-missing-field fiscal-copy-of-nothing fiscal-abort-nothing: refuses a missing field with code 5": changed((json) =>
-    json["code"] === 3 ? { ...json, code: 5 } : json,
-  ),
-  "fiscal-reserved-checksum fiscal-wrong-sign: knows no replaced byte of a checksum": {
+  "fiscal-nothing: refuses a missing field with code 5": changed((json) => (json["code"] === 3 ? { ...json, code: 5 } : json)),
+  "fiscal-form: knows no replaced byte of a checksum": {
     hears: (bytes) => {
       const sum = Buffer.alloc(4);
       sum.writeUInt32BE(crc32(bytes, 1, bytes.length - 5));
@@ -273,7 +282,7 @@ const seeded: Readonly<Record<string, Deviation>> = {
       },
     };
   })(),
-  "bank-abort-nothing bank-operations: aborts whatever runs": instead("/abort", (body) => body === "{}", success),
+  "bank-nothing: aborts whatever runs": instead("/abort", (body) => body === "{}", success),
   "bank-operations: has an operation that it doesn't list": changed((json) =>
     JSON.parse(JSON.stringify(json).replace('"preauth",', "")),
   ),
@@ -291,16 +300,16 @@ const seeded: Readonly<Record<string, Deviation>> = {
       return textOf(reply).includes("-15") ? (last ?? reply) : reply;
     });
   })(),
-  "bank-card-number: shows the card's number": replaced(/"card_num":"[^"]*"/, '"card_num":"4111111111111111"'),
+  "bank-results: shows the card's number": replaced(/"card_num":"[^"]*"/, '"card_num":"4111111111111111"'),
   "bank-in-progress: writes its words small": replaced(/"APPROVED"/, '"approved"'),
   "bank-second-start: declines a second start at once": (() => {
     let starts = 0;
     const declined = '{"status":"error","code":-20,"message":"busy","data":{"status":"ERROR","txn_id":"2","rrn":"2"}}';
     return instead("/sale", (body) => body.includes("-twice") && ++starts === 2, declined);
   })(),
-  "bank-refund: approves a refund by an error": denied("-refund"),
-  "bank-preauth: approves a preauthorisation by an error": denied("-preauth"),
-  "bank-close-shift: closes the day by an error": denied("-close-shift"),
+  "bank-results: approves a refund by an error": denied("-refund"),
+  "bank-results: approves a preauthorisation by an error": denied("-preauth"),
+  "bank-results: closes the day by an error": denied("-close-shift"),
   "bank-cancel: forgets a sale that is cancelled": (() => {
     let isCancelled = false;
     return answers((reply, call) => {
@@ -309,45 +318,85 @@ const seeded: Readonly<Record<string, Deviation>> = {
       return isCancelled && isAsked ? withText(reply, refusal(-15)) : reply;
     });
   })(),
-  "qr-cancel-nothing: cancels nothing": instead("/cancel", (body) => body === "{}", success),
-  "qr-refund-nothing: gives nothing back": instead("/refund", (body) => body === "{}", success),
+  "qr-nothing: cancels nothing": instead("/cancel", (body) => body === "{}", success),
+  "qr-nothing: gives nothing back": instead("/refund", (body) => body === "{}", success),
   "qr-refund: gives back without an rrn": instead("/refund", (body) => body !== "{}", success),
   "fiscal-great-id: keeps ids in 32 bits": instead("/check_status", (body) => body.includes("9223372036854775807"), refusal(2)),
   "fiscal-wrong-sign: looks at no sign of /get_info": instead("/get_info", () => true, info),
   "fiscal-not-paid: closes what isn't paid": instead("/sale", (body) => body.includes("-unpaid"), closed),
   "fiscal-change: gives change for a card": instead("/sale", (body) => body.includes("-change"), closed),
   "fiscal-wrong-date: takes any date": instead("/dates_report", () => true, closed),
-  "fiscal-withdraw-of-nothing: withdraws nothing": instead("/withdraw", (body) => body.includes('"amount":0'), closed),
-  "fiscal-return-of-nothing: returns nothing": instead("/refund", (body) => body.includes("[]"), closed),
-  "fiscal-return: mistakes one document for another": answers((reply, call) => {
+  "fiscal-of-nothing: withdraws nothing": instead("/withdraw", (body) => body.includes('"amount":0'), closed),
+  "fiscal-without-items: returns nothing": instead("/refund", (body) => body.includes("[]"), closed),
+  "fiscal-same-facts: mistakes one document for another": answers((reply, call) => {
     const isAsked = call.route === "/check_status" && bodyOf(call.body).includes("-return");
     return isAsked ? withText(reply, textOf(reply).replace(/"documentID":\d+/, '"documentID":1')) : reply;
   }),
-  "fiscal-x-report fiscal-close-shift: has sums in words": replaced(/"saleSum":\d+/, '"saleSum":"much"'),
+  "fiscal-fields: has sums in words": replaced(/"saleSum":\d+/, '"saleSum":"much"'),
   "fiscal-close-shift: never has a shift closed": replaced(/"shiftStatus":2/, '"shiftStatus":1'),
+  "bank-fields: writes codes as texts": replaced(/"code":(-?\d+)/, '"code":"$1"'),
+  "bank-fields: has its rrn as a number": replaced(/"rrn":"0*(\d+)"/, '"rrn":$1'),
+  "bank-fields: has a list for no data": replaced(/^\{"status":"success"\}$/, '{"status":"success","data":[]}'),
+  "bank-codes: refuses by code 0": replaced(/"code":-\d+/, '"code":0'),
+  "bank-results: approves without auth": replaced(/"auth":"[^"]*",?/, ""),
+  "bank-results: calls a cancelled sale a success": replaced(
+    /"status":"error"(.*"ERROR")|(?<="ERROR".*)"status":"error"/,
+    '"status":"success"$1',
+  ),
+  "bank-same-key: refunds twice under one pay_id": freshKey("/refund", "pay_id"),
+  "bank-other-key: keeps 32 characters of a key": asked((text) => text.replace(/("pay_id":"[^"]{32})[^"]*/, "$1")),
+  "bank-spelled: reads no escapes": asked((text) => text.replaceAll("\\u", "u")),
+  "bank-fraction: rounds an amount": asked((text) => text.replace(/"amount":(?:1\.5|"1\.00")/, '"amount":1')),
+  "bank-lacking: preauthorises nothing": lenient("/preauth", '"amount":1'),
+  "bank-no-pair: keeps a terminal in 32 bits": asked((text) =>
+    text.replace(/4294967\d+/, (id) => String(Number(id) - 2 ** 32)),
+  ),
+  "bank-no-original: refunds any rrn": instead("/refund", (body) => body.includes('"000000000000"'), success),
+  "bank-xreport: refuses what is optional": instead("/xreport", (body) => body.includes("txn_config"), refusal(-29)),
+  "bank-close-shift: knows nothing of a closed day": instead("/check", (body) => body.includes("-close-shift"), refusal(-15)),
+  "qr-fields: has its trans as a number": replaced(/"trans":"[^"]*"/, '"trans":12345'),
+  "qr-cancel: cancels without an rrn": instead("/cancel", (body) => body !== "{}", success),
+  "qr-lacking: shows without a currency's name": lenient("/showqrcode", '"currency_name":"EUR"'),
+  "qr-trans: shows another payment under its pay_id": freshKey("/showqrcode", "pay_id"),
+  "qr-spelled: wants JSON without white space": instead("/check", (body) => body.includes("\n"), refusal(1)),
+  "fiscal-fields: has isShiftOpen as a boolean": replaced(/"isShiftOpen":"(\w+)"/, '"isShiftOpen":$1'),
+  "fiscal-fields: writes times otherwise": replaced(/("docTime":"[\d-]+) /, "$1T"),
+  "fiscal-fields: has a shift of another state": replaced(/"isShiftOpen":"\w+"/, '"isShiftOpen":"false"'),
+  "fiscal-own-key: writes no key as it came": replaced(/"documentExtID":"[^"]*"/, '"documentExtID":"K"'),
+  "fiscal-x-report: counts nothing": replaced(/"saleCount":\d+/, '"saleCount":0'),
+  "fiscal-x-report: wants no employee": instead("/x_report", (body) => body.includes("employeeName"), refusal(2)),
+  "fiscal-same-key: returns twice": freshKey("/refund", "documentExtID"),
+  "fiscal-other-key: aborts any document": instead("/abort", (body) => body !== "{}", '{"status":"success","code":0}'),
+  "fiscal-deposit-twice: knows no deposit": instead("/check_status", (body) => body.includes("-deposit"), refusal(9)),
+  "fiscal-check-copy: writes question marks": replaced(/\u0416/, "?"),
+  "fiscal-form: wants its command first": deaf((bytes) => bytes[0] === 2 && !bytes.toString("latin1", 1).startsWith("command")),
+  "fiscal-of-nothing: deposits less than nothing": asked((text) => text.replace('"amount":-', '"amount":')),
+  "fiscal-lacking: deposits without an amount": lenient("/deposit", '"amount":1'),
+  "fiscal-operations: has an operation that it doesn't list": replaced(/"check_shift",/, ""),
 };
 
-test("certify() names each of the seeded nonconformities by its check, and breaks no other", async () => {
+test("certify() names each of the seeded nonconformities by its check", async () => {
   const named = await Promise.all(
     Object.entries(seeded).map(async ([name, deviation]) => {
       const terminal = emulatedTerminal(deviation);
-      const [wanted = ""] = name.split(":");
-      const [check = ""] = wanted.split(" ");
+      const [check = ""] = name.split(":");
       // Those that mostly wait are for what they are about.
-      const made = checks.filter((each) => each.name === check || !/-(?:cut-short|cut-early|idle|reopened)$/.test(each.name));
+      const made = checks.filter(
+        (each) => each.name === check || !/-(?:cut-short|cut-early|idle|reopened|remembered)$/.test(each.name),
+      );
       const services = contractNames.filter((service) => check.startsWith(`${service}-`));
       try {
         const judged = await certified(terminal.open, { services, sale, checks: made });
         const broken = judged.filter(({ verdict }) => verdict === "failed").map((each) => each.name);
-        return { name, broken: broken.sort(), wanted: wanted.split(" ").sort() };
+        return { name, broken, isNamed: broken.includes(check) };
       } finally {
         await terminal.stop();
       }
     }),
   );
   assert.deepEqual(
-    named.filter(({ broken, wanted }) => String(broken) !== String(wanted)),
+    named.filter(({ isNamed }) => !isNamed),
     [],
   );
-  assert.ok(named.length >= 50);
+  assert.ok(named.length >= 90);
 });
