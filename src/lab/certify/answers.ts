@@ -72,7 +72,8 @@ const great = `{"documentID":${2n ** 63n - 1n}}`;
 const notBase64 = asks("/check_status", undefined, { data: "*posline*" });
 const unsigned = asks("/check_shift", {}, { sign: "" });
 
-const cyrillic = "\u0416".repeat(64); // In letters of two bytes
+/** In letters of two bytes. */
+const cyrillic = "\u0416".repeat(64);
 
 export const qrError = "Errors: An error response has status 'error', code (typically 1) and message";
 const qrEnd = "Endpoints, responses: final error gives status error, code, message.";

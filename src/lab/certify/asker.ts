@@ -20,7 +20,8 @@ export interface TerminalAnswer {
   readonly json: JsonObject;
   readonly status: unknown;
   readonly code: number | undefined;
-  readonly ms: number; // Milliseconds from the question
+  /** Milliseconds from the question. */
+  readonly ms: number;
 }
 
 /** A question, and all that came of it. It has a route if it was asked with a payload of its own. */
@@ -28,7 +29,8 @@ export interface AskedQuestion extends HeardBytes {
   readonly asked: string;
   readonly route: string | undefined;
   readonly body: JsonObject;
-  readonly isSeveral: boolean; // True if more than one answer may come
+  /** True if more than one answer may come. */
+  readonly isSeveral: boolean;
   readonly answers: readonly TerminalAnswer[];
 }
 
@@ -45,9 +47,12 @@ export const contractPace = {
 
 export type Pace = Readonly<typeof contractPace>;
 
-const keyLength = 40; // Characters of a key
-const silentMsMin = 1_000; // After which nothing is taken for no answer, at least; an answer that took long makes it longer
-const shownMax = 240; // Characters of an answer that a time line shows
+/** Characters of a key. */
+const keyLength = 40;
+/** After which nothing is taken for no answer, at least; an answer that took long makes it longer. */
+const silentMsMin = 1_000;
+/** Characters of an answer that a time line shows. */
+const shownMax = 240;
 
 /** Ends a check before its own judgement: without an answer there is nothing to judge. */
 export class CheckEnd extends Error {
@@ -68,14 +73,16 @@ export interface Sale {
 /** A service that is asked. */
 export interface CertifiedService {
   readonly contract: Contract;
-  readonly merchantId?: string | undefined; // Signs what fiscal is asked
+  /** Signs what fiscal is asked. */
+  readonly merchantId?: string | undefined;
 }
 
 export interface AskerOptions extends CertifiedService {
   readonly wire: Wire;
   readonly sale: Sale | undefined;
   readonly pace: Pace;
-  readonly keys: string; // Begins every key of this run
+  /** Begins every key of this run. */
+  readonly keys: string;
 }
 
 /** What is sent, in words, and how long an answer is waited for; `isFirst` of the question whether the service is there. */
@@ -92,8 +99,10 @@ export class Asker {
   readonly wire: Wire;
   readonly pace: Pace;
   readonly merchantId: string | undefined;
-  readonly exchanges: AskedQuestion[] = []; // All that was asked of this service in this run
-  moments: Moment[] = []; // The time line of the check that is made
+  /** All that was asked of this service in this run. */
+  readonly exchanges: AskedQuestion[] = [];
+  /** The time line of the check that is made. */
+  moments: Moment[] = [];
   readonly #options: AskerOptions;
   readonly #once = new Map<string, Promise<unknown>>();
   #presence: Promise<Presence> | undefined;

@@ -62,7 +62,8 @@ const noPairs = (body: JsonObject) => {
   return others.map((other) => ({ ...body, ...other }));
 };
 
-const endPolls = 5; // After something for which a terminal may need its host
+/** After something for which a terminal may need its host. */
+const endPolls = 5;
 
 /** A terminal may ask its host first: what it took, it may refuse in the end. What goes on is stopped. */
 async function taken(asker: Asker, { pay_id }: JsonObject): Promise<TerminalAnswer | undefined> {

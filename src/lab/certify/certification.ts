@@ -30,12 +30,15 @@ export interface CertificationOptions {
   readonly config: LineConfig;
   readonly open: OpenTransport;
   readonly services: readonly CertifiedService[];
-  readonly checks: readonly CertifyCheck[]; // Those of other services are left out
+  /** Those of other services are left out. */
+  readonly checks: readonly CertifyCheck[];
   readonly sale?: Sale | undefined;
   readonly pace?: Pace;
-  readonly keys?: string; // Begins every key of this run, and nothing that the terminal knows; by default made of the time
+  /** Begins every key of this run, and nothing that the terminal knows; by default made of the time. */
+  readonly keys?: string;
   readonly judged: (judged: Judged) => void;
-  readonly begins?: (check: CertifyCheck, index: number) => void; // Told which check begins
+  /** Told which check begins. */
+  readonly begins?: (check: CertifyCheck, index: number) => void;
 }
 
 /** @returns what came of each check, in their order. @throws OpenError saying why the line can't be opened. */

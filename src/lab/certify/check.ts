@@ -9,8 +9,10 @@ import type { Asker } from "./asker.ts";
 
 export interface CertifyCheck extends Case {
   readonly service: ContractName;
-  readonly sells?: true; // True if it moves money, prints or changes state
-  readonly closesDay?: true; // True if it ends a batch or a shift
+  /** True if it moves money, prints or changes state. */
+  readonly sells?: true;
+  /** True if it ends a batch or a shift. */
+  readonly closesDay?: true;
   readonly run: (asker: Asker) => Promise<CaseResult>;
 }
 

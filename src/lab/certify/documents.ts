@@ -51,8 +51,10 @@ export const documents: readonly Row[] = [
   ["close-shift", "the shift is closed, and opened again", of("States: shiftStatus 1 = open, 2 = closed."), shiftClosed],
 ];
 
-const itemName = "posline certify \u0416"; // In letters of two bytes
-const employee = { employeeName: "posline certify" }; // Of some requests: the others go without it
+/** In letters of two bytes. */
+const itemName = "posline certify \u0416";
+/** Of some requests: the others go without it. */
+const employee = { employeeName: "posline certify" };
 
 function receiptBody(asker: Asker, name = "receipt", field = "cashAmount", tooMuch = 0): JsonObject {
   const { amount } = asker.sale;

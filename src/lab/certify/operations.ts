@@ -16,14 +16,20 @@ import { both, type Row, type Sentences } from "./check.ts";
  */
 
 export interface FollowedToEnd {
-  readonly what: string; // As people call it: `sale`
+  /** As people call it: `sale`. */
+  readonly what: string;
   readonly key: string;
-  readonly question: readonly [route: string, body: JsonObject]; // How it is asked about
+  /** How it is asked about. */
+  readonly question: readonly [route: string, body: JsonObject];
   readonly start: TerminalAnswer;
-  readonly polls: readonly TerminalAnswer[]; // What was answered to the questions about it
-  readonly meanwhile: TerminalAnswer | undefined; // The answer to what was asked right after the start
-  readonly end: TerminalAnswer | undefined; // The answer with the end; undefined if none came while it was followed
-  readonly isRefused: boolean; // It is proven that the start was refused
+  /** What was answered to the questions about it. */
+  readonly polls: readonly TerminalAnswer[];
+  /** The answer to what was asked right after the start. */
+  readonly meanwhile: TerminalAnswer | undefined;
+  /** The answer with the end; undefined if none came while it was followed. */
+  readonly end: TerminalAnswer | undefined;
+  /** It is proven that the start was refused. */
+  readonly isRefused: boolean;
 }
 
 /** @throws CheckEnd for one that hasn't ended, or was refused. */

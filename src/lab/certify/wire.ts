@@ -12,27 +12,40 @@ import { frameOf } from "../../wire/framing.ts";
 
 /** What came after something was sent. */
 export interface HeardBytes {
-  readonly frames: readonly { readonly payload: Buffer; readonly atMs: number }[]; // Whole frames, in order, and when they came on `nowMs`'s scale
-  readonly strayBytes: number; // Bytes that belong to no whole frame
-  readonly strayHead: string; // The first bytes that came, in hexadecimal; empty if all belong to whole frames
-  readonly unaskedBytes: number; // Bytes that came since the exchange before, when nothing was asked
-  readonly isChecksumWrong: boolean; // A whole frame came whose checksum is wrong by either reading
-  readonly isReadable: boolean; // The field that each answer has can be read in the bytes: they came at the right speed
-  readonly isEcho: boolean; // What was sent came back
-  readonly isStuck: boolean; // The line took no bytes
+  /** Whole frames, in order, and when they came on `nowMs`'s scale. */
+  readonly frames: readonly { readonly payload: Buffer; readonly atMs: number }[];
+  /** Bytes that belong to no whole frame. */
+  readonly strayBytes: number;
+  /** The first bytes that came, in hexadecimal; empty if all belong to whole frames. */
+  readonly strayHead: string;
+  /** Bytes that came since the exchange before, when nothing was asked. */
+  readonly unaskedBytes: number;
+  /** A whole frame came whose checksum is wrong by either reading. */
+  readonly isChecksumWrong: boolean;
+  /** The field that each answer has can be read in the bytes: they came at the right speed. */
+  readonly isReadable: boolean;
+  /** What was sent came back. */
+  readonly isEcho: boolean;
+  /** The line took no bytes. */
+  readonly isStuck: boolean;
 }
 
-const frameMs = 10_000; // That a frame may take, once it has begun, at least
-const headBytes = 8; // Shown of what is no frame: too few for a card's number
+/** That a frame may take, once it has begun, at least. */
+const frameMs = 10_000;
+/** Shown of what is no frame: too few for a card's number. */
+const headBytes = 8;
 
 export class Wire {
-  crc16: Crc16; // The reading of CRC16 that the terminal has, as far as it is known
-  isProven = false; // True if an answer came by this reading
+  /** The reading of CRC16 that the terminal has, as far as it is known. */
+  crc16: Crc16;
+  /** True if an answer came by this reading. */
+  isProven = false;
   readonly #made: () => ProbeLink;
   readonly #open: OpenTransport;
   readonly #quietMs: number;
   #link: ProbeLink;
-  #unopened: string | undefined; // Why the line could not be opened again
+  /** Why the line could not be opened again. */
+  #unopened: string | undefined;
 
   /** @param quietMs Without a byte, after which an answer is over: copies and stray bytes behind it have come by then. */
   constructor(config: LineConfig, framings: ReadonlySet<Framing>, open: OpenTransport, quietMs: number) {
