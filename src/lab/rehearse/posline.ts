@@ -123,10 +123,8 @@ export class Posline {
     this.#child = child;
     this.#isLineIdle = false;
     this.#complaint = "";
-    let hasEnded = false;
     this.#ended = new Promise((resolve) => {
       const over = () => {
-        hasEnded = true;
         if (this.#child === child) this.#child = undefined;
         this.#wake();
         resolve();
@@ -144,20 +142,14 @@ export class Posline {
       this.#take(line);
       this.#wake();
     });
-    await this.#until(
-      () => contractNames.every((name) => found.has(name)),
-      () => hasEnded,
-    );
+    await this.#until(() => contractNames.every((name) => found.has(name)));
     const portOf = (name: ContractName) => found.get(name) ?? 0;
     this.#ports = { fiscal: portOf("fiscal"), bank: portOf("bank"), qr: portOf("qr") };
   }
 
   /** Waits until its line is ready. */
   async ready(): Promise<void> {
-    await this.#until(
-      () => this.#isLineIdle,
-      () => this.#child === undefined,
-    );
+    await this.#until(() => this.#isLineIdle);
   }
 
   /** kill -9, and a new start. */
@@ -184,7 +176,7 @@ export class Posline {
     this.#child?.kill("SIGKILL");
   }
 
-  async #until(holds: () => boolean, isOver: () => boolean): Promise<void> {
+  async #until(holds: () => boolean): Promise<void> {
     let isLate = false;
     const limit = setTimeout(() => {
       isLate = true;
@@ -192,7 +184,7 @@ export class Posline {
     }, startMsMax);
     try {
       while (!holds()) {
-        if (isOver() || isLate) {
+        if (this.#child === undefined || isLate) {
           const state = isLate ? `it is not ready after ${startMsMax / 1_000} s` : "it ended";
           throw new PoslineError(`Cannot start posline for the rehearsal: ${state}: ${this.#complaint.trim()}`);
         }
