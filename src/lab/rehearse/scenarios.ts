@@ -102,7 +102,7 @@ const rows: readonly Row[] = [
   ["twice-at-once", "The same call twice at once", key, sale("approved", undefined, { twice: true })],
   ["key-reused", "The same key for another amount", key, sale("approved"), sale(anyTrue, undefined, { amount: "second" })],
   ["new-day", "A new day, and the same amount", key, sale("approved"), dayMs, sale("approved", undefined, { key: "b" })],
-  ["slow", "The customer takes his time", onlyFinal, sale("approved", outcome("slow:4"))],
+  ["slow", "The customer takes his time, and no abort is in time", onlyFinal, sale("approved", outcome("abort-too-late"))],
   ["slower", "The customer takes a minute", onlyFinal, sale("approved", outcome("slow:36"))],
   ["patient", "The customer takes more than three minutes", onlyFinal, sale("approved", outcome("slow:99"))],
   [

@@ -162,11 +162,12 @@ function hurried({ ask, questionsPerSecond }: AskResult): string | undefined {
 }
 
 /** The end could be known, and the till has another one or none. */
-function otherEnd({ ask, amount, said, began }: AskResult): CaseResult | undefined {
-  const { ends } = ask;
-  if (ends === undefined) return undefined;
-  const wrong = said.find(({ word }) => word === undefined || !ends.includes(word));
+function otherEnd({ ask, amount, said, began, called }: AskResult): CaseResult | undefined {
+  const wrong = said.find(({ word }) => ask.ends !== undefined && (word === undefined || !ask.ends.includes(word)));
   if (wrong === undefined) return undefined;
+  const isStopped = called.includes("bank /abort") && began.some(({ end }) => end === "cancelled");
+  // A till may end what takes too long, if it waits for how that ends.
+  if (isStopped && undoneWords.has(wrong.word ?? "unknown")) return untested(`The till stopped the ${ask.deed} by /abort`);
   const told = `The till said ${wrong.text} at ${secondsText(wrong.atMs)}`;
   const what = `${ask.deed} of ${amountText(amount)} whose end could be known`;
   return failed(`${told}, of a ${what}; the terminal ${has(began)}`, brokenBy[deeds[ask.deed].contract].blind);

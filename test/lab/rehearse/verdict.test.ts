@@ -121,6 +121,11 @@ const cases: readonly Judged[] = [
     called: ["bank /sale", "bank /close-shift"],
   }),
   passed("a sale, an abort that is too late", /./, { called: ["bank /sale", "bank /abort"] }),
+  notTested("a sale that the till stopped", /^The till stopped the sale by \/abort$/, {
+    words: ["declined"],
+    began: [begun({ end: "cancelled" })],
+    called: ["bank /sale", "bank /abort"],
+  }),
   passed("a QR payment that is confirmed", /./, {
     ask: { deed: "qr", key: "a" },
     began: [begun({ service: "qr", route: "/showqrcode" })],
