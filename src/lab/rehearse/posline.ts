@@ -52,6 +52,11 @@ const queueWaitMs = 1_500;
 /** Milliseconds until posline must be there. */
 const startMsMax = 90_000;
 
+/** Without `Prefer` cash is sent again only once the till has asked; and each copy is printed. */
+const neverTwice: ReadonlySet<string> = new Set(["/deposit", "/withdraw", "/check_copy"]);
+
+const nothing = () => ({ wasHeldUp: false, askedMs: [] as number[], twice: [] as string[] });
+
 /** Routes by which a till asks for an operation. */
 const questions = new Set(contractNames.flatMap((name) => contracts[name].routes.map(({ polling }) => polling?.route)));
 
@@ -66,8 +71,8 @@ export class Posline {
   #child: ChildProcess | undefined;
   #ended: Promise<void> = Promise.resolve();
   #isLineIdle = false;
-  #isHeldUp = false;
-  #askedMs: number[] = [];
+  #seen = nothing();
+  #lastCall = "";
   #wake = () => {};
   #complaint = "";
 
@@ -97,18 +102,12 @@ export class Posline {
     return this.#ports;
   }
 
-  /** True if a call was held up or refused since the last look, because the line was out. */
-  wasHeldUp(): boolean {
-    const was = this.#isHeldUp;
-    this.#isHeldUp = false;
-    return was;
-  }
-
-  /** How often it was asked for operations in the busiest second since the last look. */
-  questionsPerSecond(): number {
-    const asked = this.#askedMs;
-    this.#askedMs = [];
-    return Math.max(0, ...asked.map((one) => asked.filter((ms) => ms >= one && ms < one + 1_000).length));
+  /** Since the last look: whether the line held up or refused a call, the questions in the busiest second, what was called twice in a row. */
+  look() {
+    const { wasHeldUp, askedMs, twice } = this.#seen;
+    this.#seen = nothing();
+    const inSecondOf = (one: number) => askedMs.filter((ms) => ms >= one && ms < one + 1_000).length;
+    return { wasHeldUp, questionsPerSecond: Math.max(0, ...askedMs.map(inSecondOf)), twice };
   }
 
   /** Starts it, and waits until its services listen. */
@@ -204,10 +203,13 @@ export class Posline {
       this.#options.saw(`the line is ${String(line["state"])}: ${String(line["reason"])}`);
     } else if (msg === "exchange") {
       const { route, key, httpStatus, outcome, result, reason, queueMs } = line;
-      if (questions.has(String(route))) this.#askedMs.push(nowMs());
-      this.#isHeldUp ||= outcome === "not-sent" || Number(queueMs) > 100;
+      if (questions.has(String(route))) this.#seen.askedMs.push(nowMs());
+      this.#seen.wasHeldUp ||= outcome === "not-sent" || Number(queueMs) > 100;
       const more = [outcome, result, reason].filter((each) => each !== undefined).join(", ");
       const name = [route, key].filter((each) => each !== undefined).join(" ");
+      const isBlind = name === this.#lastCall && result === undefined && neverTwice.has(String(route));
+      if (isBlind) this.#seen.twice.push(`fiscal ${route} twice in a row`);
+      this.#lastCall = outcome === "not-sent" ? "" : name;
       this.#options.saw(`answers ${name} with ${String(httpStatus)}: ${more}`);
     } else if (level === "warn" || level === "error") {
       this.#options.saw(String(msg));

@@ -148,8 +148,7 @@ class Stand {
     const { trouble } = ask;
     let killing: Promise<void> = Promise.resolve();
     const runs = Array.from({ length: ask.twice === true ? 2 : 1 }, () => this.#runOf(ask));
-    posline.wasHeldUp();
-    posline.questionsPerSecond();
+    posline.look();
     const came =
       trouble === undefined
         ? () => true
@@ -164,10 +163,11 @@ class Stand {
     const said = await Promise.all(runs.map((run) => run.begin()));
     await killing;
     await pause(settleMs);
-    const { called } = terminal;
-    const untested = this.#untested(ask, came(), posline, called);
+    const { wasHeldUp, questionsPerSecond, twice } = posline.look();
+    const called = [...terminal.called, ...twice];
+    const untested = this.#untested(ask, came(), wasHeldUp, called);
     terminal.calm();
-    return { ask, said, untested, called, questionsPerSecond: posline.questionsPerSecond() };
+    return { ask, said, untested, called, questionsPerSecond };
   }
 
   #lead(posline: Posline): void {
@@ -198,8 +198,8 @@ class Stand {
   }
 
   /** Why the till never met what was to go wrong; undefined if it did. */
-  #untested({ deed, trouble, at, seenBy }: DeedStep, came: boolean, posline: Posline, called: readonly string[]) {
-    if ((trouble?.kind === "cable" || trouble?.kind === "silence") && !posline.wasHeldUp()) {
+  #untested({ deed, trouble, at, seenBy }: DeedStep, came: boolean, wasHeldUp: boolean, called: readonly string[]) {
+    if ((trouble?.kind === "cable" || trouble?.kind === "silence") && !wasHeldUp) {
       return "The till made no call while the line was out";
     }
     if (!came) return `No ${at ?? deeds[deed].routes.join(" or ")} came to the terminal, so nothing went wrong with it`;

@@ -35,7 +35,6 @@ export class Terminal {
   readonly #listener: LineListener;
   /** When an answer could first tell that an entry began, and that it ended. */
   readonly #times = new Map<string, readonly [begunMs: number, endedMs?: number]>();
-  #lastCall = "";
   readonly #called = new Set<string>();
   #silentUntilMs = 0;
   /** Called with the next request for a deed, before it is carried out; true: it is lost. */
@@ -172,9 +171,7 @@ export class Terminal {
     const isShown = isOperation || key !== undefined;
     const name = `${route}${key === undefined ? "" : ` ${key}`}`;
     if (nowMs() < this.#silentUntilMs) return silence;
-    const isTwice = name === this.#lastCall && neverTwice.has(route);
-    if (isOperation) this.#called.add(`${contract} ${route}${isTwice ? " twice in a row" : ""}`);
-    this.#lastCall = name;
+    if (isOperation) this.#called.add(`${contract} ${route}`);
     const next = this.#next;
     if (next !== undefined && next.contract === contract && next.routes.includes(route)) {
       this.#next = undefined;
@@ -203,9 +200,6 @@ export class Terminal {
     return fresh.map(([, { amount }]) => `begins ${amountText(amount)}; `).join("");
   }
 }
-
-/** Cash is sent again only once the till has asked, and each copy is printed. */
-const neverTwice: ReadonlySet<string> = new Set(["/deposit", "/withdraw", "/check_copy"]);
 
 /** No answer, and nothing carried out. */
 const silence: EmulatedReply = {

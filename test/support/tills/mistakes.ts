@@ -687,9 +687,6 @@ export const mistakes: readonly Mistake[] = [
     "receipt-exact",
     itemIs('item.encode("ascii", "ignore").decode().strip()'),
   ),
-  row("text", "curl", "receipt")("plus", "sends Base64 with its + unescaped", "receipt-exact receipt-no-answer", [
-    [" | sed 's/+/%2B/g'", ""],
-  ]),
 
   // Refunds
   row("refund", "wait", "refund")("twice", "gives back twice", "given-back", [
