@@ -176,9 +176,8 @@ class Stand {
 
   async #cutConnections(): Promise<void> {
     this.#note("rehearsal", `the till's network is gone for ${networkAwayMs / 1_000} s`);
-    for (const name of contractNames) this.#options.ways[name].close();
+    for (const name of contractNames) this.#options.ways[name].cut(networkAwayMs);
     await pause(networkAwayMs);
-    for (const name of contractNames) await this.#options.ways[name].plugIn();
   }
 
   /** What posline's journal says that it sent. */
