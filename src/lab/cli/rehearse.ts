@@ -195,7 +195,7 @@ const flags = {
     conflicts: "quick",
   },
   quick: { type: "boolean", describe: "Play only those in which money is lost most often, in about a minute" },
-  thorough: { type: "boolean", describe: "Play those too that take minutes: a customer who takes three, a cable that is away" },
+  thorough: { type: "boolean", describe: "Play that too which takes minutes: a customer who takes three" },
   list: { type: "boolean", describe: "Print the scenarios, and play none" },
   world: emulatorFlags.world,
   seed: { type: "whole", example: "7", describe: "Draws the amounts: the same seed, the same amounts (default 1)" },

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { nowMs } from "../../core/clock.ts";
 
 /** Where a cable begins and ends: on this machine. */
 const here = "127.0.0.1";
@@ -14,6 +15,7 @@ export class Cable {
   #target: number;
   readonly #sockets = new Set<Socket>();
   #back: NodeJS.Timeout | undefined;
+  #goneUntilMs = 0;
 
   /**
    * @param target The port that it leads to.
@@ -37,6 +39,8 @@ export class Cable {
   /** @throws Error of the system if the port can't be had. */
   async plugIn(): Promise<void> {
     const server = createServer((near) => {
+      near.on("error", () => {});
+      if (nowMs() < this.#goneUntilMs) return void near.destroy();
       const far = connect({ host: here, port: this.#target });
       for (const [one, other] of [
         [near, far],
@@ -69,8 +73,9 @@ export class Cable {
     this.#back = setTimeout(() => void this.plugIn().catch(back), ms);
   }
 
-  /** Cuts what goes over it now. */
-  cut(): void {
+  /** Cuts what goes over it now, and what comes for so many milliseconds: its port stays its own. */
+  cut(ms = 0): void {
+    this.#goneUntilMs = nowMs() + ms;
     for (const socket of this.#sockets) socket.destroy();
   }
 

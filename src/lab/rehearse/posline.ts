@@ -52,6 +52,11 @@ const queueWaitMs = 1_500;
 /** Milliseconds until posline must be there. */
 const startMsMax = 90_000;
 
+/** Without `Prefer` cash is sent again only once the till has asked; and each copy is printed. */
+const neverTwice: ReadonlySet<string> = new Set(["/deposit", "/withdraw", "/check_copy"]);
+
+const nothing = () => ({ wasHeldUp: false, askedMs: [] as number[], twice: [] as string[] });
+
 /** Routes by which a till asks for an operation. */
 const questions = new Set(contractNames.flatMap((name) => contracts[name].routes.map(({ polling }) => polling?.route)));
 
@@ -66,8 +71,8 @@ export class Posline {
   #child: ChildProcess | undefined;
   #ended: Promise<void> = Promise.resolve();
   #isLineIdle = false;
-  #isHeldUp = false;
-  #askedMs: number[] = [];
+  #seen = nothing();
+  #lastCall = "";
   #wake = () => {};
   #complaint = "";
 
@@ -97,18 +102,12 @@ export class Posline {
     return this.#ports;
   }
 
-  /** True if a call was held up or refused since the last look, because the line was out. */
-  wasHeldUp(): boolean {
-    const was = this.#isHeldUp;
-    this.#isHeldUp = false;
-    return was;
-  }
-
-  /** How often it was asked for operations in the busiest second since the last look. */
-  questionsPerSecond(): number {
-    const asked = this.#askedMs;
-    this.#askedMs = [];
-    return Math.max(0, ...asked.map((one) => asked.filter((ms) => ms >= one && ms < one + 1_000).length));
+  /** Since the last look: whether the line held up or refused a call, the questions in the busiest second, what was called twice in a row. */
+  look() {
+    const { wasHeldUp, askedMs, twice } = this.#seen;
+    this.#seen = nothing();
+    const inSecondOf = (one: number) => askedMs.filter((ms) => ms >= one && ms < one + 1_000).length;
+    return { wasHeldUp, questionsPerSecond: Math.max(0, ...askedMs.map(inSecondOf)), twice };
   }
 
   /** Starts it, and waits until its services listen. */
@@ -123,10 +122,8 @@ export class Posline {
     this.#child = child;
     this.#isLineIdle = false;
     this.#complaint = "";
-    let hasEnded = false;
     this.#ended = new Promise((resolve) => {
       const over = () => {
-        hasEnded = true;
         if (this.#child === child) this.#child = undefined;
         this.#wake();
         resolve();
@@ -144,20 +141,14 @@ export class Posline {
       this.#take(line);
       this.#wake();
     });
-    await this.#until(
-      () => contractNames.every((name) => found.has(name)),
-      () => hasEnded,
-    );
+    await this.#until(() => contractNames.every((name) => found.has(name)));
     const portOf = (name: ContractName) => found.get(name) ?? 0;
     this.#ports = { fiscal: portOf("fiscal"), bank: portOf("bank"), qr: portOf("qr") };
   }
 
   /** Waits until its line is ready. */
   async ready(): Promise<void> {
-    await this.#until(
-      () => this.#isLineIdle,
-      () => this.#child === undefined,
-    );
+    await this.#until(() => this.#isLineIdle);
   }
 
   /** kill -9, and a new start. */
@@ -184,7 +175,7 @@ export class Posline {
     this.#child?.kill("SIGKILL");
   }
 
-  async #until(holds: () => boolean, isOver: () => boolean): Promise<void> {
+  async #until(holds: () => boolean): Promise<void> {
     let isLate = false;
     const limit = setTimeout(() => {
       isLate = true;
@@ -192,7 +183,7 @@ export class Posline {
     }, startMsMax);
     try {
       while (!holds()) {
-        if (isOver() || isLate) {
+        if (this.#child === undefined || isLate) {
           const state = isLate ? `it is not ready after ${startMsMax / 1_000} s` : "it ended";
           throw new PoslineError(`Cannot start posline for the rehearsal: ${state}: ${this.#complaint.trim()}`);
         }
@@ -212,10 +203,13 @@ export class Posline {
       this.#options.saw(`the line is ${String(line["state"])}: ${String(line["reason"])}`);
     } else if (msg === "exchange") {
       const { route, key, httpStatus, outcome, result, reason, queueMs } = line;
-      if (questions.has(String(route))) this.#askedMs.push(nowMs());
-      this.#isHeldUp ||= outcome === "not-sent" || Number(queueMs) > 100;
+      if (questions.has(String(route))) this.#seen.askedMs.push(nowMs());
+      this.#seen.wasHeldUp ||= outcome === "not-sent" || Number(queueMs) > 100;
       const more = [outcome, result, reason].filter((each) => each !== undefined).join(", ");
       const name = [route, key].filter((each) => each !== undefined).join(" ");
+      const isBlind = name === this.#lastCall && result === undefined && neverTwice.has(String(route));
+      if (isBlind) this.#seen.twice.push(`fiscal ${route} twice in a row`);
+      this.#lastCall = outcome === "not-sent" ? "" : name;
       this.#options.saw(`answers ${name} with ${String(httpStatus)}: ${more}`);
     } else if (level === "warn" || level === "error") {
       this.#options.saw(String(msg));

@@ -42,6 +42,7 @@ const anyTrue = undefined;
 const tillKilled: Trouble = { kind: "till-killed" };
 const connectionCut: Trouble = { kind: "connection-cut" };
 const lost: Trouble = { kind: "lost" };
+const cableOut: Trouble = { kind: "cable", ms: 4_000 };
 const outcome = (name: string): Trouble => ({ kind: "outcome", outcome: name });
 const fault = (name: string): Trouble => ({ kind: "fault", fault: name });
 const noAnswer = fault("no-answer");
@@ -88,21 +89,27 @@ const rows: readonly Row[] = [
   ["corrupt-answer", "A corrupt answer", badCrc, sale("approved", fault("corrupt"))],
   ["cable-pulled", "The cable is pulled and put back", untilFinal, sale("approved", fault("unplug:2000"))],
   ["line-recovering", "The line is recovering (503)", noBlindResend, sale("approved", { kind: "silence", ms: 6_000 })],
-  ["cable-out", "The cable is out when the sale comes (503)", noBlindResend, sale("approved", { kind: "cable", ms: 4_000 })],
-  ["connection-cut", "The connection to posline is cut with the sale out", untilFinal, sale("approved", connectionCut)],
+  [
+    "cable-out",
+    "The cable is out when the sale comes (503), and the till is run once more after it",
+    noBlindResend,
+    sale("approved", cableOut),
+    sale("approved"),
+  ],
+  ["connection-cut", "The network goes with the sale out", untilFinal, sale("approved", connectionCut)],
   ["posline-killed", "posline is killed with the sale out", untilFinal, sale("approved", { kind: "bridge-killed" })],
   ["till-killed", "The till is killed with the sale out, and run again", key, sale("approved", tillKilled)],
   ["twice-at-once", "The same call twice at once", key, sale("approved", undefined, { twice: true })],
   ["key-reused", "The same key for another amount", key, sale("approved"), sale(anyTrue, undefined, { amount: "second" })],
   ["new-day", "A new day, and the same amount", key, sale("approved"), dayMs, sale("approved", undefined, { key: "b" })],
-  ["slow", "The customer takes his time", onlyFinal, sale("approved", outcome("slow:4"))],
-  ["slower", "The customer takes half a minute", onlyFinal, sale("approved", outcome("slow:28"))],
+  ["slow", "The customer takes his time, and no abort is in time", onlyFinal, sale("approved", outcome("abort-too-late"))],
+  ["slower", "The customer takes a minute", onlyFinal, sale("approved", outcome("slow:36"))],
   ["patient", "The customer takes more than three minutes", onlyFinal, sale("approved", outcome("slow:99"))],
   [
     "cable-away",
-    "The cable is pulled with the sale out, and put back after a minute and a half",
+    "The cable is pulled with the sale out, and put back after a minute",
     untilFinal,
-    sale("approved", fault("unplug:90000")),
+    sale("approved", fault("unplug:66000")),
   ],
   ["error-in-doubt", "An error at the start, and carried out all the same", untilFinal, sale("approved", outcome("in-doubt"))],
   [
@@ -143,11 +150,11 @@ const rows: readonly Row[] = [
   ],
   [
     "refund-of-part",
-    "Two sales, and a part of the first given back",
+    "Two sales, and a part of the first given back while the network goes",
     noBlindResend,
     sale("approved", undefined, { amount: "second" }),
     sale("approved", undefined, { key: "b" }),
-    ask("refund", "approved", undefined, { key: "c", of: "a" }),
+    ask("refund", "approved", connectionCut, { key: "c", of: "a" }),
   ],
   [
     "refund-till-killed",
@@ -172,9 +179,10 @@ const rows: readonly Row[] = [
   ["receipt-no-answer", "A receipt whose answer is lost", sameExtId, ask("receipt", "closed", noAnswer)],
   [
     "receipt-connection-cut",
-    "The connection to posline is cut with the receipt out",
+    "The network goes with the receipt out, then with its return out",
     sameExtId,
     ask("receipt", "closed", connectionCut),
+    ask("return", "closed", connectionCut, { key: "b", of: "a" }),
   ],
   [
     "receipt-till-killed",
@@ -222,11 +230,18 @@ const rows: readonly Row[] = [
     ask("cash-in", "closed", tillKilled, { key: "c", amount: "huge" }),
   ],
   [
+    "cash-in-outage",
+    "Cash while the network goes, then while the cable is out",
+    cashAskedFirst,
+    ask("cash-in", "closed", connectionCut),
+    ask("cash-in", "closed", cableOut, { key: "b" }),
+  ],
+  [
     "qr-given-back",
-    "Paid by QR twice, then a part of the first given back",
+    "Paid by QR twice, the second time while the network goes, then a part of the first given back",
     saveTrans,
     ask("qr", "approved", undefined, { amount: "second" }),
-    ask("qr", "approved", undefined, { key: "c" }),
+    ask("qr", "approved", connectionCut, { key: "c" }),
     ask("qr-refund", "approved", undefined, { key: "b", of: "a" }),
   ],
   [
@@ -288,7 +303,7 @@ const more: Readonly<Record<string, Pick<Scenario, "settings" | "lasts">>> = {
   unauthorized: { settings: { apiKey: "a-key-of-which-the-till-was-not-told" } },
   "fault-status-200": { settings: { faultStatus: 200 } },
   patient: { lasts: "minutes" },
-  "cable-away": { lasts: "minutes" },
+  "cable-away": { lasts: "a minute" },
   "no-answer-not-carried-out": { lasts: "a minute" },
   slower: { lasts: "a minute" },
   "refund-lost": { lasts: "a minute" },

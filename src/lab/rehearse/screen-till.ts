@@ -1,6 +1,7 @@
 import type { RehearsalPort } from "./port.ts";
 import { type Deed, deeds } from "./scenario.ts";
 import type { Till } from "./stand.ts";
+import { unsupported } from "./till.ts";
 import { amountText } from "./verdict.ts";
 
 /** A till with a screen: a person does what the rehearsal's page says, and tells what the screen shows. */
@@ -9,12 +10,7 @@ export function screenTill(port: RehearsalPort): Till {
   let isAgain = false;
   let isAsked = false;
   return (order, env) => {
-    // A person has one screen.
-    if (isAsked)
-      return {
-        ended: Promise.resolve({ word: "unsupported", text: "unsupported (a person has one screen)", how: "ended" }),
-        kill: () => {},
-      };
+    if (isAsked) return unsupported("a person has one screen");
     isAsked = true;
     const { do: deed, amount, key, of } = order;
     port.show({

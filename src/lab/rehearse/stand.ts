@@ -53,6 +53,9 @@ export const merchantId = "MERCHANT-1";
 /** Milliseconds from a till's death to its next run. */
 const restartMs = 300;
 
+/** Milliseconds without a network: longer than a till that tries again three times may take for the end. */
+const networkAwayMs = 12_000;
+
 /** Milliseconds after a till has ended in which what it left behind may still come. */
 const settleMs = 250;
 
@@ -145,8 +148,7 @@ class Stand {
     const { trouble } = ask;
     let killing: Promise<void> = Promise.resolve();
     const runs = Array.from({ length: ask.twice === true ? 2 : 1 }, () => this.#runOf(ask));
-    posline.wasHeldUp();
-    posline.questionsPerSecond();
+    posline.look();
     const came =
       trouble === undefined
         ? () => true
@@ -155,25 +157,27 @@ class Stand {
               killing = posline.kill().then(() => this.#lead(posline));
               // Awaited once the till has ended; until then it may fail.
               killing.catch(() => {});
-            } else if (trouble.kind === "connection-cut") this.#cutConnections();
+            } else if (trouble.kind === "connection-cut") killing = this.#cutConnections();
             else for (const run of runs) run.killAndRepeat();
           });
     const said = await Promise.all(runs.map((run) => run.begin()));
     await killing;
     await pause(settleMs);
-    const { called } = terminal;
-    const untested = this.#untested(ask, came(), posline.wasHeldUp(), called);
+    const { wasHeldUp, questionsPerSecond, twice } = posline.look();
+    const called = [...terminal.called, ...twice];
+    const untested = this.#untested(ask, came(), wasHeldUp, called);
     terminal.calm();
-    return { ask, said, untested, called, questionsPerSecond: posline.questionsPerSecond() };
+    return { ask, said, untested, called, questionsPerSecond };
   }
 
   #lead(posline: Posline): void {
     for (const name of contractNames) this.#options.ways[name].lead(posline.ports[name]);
   }
 
-  #cutConnections(): void {
-    this.#note("rehearsal", "the till's connections to posline are cut");
-    for (const name of contractNames) this.#options.ways[name].cut();
+  async #cutConnections(): Promise<void> {
+    this.#note("rehearsal", `the till's network is gone for ${networkAwayMs / 1_000} s`);
+    for (const name of contractNames) this.#options.ways[name].cut(networkAwayMs);
+    await pause(networkAwayMs);
   }
 
   /** What posline's journal says that it sent. */
@@ -193,12 +197,7 @@ class Stand {
   }
 
   /** Why the till never met what was to go wrong; undefined if it did. */
-  #untested(
-    { deed, trouble, at, seenBy }: DeedStep,
-    came: boolean,
-    wasHeldUp: boolean,
-    called: readonly string[],
-  ): string | undefined {
+  #untested({ deed, trouble, at, seenBy }: DeedStep, came: boolean, wasHeldUp: boolean, called: readonly string[]) {
     if ((trouble?.kind === "cable" || trouble?.kind === "silence") && !wasHeldUp) {
       return "The till made no call while the line was out";
     }
@@ -209,21 +208,15 @@ class Stand {
 
   /** A run of the till, and another one after it was killed. */
   #runOf(ask: DeedStep) {
-    const { till } = this.#options;
+    const { till, keys } = this.#options;
     const order: Order = {
       do: ask.deed,
-      key: this.#keyOf(ask.key),
+      key: keys + ask.key,
       amount: String(this.#amountOf(ask)),
-      of: ask.of === undefined ? "" : this.#keyOf(ask.of),
+      of: ask.of === undefined ? "" : keys + ask.of,
     };
-    let resolve: (said: ResultHeard) => void = () => {};
-    let reject: (error: unknown) => void = () => {};
-    const said = new Promise<ResultHeard>((found, failed) => {
-      resolve = found;
-      reject = failed;
-    });
     let run: TillRun | undefined;
-    const begin = () => {
+    const begin = (resolve: (said: ResultHeard) => void, reject: (error: unknown) => void) => {
       this.#note("till", `is asked for a ${ask.deed} of ${amountText(this.#amountOf(ask))} with key ${order.key}`);
       run = till(order, { ...this.#environment(order.key), ...environmentOf(ask) });
       const own = run;
@@ -234,18 +227,20 @@ class Stand {
         resolve({ atMs: nowMs() - this.#startMs, word, text, how });
       }, reject);
     };
+    let again = () => {};
     return {
-      begin: () => {
-        begin();
-        return said;
-      },
+      begin: () =>
+        new Promise<ResultHeard>((resolve, reject) => {
+          again = () => begin(resolve, reject);
+          again();
+        }),
       killAndRepeat: () => {
         if (run === undefined) return;
         run.kill();
         this.#running.delete(run);
         this.#note("till", "is killed");
         setTimeout(() => {
-          if (open.has(this)) begin();
+          if (open.has(this)) again();
         }, restartMs);
       },
     };
@@ -261,10 +256,6 @@ class Stand {
       POSLINE_MERCHANT_ID: merchantId,
       POSLINE_CURRENCY: Object.keys(this.#options.world.bank.currencies)[0] ?? "",
     };
-  }
-
-  #keyOf(letter: string): string {
-    return `${this.#options.keys}${letter}`;
   }
 
   #amountOf({ amount = "first" }: DeedStep): bigint {

@@ -33,7 +33,8 @@ export class Terminal {
   readonly #saw: (text: string) => void;
   readonly #line: TerminalLine;
   readonly #listener: LineListener;
-  readonly #begunMs = new Map<string, number>();
+  /** When an answer could first tell that an entry began, and that it ended. */
+  readonly #times = new Map<string, readonly [begunMs: number, endedMs?: number]>();
   readonly #called = new Set<string>();
   #silentUntilMs = 0;
   /** Called with the next request for a deed, before it is carried out; true: it is lost. */
@@ -72,7 +73,7 @@ export class Terminal {
     const routes = at === undefined ? deeds[deed].routes : [at];
     let came = false;
     const onNext = (isLost: boolean, then: () => void = () => {}) => {
-      const next = {
+      this.#next = {
         contract,
         routes,
         came: () => {
@@ -81,7 +82,6 @@ export class Terminal {
           return isLost;
         },
       };
-      this.#next = next;
       return () => came;
     };
     switch (trouble.kind) {
@@ -139,7 +139,8 @@ export class Terminal {
       const before = mark.get(id) ?? 0n;
       const after = until.get(id) ?? 0n;
       if (after === before) return [];
-      return [{ ...entry, amount: after - before, service, atMs: (this.#begunMs.get(id) ?? startMs) - startMs }];
+      const [begunMs, endedMs = Number.POSITIVE_INFINITY] = this.#times.get(id) ?? [startMs];
+      return [{ ...entry, amount: after - before, service, atMs: begunMs - startMs, endedMs: endedMs - startMs }];
     });
   }
 
@@ -180,18 +181,22 @@ export class Terminal {
       }
     }
     const answered = this.emulator.answer(call, "line");
+    const began = this.#noteTimes();
     if (!isShown) return answered;
-    const began = this.#noteBegun();
     const { status, code } = answered.reply;
     const fault = answered.fault === undefined ? "" : `, but the answer: ${answered.fault.kind}`;
     this.#saw(`${name}: ${began}${status ?? "answered"}${code === undefined || code === 0 ? "" : ` ${code}`}${fault}`);
     return answered;
   }
 
-  /** Notes when entries of the ledger began, and says which did now. */
-  #noteBegun(): string {
-    const fresh = this.#entries().filter(([id]) => !this.#begunMs.has(id));
-    for (const [id] of fresh) this.#begunMs.set(id, nowMs());
+  /** Notes when entries of the ledger began and ended, and says which began now. */
+  #noteTimes(): string {
+    const entries = this.#entries();
+    const fresh = entries.filter(([id]) => !this.#times.has(id));
+    for (const [id, { end }] of entries) {
+      const [begunMs, endedMs] = this.#times.get(id) ?? [nowMs()];
+      this.#times.set(id, end === "in progress" ? [begunMs] : [begunMs, endedMs ?? nowMs()]);
+    }
     return fresh.map(([, { amount }]) => `begins ${amountText(amount)}; `).join("");
   }
 }

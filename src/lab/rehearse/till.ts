@@ -52,9 +52,6 @@ const markVariable = "POSLINE_REHEARSAL_RUN";
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken away
 const dress = /\x1b\[[\d;]*[A-Za-z]|[\0\uFEFF\uFFFD]/g;
 
-/** A command that isn't told what to do can only sell. */
-const canDo = (command: string, deed: Deed) => deed === "sale" || command.includes("{do}");
-
 /** The command with a deed's values in place of `{do}`, `{key}`, `{amount}` and `{of}`: none has a character that a shell reads. */
 export function commandFor(command: string, order: Order): string {
   const values: Readonly<Record<string, string>> = { ...order };
@@ -80,7 +77,8 @@ export function checkSyntax(command: string): void {
 
 /** Runs the till once. `ended` rejects with TillError. */
 export function runTill({ command, order, env, exitWords, patienceMs, sent }: RunOptions): TillRun {
-  if (!canDo(command, order.do)) return cannot;
+  // A command that isn't told what to do can only sell.
+  if (order.do !== "sale" && !command.includes("{do}")) return unsupported("its command has no {do}");
   const mark = randomUUID();
   const shellCommand = commandFor(command, order);
   const child = spawn("sh", ["-c", shellCommand], {
@@ -142,10 +140,10 @@ export function runTill({ command, order, env, exitWords, patienceMs, sent }: Ru
   };
 }
 
-const cannot: TillRun = {
-  ended: Promise.resolve({ word: "unsupported", text: "unsupported (its command has no {do})", how: "ended" }),
+export const unsupported = (why: string): TillRun => ({
+  ended: Promise.resolve({ word: "unsupported", text: `unsupported (${why})`, how: "ended" }),
   kill: () => {},
-};
+});
 
 interface Ending {
   readonly printed: string;

@@ -13,7 +13,7 @@ const anyEnd: DeedStep = { deed: "sale", key: "a" };
 const receipt: DeedStep = { deed: "receipt", key: "a", ends: ["closed", "unprinted"] };
 
 const begun = (more: Partial<Began> = {}): Began => ({
-  ...{ id: "1", service: "bank", route: "/sale", key: "K", amount: 1531n, end: "approved", atMs: 9_800 },
+  ...{ id: "1", service: "bank", route: "/sale", key: "K", amount: 1531n, end: "approved", atMs: 9_800, endedMs: 11_000 },
   ...more,
 });
 
@@ -45,6 +45,9 @@ const cases: readonly Judged[] = [
   failed("paid, and nothing at the terminal", /asked was 15\.31, and the terminal has nothing of it/, { began: [] }),
   failed("paid, and declined at the terminal", /has \/sale of 15\.31, declined/, { began: [begun({ end: "declined" })] }),
   failed("another amount", /asked was 15\.31, and the terminal has \/sale of 15\.30/, { began: [begun({ amount: 1530n })] }),
+  failed("approved while it went on", /approved at 12\.4 s, while it still went on; later the terminal has \/sale of 15\.31/, {
+    began: [begun({ endedMs: 13_000 })],
+  }),
   failed("twice", /the till began 2: /, { began: [begun(), begun({ id: "2" })] }),
   failed("twice, though both were declined", /the till began 2: /, {
     ask: anyEnd,
@@ -118,6 +121,11 @@ const cases: readonly Judged[] = [
     called: ["bank /sale", "bank /close-shift"],
   }),
   passed("a sale, an abort that is too late", /./, { called: ["bank /sale", "bank /abort"] }),
+  notTested("a sale that the till stopped", /^The till stopped the sale by \/abort$/, {
+    words: ["declined"],
+    began: [begun({ end: "cancelled" })],
+    called: ["bank /sale", "bank /abort"],
+  }),
   passed("a QR payment that is confirmed", /./, {
     ask: { deed: "qr", key: "a" },
     began: [begun({ service: "qr", route: "/showqrcode" })],

@@ -78,11 +78,11 @@ const atFirst = (deed: Deed, lines: string): Changes => [
 const keyOfRun = (deed: Deed) => atFirst(deed, 'key += f"-{os.getpid()}"');
 const refusesSecondRun = (deed: Deed) =>
   atFirst(deed, 'if saved(key + ".begun"):\n    print("failed")\n    sys.exit()\nsave(key + ".begun", {"begun": True})');
-const newKeyAtEnd = (status: string, more = ""): Changes => [
+const newKeyAtEnd = (status: string): Changes => [
   ["def card_end():\n", "def card_end():\n    global key, card\n"],
   [
     '    if data.get("status") == "ERROR":\n',
-    `    if data.get("status") == "${status}"${more}:\n        key += "x"\n        post("bank", "/sale", {**card, "pay_id": key})\n        return None\n    if data.get("status") == "ERROR":\n`,
+    `    if data.get("status") == "${status}":\n        key += "x"\n        post("bank", "/sale", {**card, "pay_id": key})\n        return None\n    if data.get("status") == "ERROR":\n`,
   ],
 ];
 /** What else is called when a deed went well. */
@@ -90,6 +90,18 @@ const alsoCalls = (deed: Deed, service: string, route: string, body: string): Ch
   [
     "print(word)\n",
     `if do == "${deed}" and word in ("approved", "closed"):\n    post("${service}", "${route}", ${body})\nprint(word)\n`,
+  ],
+];
+const afterCurlFails: Changes = [["      :*:408*) ;;", '      ::) set -- "$1" "$(printf %s "$2" | sed "s/$key/&x/")" ;;']];
+const fiscalAfterCut: Changes = [
+  [
+    "            pass  # Not there",
+    '            document["documentExtID"] += "x"\n            body = form(document)  # Not there',
+  ],
+  ["def settled(address, route, body):", "def settled(address, route, body, document={}):"],
+  [
+    'settled(FISCAL, route, form({"documentExtID": key, **document}))',
+    'settled(FISCAL, route, form({"documentExtID": key, **document}), {"documentExtID": key, **document})',
   ],
 ];
 const finals = 'FINAL = {"bank": (-16, -29, -47, -80, -100, -101)';
@@ -139,24 +151,35 @@ export const mistakes: readonly Mistake[] = [
   row("new key", "wait", "sale")("after-cut", "makes a new key when the connection is cut", "connection-cut posline-killed", [
     ["            pass  # Not there", '            body = body.replace(key, key + "x")  # Not there'],
   ]),
-  row("new key", "wait", "receipt")(
+  ...(["receipt", "cash-in"] as const).map((deed) =>
+    row("new key", "wait", deed)(
+      "after-cut",
+      "prints under a new key when the connection is cut",
+      "receipt-connection-cut cash-in-outage",
+      fiscalAfterCut,
+    ),
+  ),
+  row("new key", "curl", "sale")(
     "after-cut",
-    "prints under a new key when the connection is cut",
-    "receipt-connection-cut",
+    "makes a new key when curl fails",
+    "connection-cut posline-killed",
+    afterCurlFails,
+  ),
+  row("new key", "wait", "sale")(
+    "after-503",
+    "makes a new key after failed with 503, and forgets it",
+    "cable-out",
     [
       [
-        "            pass  # Not there",
-        '            document["documentExtID"] += "x"\n            body = form(document)  # Not there',
-      ],
-      ["def settled(address, route, body):", "def settled(address, route, body, document={}):"],
-      [
-        'settled(FISCAL, route, form({"documentExtID": key, **document}))',
-        'settled(FISCAL, route, form({"documentExtID": key, **document}), {"documentExtID": key, **document})',
+        '            retry_after = answer.getheader("Retry-After", "")\n',
+        '            retry_after = answer.getheader("Retry-After", "")\n            if word == "failed":\n                body = body.replace(key, key + "x")\n',
       ],
     ],
+    /Asked for one sale of .*, the till began 2: /,
   ),
-  row("new key", "curl", "sale")("after-cut", "makes a new key when curl fails", "connection-cut posline-killed", [
-    ["      :*:408*) ;;", '      ::) set -- "$1" "$(printf %s "$2" | sed "s/$key/&x/")" ;;'],
+  row("new key", "curl", "refund")("after-cut", "makes a new key when curl fails", "refund-of-part", afterCurlFails),
+  row("new key", "wait", "qr")("after-cut", "shows a second code when the connection is cut", "qr-given-back", [
+    ["            pass  # Not there", '            body = body.replace(key, key + "x")  # Not there'],
   ]),
   row("new key", "wait", "sale")(
     "by-amount",
@@ -177,12 +200,6 @@ export const mistakes: readonly Mistake[] = [
     newKeyAtEnd("ERROR"),
   ),
   row("new key", "polling", "sale")("after-reversal", "sells anew after a reversal", "reversed", newKeyAtEnd("REVERSED")),
-  row("new key", "polling", "sale")(
-    "after-cancel",
-    "sells anew when the customer cancels (-21)",
-    "cancelled-by-customer",
-    newKeyAtEnd("ERROR", ' and checked.get("code") == -21'),
-  ),
   row("new key", "polling", "sale")(
     "two-at-once",
     "sends a sale under two keys at once",
@@ -254,12 +271,6 @@ export const mistakes: readonly Mistake[] = [
     "receipt-lost-start",
     noAnswerIs("receipt", "closed"),
   ),
-  row("false word", "polling", "return")(
-    "no-answer-failed",
-    "says that a return without an answer failed",
-    "return",
-    noAnswerIs("return", "failed"),
-  ),
   row("false word", "polling", "cash-in")(
     "no-answer-failed",
     "says that cash without an answer failed",
@@ -313,6 +324,47 @@ export const mistakes: readonly Mistake[] = [
       ["wait=60", "wait=1"],
       ["      pending:* | unknown:*) ;;", "      pending:* | unknown:*) word=approved && break ;;"],
     ],
+  ),
+  row("false word", "wait", "sale")(
+    "pending-approved",
+    "waits 3 s, and takes pending for approved",
+    "slow",
+    [
+      ["wait=60", "wait=3"],
+      [
+        "            if not is_open or is_late:\n",
+        '            if word == "pending":\n                return "approved", answer, text\n            if not is_open or is_late:\n',
+      ],
+    ],
+    /said approved at .*, while it still went on; later the terminal has \/sale of .*, approved/,
+  ),
+  row("false word", "curl", "sale")(
+    "success-approved",
+    "takes success in the body for approved: pending has it too",
+    "slower",
+    [
+      [
+        "    word=$(header X-Posline-Result)\n",
+        '    word=$(header X-Posline-Result)\n    case $answer in *\'"status":"success"\'*) word=approved ;; esac\n',
+      ],
+    ],
+  ),
+  row("false word", "curl", "sale")("unknown-wordless", "ends without a word if the minute's end is unknown", "cable-away", [
+    ["      pending:* | unknown:*) ;;", "      pending:*) ;;\n      unknown:*) exit 1 ;;"],
+  ]),
+  row("false word", "wait", "sale")(
+    "three-tries",
+    "says failed after three calls without an answer",
+    "connection-cut",
+    [
+      ["    while True:\n        retry_after", "    tries = 0\n    while True:\n        retry_after"],
+      ["            pass  # Not there", "            tries += 1  # Not there"],
+      [
+        "        time.sleep(int(retry_after)",
+        '        if tries == 3:\n            return "failed", None, ""\n        time.sleep(int(retry_after)',
+      ],
+    ],
+    /The till said failed at .*; the terminal has \/sale of .*, approved/,
   ),
   row("false word", "wait", "sale")("pending-failed", "says failed after five seconds of pending, and takes cash", "slow", [
     ["wait=60", "wait=5"],
@@ -434,9 +486,6 @@ export const mistakes: readonly Mistake[] = [
     "refused-at-start",
     afterStart("sale", 'if answer and answer.get("code") in (-100, -101):\n    return "approved"'),
   ),
-  row("code", "polling", "sale")("80-for-ever", "waits for ever after -80", "refused-at-start", [
-    ...afterStart("sale", 'while answer and answer.get("code") == -80:\n    time.sleep(PAUSE_S)'),
-  ]),
   row("code", "polling", "sale")(
     "401-approved",
     "takes a refused API key for approved",
@@ -638,9 +687,6 @@ export const mistakes: readonly Mistake[] = [
     "receipt-exact",
     itemIs('item.encode("ascii", "ignore").decode().strip()'),
   ),
-  row("text", "curl", "receipt")("plus", "sends Base64 with its + unescaped", "receipt-exact receipt-no-answer", [
-    [" | sed 's/+/%2B/g'", ""],
-  ]),
 
   // Refunds
   row("refund", "wait", "refund")("twice", "gives back twice", "given-back", [
@@ -792,11 +838,17 @@ export const mistakes: readonly Mistake[] = [
     "receipt-no-answer",
     alsoCalls("receipt", "fiscal", "/check_copy", "saved(key)"),
   ),
-  row("unasked", "polling", "receipt")(
-    "x-report",
-    "prints a report after a receipt",
-    "receipt-no-answer",
-    alsoCalls("receipt", "fiscal", "/x_report", "{}"),
+  row("unasked", "wait", "receipt")(
+    "two-copies",
+    "prints two copies of what has no paper",
+    "receipt-unprinted",
+    [
+      [
+        "        _, copy = post(FISCAL",
+        '        post(FISCAL, "/check_copy", form({"documentID": number}), {})\n        _, copy = post(FISCAL',
+      ],
+    ],
+    /the till called fiscal \/check_copy twice in a row, which nobody asked for/,
   ),
   row("unasked", "polling", "receipt")(
     "cash-in",
@@ -852,5 +904,6 @@ export const mistakes: readonly Mistake[] = [
     "sends cash again without asking before, under the same key",
     "cash-in-doubt",
     [[start, `${start}            if answer is None:\n                answer = post(service, route, body)\n`]],
+    /the till called fiscal \/deposit twice in a row, which nobody asked for/,
   ),
 ];

@@ -22,7 +22,7 @@ const { values } = parseArgs({
 });
 
 /** Seconds for one deed: longer than the longest that any scenario needs. */
-const patience = ["--patience", "75"];
+const patience = "100";
 
 const folder = scratchFolder();
 process.on("exit", () => folder.remove());
@@ -31,7 +31,9 @@ process.on("exit", () => folder.remove());
 type Row = readonly [mistake: Mistake, found: readonly [scenario: string, why: string] | undefined];
 
 const flagsOf = (names: readonly string[]) => names.flatMap((name) => ["--scenario", name]);
-const has = ({ steps }: Scenario, { deed }: Mistake) => steps.some((step) => typeof step !== "number" && step.deed === deed);
+/** What takes minutes would call a till broken that is only not waited for. */
+const has = ({ steps, lasts }: Scenario, { deed }: Mistake) =>
+  lasts !== "minutes" && steps.some((step) => typeof step !== "number" && step.deed === deed);
 
 async function tried(mistake: Mistake): Promise<Row> {
   const file = join(folder.path, mistake.name);
@@ -45,13 +47,13 @@ async function tried(mistake: Mistake): Promise<Row> {
   };
   const playable = scenarios.filter((each) => has(each, mistake)).map(({ name }) => name);
   const expected = mistake.scenarios.filter((name) => playable.includes(name));
-  const found = (await rehearse(expected, mistake.kind === "code" || mistake.kind === "pace" ? "20" : "75")) ?? undefined;
+  const found = (await rehearse(expected, mistake.kind === "code" || mistake.kind === "pace" ? "25" : patience)) ?? undefined;
   if (found !== undefined) return [mistake, found];
   return [
     mistake,
     await rehearse(
       playable.filter((name) => !expected.includes(name)),
-      "45",
+      patience,
     ),
   ];
 }
@@ -93,7 +95,7 @@ const runs = Object.keys(styles).flatMap((style) =>
   Array.from({ length: Number(values.seeds) }, (_, seed) => ({ style: style as Style, seed: String(seed + 1) })),
 );
 await each(runs, 2, async ({ style, seed }) => {
-  const flags = ["--seed", seed, ...patience, "--jobs", "5"];
+  const flags = ["--seed", seed, "--patience", patience, "--jobs", "5"];
   const { out } = await rehearsed(commandOf(style), join(folder.path, `${style}-${seed}`), flags);
   const broken = [...out.matchAll(/^FAILED .*$/gm)].map(([line]) => `${style}, seed ${seed}: ${line}`);
   accused.push(...broken);
