@@ -29,6 +29,10 @@ export const unprinted = ofFiscal(
   "Errors, recovery",
   "Code 15: save documentExtID and response; call /check_status; if docStatus is 1 the operation is complete and only printing is recovered via /check_copy ...",
 );
+export const paymentSplit = ofFiscal(
+  "Shared nested objects",
+  "Payment split object (all optional int64, default 0): cashAmount, cashlessAmount, creditAmount",
+);
 export const saveTrans = ofQr(
   "Endpoints, responses",
   "data.trans carries it, and it must be saved and used in later /check, /cancel, /refund and /final_confirm requests.",

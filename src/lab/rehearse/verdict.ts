@@ -1,6 +1,6 @@
 import type { LedgerEntry } from "../emulator/ledger.ts";
 import { type CaseResult, failed, passed, secondsText, untested } from "../report/judgement.ts";
-import { brokenBy } from "./contract-rules.ts";
+import { brokenBy, paymentSplit } from "./contract-rules.ts";
 import { type DeedStep, deeds, type Word, words } from "./scenario.ts";
 import type { RunEnd } from "./till.ts";
 
@@ -123,7 +123,8 @@ function otherOriginal({ ask, began }: AskResult, originals: readonly AskResult[
     return failed(`Asked for the ${ask.deed} of one, the till gave back another: ${entriesText([other])}`);
   const isPaid = originals.some((each) => deeds[each.ask.deed].contract !== "fiscal");
   const cash = began.find((each) => isPaid && (each.cash ?? 0n) > 0n)?.cash;
-  return cash === undefined ? undefined : failed(`The till booked ${amountText(cash)} as cash that were not paid in cash`);
+  const what = `The till booked ${amountText(cash ?? 0n)} as cash that were not paid in cash`;
+  return cash === undefined ? undefined : failed(what, paymentSplit);
 }
 
 /** @param earlier What began when the same deed was asked for before: its word may be of that. */
