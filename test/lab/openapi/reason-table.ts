@@ -52,7 +52,7 @@ export const reasonRows: readonly ReasonRow[] = [
     reasons: ["key-reused"],
     result: "none",
     cashier: "Error in the till",
-    code: "another operation has the key: see how it ended; this one needs a new key",
+    code: "see how this key's first call ended; only another sale gets a new key",
   },
   {
     outcome: "not-sent",
