@@ -121,6 +121,7 @@ export function needing({ service, routes }: Asker["contract"]): readonly string
 async function withoutFields(asker: Asker): Promise<CaseResult> {
   const code = { bank: -29, qr: undefined, fiscal: 3 }[asker.contract.service];
   for (const route of needing(asker.contract)) {
+    if (!(await asker.serves(route))) continue;
     const answer = await asker.ask(route, {});
     const refusal = refusalFinding(answer, `to ${route} without what it needs`, answer.code === -80 ? -80 : code);
     if (refusal.verdict !== "passed") return refusal;
@@ -140,6 +141,7 @@ async function wrongSigns(asker: Asker): Promise<CaseResult> {
   ]);
   const sign = Buffer.from("0".repeat(40)).toString("base64");
   for (const route of new Set([...whole.keys(), ...needing(contracts.fiscal)])) {
+    if (!(await asker.serves(route))) continue;
     const answer = await asker.ask(route, whole.get(route) ?? {}, { sign });
     const isForFields = !whole.has(route) && answer.code === 3;
     const refusal = refusalFinding(answer, `to ${route} with a wrong sign`, isForFields ? 3 : 1);
@@ -174,6 +176,7 @@ const forms: Readonly<Record<string, (asker: Asker, route: string) => string>> =
   "as posline writes it": formOf,
   "whose command has no leading slash": (...asked) => formOf(...asked).replace(/command=(?:%2F|\/)/, "command="),
   "whose command comes last": (...asked) => formOf(...asked).replace(/^(command=[^&]*)&(.*)$/, "$2&$1"),
+  "whose sign is percent-encoded": (...asked) => formOf(...asked).replace(/=+$/, encodeURIComponent),
   "with a byte 03 in its checksum": (...asked) => {
     let form = "";
     // One number in 64 has such a checksum.

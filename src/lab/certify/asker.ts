@@ -4,7 +4,7 @@ import type { Contract } from "../../contract/contract.ts";
 import { routeOf } from "../../contract/contracts.ts";
 import { maskCardNumbers } from "../../core/card-number.ts";
 import { nowMs } from "../../core/clock.ts";
-import { isObject, type JsonObject, looseInteger } from "../../core/json-object.ts";
+import { isObject, isTexts, type JsonObject, looseInteger } from "../../core/json-object.ts";
 import { printable } from "../../core/shell-text.ts";
 import { parseObject } from "../../envelope/json.ts";
 import { toLine } from "../../envelope/request.ts";
@@ -161,6 +161,13 @@ export class Asker {
   presence(): Promise<Presence> {
     this.#presence ??= this.#look();
     return this.#presence;
+  }
+
+  /** Unless it lists its operations without it: what isn't listed may be refused with any code, and any silence. */
+  async serves(route: string): Promise<boolean> {
+    const presence = await this.presence();
+    const { operations } = "answer" in presence ? presence.answer.json : {};
+    return !isTexts(operations) || operations.includes(route.slice(1));
   }
 
   /** @throws CheckEnd if nothing was answered yet, or nothing more. */

@@ -28,6 +28,12 @@ const toItsEnd = (route: string): Row => [
 
 const rows: readonly Row[] = [
   toItsEnd("/sale"),
+  [
+    "no-terminal",
+    "a sale that names no terminal",
+    of("Terminal and merchant resolution, rule 1: else the first configured terminal"),
+    unnamed,
+  ],
   ["second-start", "the same pay_id twice at once", payId, secondStart],
   ...againRows(sale),
   ["abort", "a sale is aborted", abort, saleAborted],
@@ -47,10 +53,10 @@ const rightBody = (route: string): RightBody => {
   return async (asker, name) => ({ ...bankBody(asker, name), ...(await pairIn(asker)), ...(await referring(asker, route)) });
 };
 
-/** The first pair of terminal and merchant. */
-async function pairIn(asker: Asker): Promise<JsonObject> {
+/** A pair of terminal and merchant, by default the first. */
+async function pairIn(asker: Asker, at = 0): Promise<JsonObject> {
   const { terminals } = dataIn(await asker.ask("/terminals"));
-  const { terminal, merchant } = objectIn(Array.isArray(terminals) && terminals[0]);
+  const { terminal, merchant } = objectIn(Array.isArray(terminals) && terminals.at(at));
   return { terminal, merchant };
 }
 
@@ -117,7 +123,9 @@ async function referring(asker: Asker, route: string): Promise<JsonObject> {
 
 async function bodyOf(asker: Asker, route: string): Promise<JsonObject> {
   const name = route.slice(1);
-  const body = cardRoutes.includes(route) ? bankBody(asker, name) : { pay_id: asker.key(name) };
+  const body = cardRoutes.includes(route)
+    ? bankBody(asker, name)
+    : { pay_id: asker.key(name), ...(route === "/xreport" && (await pairIn(asker, -1))) };
   return route === "/sale" ? body : { ...body, ...optional, ...(await referring(asker, route)) };
 }
 
@@ -148,6 +156,17 @@ async function startedAgain(asker: Asker): Promise<CaseResult> {
   }
   if (same.length === 0) return untested("No result has a txn_id or an rrn to tell one operation from two");
   return passed(`Sent twice under one pay_id, each is one operation: ${same.join(", ")}`);
+}
+
+/** Only what names no terminal is accused: what else is wrong with it, is so with the first pair as well. */
+async function unnamed(asker: Asker): Promise<CaseResult> {
+  const { start } = await sale(asker);
+  if (start.status !== "error") return passed("It took a sale that names none");
+  const named = { ...bankBody(asker, "named"), ...(await pairIn(asker)) };
+  const { status } = (await follow(asker, ["named", "/sale", named])).start;
+  return status === "error"
+    ? untested(`It refused the sale${codeText(start)}`)
+    : failed("It takes a sale for the first terminal, and none without");
 }
 
 async function secondStart(asker: Asker): Promise<CaseResult> {

@@ -96,7 +96,13 @@ async function shownAgain(asker: Asker): Promise<CaseResult> {
 }
 
 async function paymentConfirmed(asker: Asker): Promise<CaseResult> {
-  const answer = await asker.ask("/final_confirm", await confirm(asker, ""));
+  const body = await confirm(asker, "");
+  const answer = await asker.ask("/final_confirm", body);
+  const fiscal = { fiscal_id: "1", fiscal_num: "1", fiscal_url: "https://posline.invalid" };
+  const whole =
+    answer.status === "error" && (await asker.ask("/final_confirm", { ...body, ...fiscal, amount: asker.sale.amount }));
+  if (whole && whole.status === "success")
+    return failed("It confirms a payment with the optional fields, and refuses to without");
   return answer.status === "error" ? rightRefused(asker, "/final_confirm", answer) : passed("It confirmed the payment");
 }
 

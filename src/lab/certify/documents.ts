@@ -1,7 +1,7 @@
 import { type JsonObject, looseInteger, objectIn } from "../../core/json-object.ts";
 import { hasCode } from "../../settle/proof.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
-import { asks, codeText, type Refusal, refusalRow, rightRefused } from "./answers.ts";
+import { codeText, type Refusal, refusalRow, rightRefused } from "./answers.ts";
 import type { Asker, TerminalAnswer } from "./asker.ts";
 import type { Row, Sentence, Sentences } from "./check.ts";
 import type { FollowedToEnd, RightBody } from "./operations.ts";
@@ -21,7 +21,14 @@ const asked: RightBody = async (asker) => (await receipt(asker)).question[1];
 const copy: RightBody = async (asker) => ({ documentID: (await endOfReceipt(asker)).json["documentID"] });
 const rights = { "/deposit": cash, "/withdraw": cash, "/sale": sold, "/refund": sold, "/check_status": asked, "/abort": asked };
 
-const wrongs = wrongRows({ ...rights, "/check_copy": copy }, [
+const wrongs = wrongRows({ ...rights, "/check_copy": copy, "/dates_report": async () => ({ dateFrom: "2026-11-28" }) }, [
+  [
+    "wrong-date",
+    "from 28.11.2026 on",
+    of("Errors: 14 | INVALID_DATE_FORMAT"),
+    having("dateFrom", "28.11.2026"),
+    { fiscal: 14 },
+  ],
   ["of-nothing", "of 0 or less", of("Limits: amount in /deposit and /withdraw | greater than 0"), having("amount", 0, -1)],
   ["without-items", "without items", of("Limits: items in /sale and /refund | non-empty"), having("items", [])],
 ]);
@@ -38,11 +45,9 @@ const rows: readonly Row[] = [
   ["x-report", "an X report, not printed", of("Shift metrics: returned by /close_shift and /x_report"), xReport],
 ];
 
-const ofOldDate = asks("/dates_report", { dateFrom: "28.11.2026" });
 const refusals: readonly Refusal[] = [
   ["not-paid", "that is not paid", of("Errors: 8 | DOCUMENT_NOT_PAID"), badReceipt("unpaid", "cashAmount", -1)],
   ["change", "with change for a card", of("Errors: 11 | CHANGE_ONLY_FOR_CASH"), badReceipt("change", "cashlessAmount", 1)],
-  ["wrong-date", "for a report from 28.11.2026 on", of("Errors: 14 | INVALID_DATE_FORMAT"), ofOldDate, { fiscal: 14 }],
 ];
 
 export const documents: readonly Row[] = [
@@ -101,7 +106,8 @@ async function copyOfReceipt(asker: Asker): Promise<CaseResult> {
   const { documentID } = (await endOfReceipt(asker)).json;
   if (documentID === undefined) return untested("The receipt has no documentID to ask by");
   const copy = await asker.ask("/check_copy", { documentID });
-  if (copy.status === "error") return failed(`It has no copy of its own document ${documentID}${codeText(copy)}`);
+  if (copy.code === 9) return failed(`It has no copy of its own document ${documentID}${codeText(copy)}`);
+  if (copy.status === "error") return rightRefused(asker, "/check_copy", copy);
   const { documentID: other = documentID, items } = copy.json;
   if (String(other) !== String(documentID)) return failed(`Asked for document ${documentID}, it copied ${other}`);
   const { itemName: name = itemName } = objectIn(Array.isArray(items) && items[0]);
@@ -135,8 +141,11 @@ async function xReport(asker: Asker): Promise<CaseResult> {
   if (report.status === "error") return rightRefused(asker, "/x_report", report);
   const after = await shiftField(asker, "shiftStatus");
   if (after !== before) return failed(`It says shiftStatus ${after} after an X report, and said ${before} before`);
-  const none = ["saleCount", "saleSum"].find((name) => end !== undefined && looseInteger(report.json[name]) === 0);
-  return none === undefined ? passed("The shift goes on") : failed(`After a receipt its X report says ${none} 0`);
+  const back = (await returned(asker).catch(orNothing))?.end;
+  const counted = { saleCount: end, saleSum: end, moneyBackCount: back, moneyBackSum: back };
+  const [none] =
+    Object.entries(counted).find(([name, made]) => made !== undefined && looseInteger(report.json[name]) === 0) ?? [];
+  return none === undefined ? passed("The shift goes on") : failed(`After a receipt and a return its X report says ${none} 0`);
 }
 
 /** Any other value of openOrdersOperation behaves as none. */

@@ -22,7 +22,11 @@ const code: Sentence = "Response envelope: code | integer or null";
 const statuses = both("Response envelope: status | string 'success' or 'error' | always", model);
 const bankError: Sentence = "Errors: carries code (integer) and message.";
 const open: Sentences = { bank: "States: IN_PROGRESS is never returned", qr: "States: status success without data" };
-const names: Sentences = { bank: "Errors: -80 | operation not supported", fiscal: "Endpoints: operations: array of strings" };
+const names: Sentences = {
+  qr: "System entry: operations is the authoritative list of currently available actions",
+  bank: "Errors: -80 | operation not supported",
+  fiscal: "Endpoints: operations: array of strings",
+};
 
 const rules: readonly (readonly [name: string, title: string, sentences: Sentences, rule: Rule])[] = [
   ["nothing-around", "no byte around an answer, and none unasked", both("Serial: No ACK/NACK layer", stx), nothingAround],
@@ -131,7 +135,15 @@ function results(told: Told) {
 }
 
 /** What is listed is supported, and nothing else. Fiscal has no code for what isn't supported. */
-function listed({ service, route, status, code: number }: Told, all: readonly Told[]) {
+function listed({ service, route, status, body, code: number }: Told, all: readonly Told[]) {
+  if (service === "qr") {
+    const told = all.find((each) => each.route === "/check_connection" && each.status === "success");
+    const { systems } = told === undefined ? {} : dataIn(told);
+    const own = (Array.isArray(systems) ? systems : []).filter(isObject).find(({ name }) => name === body["pay_system"]);
+    return (
+      own !== undefined && status === "success" && !namesIn(own).includes(String(route).slice(1)) && "what it doesn't list"
+    );
+  }
   const told = all.find((each) => each.route === "/supported_operations" && each.status === "success");
   const operations = told && namesIn(told.json);
   if (operations === undefined || route === undefined || route === told?.route || route === "/posline_certify")

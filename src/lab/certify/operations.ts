@@ -56,7 +56,8 @@ export async function endFinding(asker: Asker, operation: Promise<FollowedToEnd>
 }
 
 /** Whether an answer names an end, if only its status fitted. */
-export function namesEnd({ contract }: Asker, { json }: TerminalAnswer): boolean {
+export function namesEnd({ contract }: Asker, { json, status }: TerminalAnswer): boolean {
+  if (contract.finals.errorIsFinal && status === "error") return true;
   // Where an end stands in an answer, and in which words, is the same for all operations of a contract.
   const [rules] = settlingRules[contract.service];
   return rules !== undefined && [true, false].some((success) => verdictIn({ contract, rules }, json, success) !== undefined);
@@ -74,6 +75,7 @@ export async function follow(
 ): Promise<FollowedToEnd> {
   const { contract, pace } = asker;
   const key = asker.key(what);
+  if (!(await asker.serves(route))) throw new CheckEnd(untested(`It lists no ${route}`));
   const start = await asker.ask(route, body);
   const meanwhile = await ask?.();
   const rules = settlingRulesOf(contract.service, route);
@@ -200,7 +202,7 @@ export function wrongRows(
       const { service } = asker.contract;
       let count = 0;
       for (const [route, right] of Object.entries(rights)) {
-        const body = await right(asker, `${name}-${count}`).catch(orNothing);
+        const body = (await asker.serves(route)) ? await right(asker, `${name}-${count}`).catch(orNothing) : undefined;
         for (const each of body === undefined ? [] : wrong(body, requiredOf(schemasOf(service, route)?.request))) {
           count++;
           let answer = await asker.ask(route, each);
