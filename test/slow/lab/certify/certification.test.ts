@@ -36,6 +36,7 @@ test("certify() calls a terminal broken neither for slow answers, nor for those 
     ["in pieces", { writes: torn }, false],
     ["slow", { writes: (frame) => [{ waitMs: 700 }, { bytes: frame }] }, false],
     ["repeated", { writes: (frame) => [{ bytes: frame }, { bytes: frame }] }, true],
+    ["with few operations", few, false],
     ["repeated later", { writes: (frame) => [{ bytes: frame }, { waitMs: 20 }, { bytes: frame }] }, true],
   ];
   // Fiscal answers what is cut short as well, and the waits of this test are too short for two slow answers.
@@ -56,6 +57,20 @@ test("certify() calls a terminal broken neither for slow answers, nor for those 
 /** Answers otherwise than the emulator, whose answer it sees. */
 const answers = (change: (reply: Reply, call: Call) => Reply): Deviation => ({
   answers: async (call, answer) => change(await answer(call), call),
+});
+
+const listed = ["supported_operations", "sale", "check", "check_status", "check_shift", "terminals"];
+
+/** It lists few operations, and says of others that it doesn't have them. */
+const few = answers((reply, { contract, route }) => {
+  if (contract === "qr") return reply;
+  const none = { status: "error", code: contract === "bank" ? -80 : 5, message: "not implemented" };
+  if (!listed.includes(route.slice(1))) return { ...reply, payload: [Buffer.from(JSON.stringify(none))] };
+  const text = Buffer.concat(reply.payload).toString();
+  return {
+    ...reply,
+    payload: [Buffer.from(text.replace(/"operations":\[[^\]]*\]/, `"operations":${JSON.stringify(listed)}`))],
+  };
 });
 
 /** A right answer whose checksum a reader may take for the end of a frame. */
@@ -333,6 +348,9 @@ const seeded: Readonly<Record<string, Deviation>> = {
     return isAsked ? withText(reply, textOf(reply).replace(/"documentID":\d+/, '"documentID":1')) : reply;
   }),
   "fiscal-fields: has sums in words": replaced(/"saleSum":\d+/, '"saleSum":"much"'),
+  "fiscal-x-report: counts no return": replaced(/"moneyBackCount":\d+/, '"moneyBackCount":0'),
+  "bank-no-terminal: sells at a terminal that is named": instead("/sale", (body) => !body.includes('"terminal"'), refusal(-29)),
+  "qr-final-confirm: wants what is optional": instead("/final_confirm", (body) => !body.includes("fiscal_url"), refusal(1)),
   "fiscal-close-shift: never has a shift closed": replaced(/"shiftStatus":2/, '"shiftStatus":1'),
   "bank-fields: writes codes as texts": replaced(/"code":(-?\d+)/, '"code":"$1"'),
   "bank-fields: has its rrn as a number": replaced(/"rrn":"0*(\d+)"/, '"rrn":$1'),
