@@ -7,7 +7,16 @@ import { isUnknown, type SentRecord } from "../journal/record.ts";
 import { replay } from "../journal/replay.ts";
 import { pairsOf, pairWithinMs, type Side } from "./pairs.ts";
 import { hasLeft } from "./recall.ts";
-import { doneAgain, endingOf, isUnclear, operationsIn, recordedCurrency, type Sendings, sentIn } from "./recorded-end.ts";
+import {
+  doneAgain,
+  endingOf,
+  isUnclear,
+  operationsIn,
+  recordedCurrency,
+  type Sendings,
+  type SentIndex,
+  sentIn,
+} from "./recorded-end.ts";
 
 /**
  * A day of a box, as its journal proves it: what was sold and refunded, what was asked for and not done, what is unknown, and what doesn't
@@ -32,7 +41,7 @@ export interface DayRow extends Readonly<Record<(typeof dayColumns)[number], Day
 
 /** What is left for a person to do. */
 export interface DayOpen {
-  readonly is: "unknown" | "sent again a day later" | "payment without a receipt" | "receipt without a payment";
+  readonly is: "unknown" | "unclear" | "sent again a day later" | "payment without a receipt" | "receipt without a payment";
   readonly sent: SentRecord;
   readonly why: string;
   /** The command or the look that ends it. */
@@ -79,27 +88,30 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
     if (sent.timeMs < sinceMs - pairWithinMs || sent.timeMs >= untilMs + pairWithinMs) continue;
     const contract = contractOf(sent.service, services);
     const rules = contract && settlingRulesOf(contract, sent.route);
-    const counts = rules?.counts;
+    const counts = rules?.takesBack === true && !hasSale(sent, index, contract) ? undefined : rules?.counts;
     const how = { index, isWritten: snapshot.isWritten, contractOf: () => contract };
     const { result, proof = "", todo = "" } = endOf(sendings, how);
     if (services === undefined && contract !== undefined) used.add(contract);
     const isGood = isDone(result, rules);
-    if (isGood && counts !== undefined) {
+    const isDoubted = result === "unknown" || result === "in flight";
+    if ((isGood || isDoubted) && counts !== undefined) {
       const rrn = sendings.find(({ settled }) => settled?.rrn)?.settled?.rrn;
-      if (contract !== "fiscal") payments.push({ sent, counts, amount: sent.amount, rrn });
+      if (contract !== "fiscal") payments.push({ sent, counts, amount: sent.amount, rrn, isDoubted });
       // Of cash no terminal knows
-      else if (sent.cashless !== "0") receipts.push({ sent, counts, amount: sent.cashless, rrn: sent.rrn });
+      else if (sent.cashless !== "0") receipts.push({ sent, counts, amount: sent.cashless, rrn: sent.rrn, isDoubted });
     }
     if (!isTold(sent) || result === undefined) continue;
     if (result === "in flight") inFlight++;
     if (contract === undefined) uncounted.add(sent.service);
     const isMoney = contract && routeOf(contracts[contract], sent.route)?.effect === "money";
+    // What an abort was to stop is open itself, as long as it is.
+    const isUrgent = sent.route === "/abort" && (index.byKey.get(sent.key)?.length ?? 0) > 1;
     const isOpen =
       isUnclear(result, rules) ||
-      (result === "unknown" && (isMoney || closingRoutes.has(sent.route) || sendings.some(isUnknown)));
-    if (isOpen) open.push({ is: "unknown", sent, why: proof, todo });
-    if (isGood && earlier !== undefined && isGoodEnd(endOf(earlier, how).result))
-      open.push({ is: "sent again a day later", sent, why: doneAgain.proof, todo: doneAgain.todo });
+      (result === "unknown" && !isUrgent && (isMoney || closingRoutes.has(sent.route) || sendings.some(isUnknown)));
+    if (isOpen) open.push({ is: isUnclear(result, rules) ? "unclear" : "unknown", sent, why: proof, todo });
+    const again = doneAgain(result, earlier && endOf(earlier, how).result);
+    if (again !== undefined) open.push({ is: "sent again a day later", sent, why: again.proof, todo: again.todo });
     if (counts === undefined || result === "in flight") continue;
     const isWhole = /^-?\d+$/.test(sent.amount ?? "");
     const sum = { count: 1, sum: isWhole ? BigInt(sent.amount ?? 0) : 0n, unrecorded: isWhole ? 0 : 1 };
@@ -122,6 +134,13 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
     held: first && last && [first.record.timeMs, last.record.timeMs],
     lackingUntilMs: lackingMs > sinceMs ? lackingMs : undefined,
   };
+}
+
+/** False of a /cancel that took back a reservation or a refund, as far as the records say: no sale. */
+function hasSale({ service, key, route }: SentRecord, { byKey }: SentIndex, contract: ContractName | undefined): boolean {
+  const under = (byKey.get(key) ?? []).filter(({ record }) => record.service === service && record.route !== route);
+  const counted = under.map(({ record }) => contract && settlingRulesOf(contract, record.route)?.counts);
+  return key === undefined || under.length === 0 || counted.includes("sold");
 }
 
 const alone = {

@@ -94,7 +94,8 @@ export async function explainKey(
   // The log is read by the key: of a call without one it has nothing to say.
   const ids = operations.flatMap(({ sent }) => (sent.key === undefined || told.has(sent.requestId) ? [] : [sent.requestId]));
   const untold = ids.map(
-    (id) => `The log has no answer to request ${id}: it doesn't reach back so far, or the till was told nothing.`,
+    (id) =>
+      `The log has no answer to request ${id}: it doesn't reach back so far, the line was lost with the process, or the till was told nothing.`,
   );
   const damage = bad > 0 ? [`${bad} torn or spoiled records were left out.`] : [];
   const others = linesBy(operationsIn(operations, contractOf), exchanges, contractOf).get(undefined) ?? [];
@@ -136,23 +137,31 @@ export function explain(options: ExplainOptions): readonly Explanation[] {
   const all = found.map(({ sendings }) => explained(sendings, lines.get(sendings) ?? [], explaining));
   return all.map((each, at) => {
     const earlier = all[found.findIndex(({ sendings }) => sendings === found[at]?.earlier)];
-    if (earlier !== undefined && isGoodEnd(earlier.result) && isGoodEnd(each.result)) return { ...each, ...doneAgain };
-    return all.some((other) => tookBack(other, each, contractOf)) ? { ...each, todo: noGoods } : each;
+    const todo = takenBack(each, all, contractOf);
+    return { ...each, ...(todo !== undefined && { todo }), ...doneAgain(each.result, earlier?.result) };
   });
 }
 
-/** True if one operation has given back all that another one, under the same key, has sold. */
-function tookBack(back: Explanation, sold: Explanation, contractOf: ExplainOptions["contractOf"]): boolean {
-  const contract = contractOf(sold.service);
+/** What to do with one that was done, if another operation under its key has taken it back, or may have. */
+function takenBack(
+  done: Explanation,
+  all: readonly Explanation[],
+  contractOf: ExplainOptions["contractOf"],
+): string | undefined {
+  const { service, key, amount, result } = done;
+  const contract = contractOf(service);
   const rulesOf = ({ route }: Explanation) => contract && settlingRulesOf(contract, route);
-  const [ofBack, ofSold] = [rulesOf(back), rulesOf(sold)];
-  const isOfSame =
-    back.service === sold.service && sold.key !== undefined && back.key === sold.key && back.amount === sold.amount;
-  const areDone = isDone(back.result, ofBack) && isDone(sold.result, ofSold);
-  return isOfSame && areDone && ofBack?.counts === "refunded" && ofSold?.counts === "sold";
+  if (key === undefined || !isGoodEnd(result) || rulesOf(done)?.counts === "refunded") return undefined;
+  const isOver = (each: Explanation) => ["failed", "declined", "refused"].includes(each.result);
+  const backs = all.filter(
+    (each) => each.service === service && each.key === key && rulesOf(each)?.counts === "refunded" && !isOver(each),
+  );
+  if (backs.length === 0) return undefined;
+  const isAll = backs.some((each) => isDone(each.result, rulesOf(each)) && each.amount === amount);
+  return `It was carried out, and ${isAll ? "taken back afterwards under its key: no goods for it." : maybeBack}`;
 }
 
-const noGoods = "It was carried out, and taken back afterwards under its key: no goods for it.";
+const maybeBack = "perhaps taken back under its key: look at that before goods are handed out.";
 
 function explained(
   sendings: Sendings,

@@ -15,6 +15,7 @@ import { Entry, type EntryBook } from "./entry.ts";
 import { recall, rememberedOf, sendingsMax, tooMany, tooSmall } from "./recall.ts";
 import {
   addFact,
+  dayMs,
   endOfOne,
   isOld,
   isPersonsWord,
@@ -265,7 +266,9 @@ export class Operations implements OperationLog {
    */
   async settle(sending: Sending, end: SettledEnd): Promise<boolean> {
     const isOfAll = isGoodEnd(end.result) || end.by === "operator";
-    const same = isOfAll ? this.#listed.filter(({ sent }) => isSameOperation(sent, sending.sent)) : [];
+    // What was sent more than a day before or after is another operation.
+    const isOfDay = ({ atMs }: Sending) => Math.abs(atMs - sending.atMs) < dayMs;
+    const same = isOfAll ? this.#listed.filter((each) => isSameOperation(each.sent, sending.sent) && isOfDay(each)) : [];
     const recorded = [...new Set([sending, ...same])].map((each) => this.#close(each, end));
     this.#changed();
     return (await Promise.all(recorded)).every((each) => each);

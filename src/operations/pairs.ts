@@ -11,6 +11,8 @@ export interface Side {
   readonly amount: string | undefined;
   /** The payment's number, as its answer had it or the receipt names it. */
   readonly rrn: string | undefined;
+  /** Whether it was done isn't known: it is told of as that. */
+  readonly isDoubted?: boolean;
 }
 
 /** Pairs payments with their receipts, by amount and the number that a receipt names, otherwise by amount and time. Both are put in their order. */
@@ -37,13 +39,19 @@ export function pairsOf(payments: Side[], receipts: Side[]) {
     }
     return (paired.size - before) / 2;
   };
-  const byRrn = pairBy(payments, receipts, ({ counts, amount, rrn }) => rrn && `${counts} ${amount} ${rrn}`);
+  const ofNumber = ({ counts, amount, rrn }: Side) => rrn && `${counts} ${amount} ${rrn}`;
+  const ofAmount = ({ counts, amount }: Side) => `${counts} ${amount}`;
+  const sure = (sides: readonly Side[]) => sides.filter(({ isDoubted }) => isDoubted !== true);
+  const byRrn = pairBy(sure(payments), sure(receipts), ofNumber);
   const isNear = ({ sent, rrn }: Side, other: Side) =>
     (rrn === undefined || other.rrn === undefined) && Math.abs(sent.timeMs - other.sent.timeMs) <= pairWithinMs;
-  const byAmount = pairBy(payments, receipts, ({ counts, amount }) => `${counts} ${amount}`, isNear);
+  const byAmount = pairBy(sure(payments), sure(receipts), ofAmount, isNear);
+  // What is left may be paired with what is in doubt, which isn't counted, and is told of by itself.
+  pairBy(payments, receipts, ofNumber);
+  pairBy(payments, receipts, ofAmount, isNear);
   // A sale without a receipt that was taken back under its own key needs none.
   const those = (counted: Side["counts"]) => payments.filter(({ counts }) => counts === counted);
   pairBy(those("refunded"), those("sold"), ({ sent: { service, key }, amount }) => key && [service, key, amount].join("\n"));
-  const left = (sides: readonly Side[]) => sides.filter((each) => !paired.has(each)).map(({ sent }) => sent);
+  const left = (sides: readonly Side[]) => sure(sides).flatMap((each) => (paired.has(each) ? [] : [each.sent]));
   return { byRrn, byAmount, payments: left(payments), receipts: left(receipts) };
 }

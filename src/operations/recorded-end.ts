@@ -115,8 +115,17 @@ export function operationsIn(all: readonly JournalOperation[], contractOf: Contr
   return found;
 }
 
-export const doneAgain = {
-  proof: "The same call had been done already more than a day before, and was sent again.",
+/** What is to be said of one that was done, if the same call a day before may have been. */
+export function doneAgain(
+  result: RecordedEnd["result"] | undefined,
+  earlier: RecordedEnd["result"] | undefined,
+): Pick<RecordedEnd, "proof" | "todo"> | undefined {
+  const isSure = earlier === undefined || ["failed", "declined", "refused"].includes(earlier);
+  return isSure || !isGoodEnd(result) ? undefined : twice;
+}
+
+const twice = {
+  proof: "The same call had been sent more than a day before, and didn't fail; then it was sent again.",
   todo: "Compare with the terminal's report: it may have been done twice, or be the one of before.",
 } as const;
 
@@ -157,7 +166,9 @@ export function endingOf(sendings: Sendings, { index, isWritten, contractOf }: R
   const isOfOthers = index.byKey.get(key)?.some(({ record }) => record.service !== service) === true;
   const isAlone = !isShared && !isOfOthers && isNamedByKey(last.sent, contractOf);
   const name = key !== undefined && isAlone ? key : requestId;
-  const settle = isKept ? `, then record what you saw: sudo posline journal settle ${settling(name)} (or --as not-done)` : "";
+  const settle = isKept
+    ? `, then record what you saw: sudo posline journal settle ${settling(name)} (or --as not-done)`
+    : "; after a day the same call is sent again, too";
   // What may have the key of a payment is asked about only if it was known before what that had.
   const isTold = rules?.baseline === undefined || sendings.some(({ sent }) => sent.before !== undefined);
   const isAskable = contract !== undefined && routeOf(contracts[contract], route)?.polling !== undefined;
@@ -185,7 +196,7 @@ export function endingOf(sendings: Sendings, { index, isWritten, contractOf }: R
   return {
     result: "unknown",
     proof: `${why}${forgotten}`,
-    todo: `Don't repeat it${key === undefined ? "" : " under a new key"}: ${wait}${ask}look at the terminal or its report${shift}${settle}`,
+    todo: `Don't repeat it${!isAskable ? "" : " under a new key"}: ${wait}${ask}look at the terminal or its report${shift}${settle}`,
   };
 }
 
@@ -219,7 +230,7 @@ function proofText(sendings: readonly JournalOperation[], end: OperationEnd): st
 export const isUnclear = (end: RecordedEnd["result"] | undefined, rules: SettlingRules | undefined) =>
   end === "reversed" && rules?.counts === "refunded" && !rules.takesBack;
 
-const unclear =
+export const unclear =
   "The contract doesn't say what of a refund was reversed: look at the terminal or its report before another one is sent.";
 
 /** What to do after each end. */
@@ -230,16 +241,19 @@ function todoAfter(
   if (isUnclear(end, rules)) return unclear;
   if (end === "failed" && isShared && rules?.ownKey === true && rules.baseline === undefined)
     return "Nothing of this one was carried out; another operation has its key: look at that one.";
+  const goods = rules?.counts === "sold" ? goodsToo : "";
   const again =
     rules === undefined || key === undefined
       ? "Don't send it again: it would be done again."
       : "Within a day of it, a till that doesn't know may send the same call with Prefer: wait: nothing is done twice.";
-  return isGoodEnd(end) && end !== "unprinted" ? `${todos[end]} ${again}` : todos[end];
+  return isGoodEnd(end) && end !== "unprinted" ? `${todos[end]}${goods} ${again}` : todos[end];
 }
 
+const goodsToo = " Finish it at the till, if that wasn't done.";
+
 const todos: Readonly<Record<OperationEnd, string>> = {
-  approved: "It was carried out: finish it at the till, if that wasn't done.",
-  closed: "The document is there: finish it at the till, if that wasn't done.",
+  approved: "It was carried out.",
+  closed: "The document is there.",
   unprinted:
     "The document is there, and its print was missing: print a copy (/check_copy with its documentID, which /check_status tells), " +
     "unless one was printed since. Don't send it again under a new key.",

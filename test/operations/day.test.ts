@@ -143,7 +143,7 @@ test("runDay() has the sums of 1,000 operations to the cent, and names each diff
     const isOpen = trouble === "lost" || trouble === "never" || trouble === "in doubt";
     const rrn = isOpen || trouble === "no payment" ? undefined : await shop.ended(key);
     if (isOpen) open.set(key, "unknown");
-    if (trouble?.includes("receipt")) open.set(key, "payment without a receipt");
+    if (trouble === "no receipt") open.set(key, "payment without a receipt");
     if (trouble === "no payment") open.set(document, "receipt without a payment");
     if (trouble === "receipt lost") open.set(document, "unknown");
     if (isOpen || trouble === "declined" || trouble === "no receipt") continue;
@@ -237,12 +237,27 @@ test("runDay() says what a full, a damaged, a cut and an older journal lacks, an
     again,
     75,
     /^bank +not recorded +1 +100 /m,
-    /bank \/sale A .* sent again a day later: The same call had been done/m,
+    /bank \/sale A .* sent again a day later: The same call had been sent/m,
   );
   writeFileSync(journalFile(damaged), Buffer.alloc(64 * 1024));
   for (const folder of [damaged, newFolder()]) await says(folder, 69, /^$/);
   await assert.rejects(day(damaged, { since: "soon" }), UsageError);
   await assert.rejects(day(damaged, { since: "now", until: "1h" }), UsageError);
+});
+
+test("runDay() counts no cancel of a reservation as refunded, and tells no abort beside the sale that it was to stop", async () => {
+  const folder = newFolder();
+  const journal = await journalIn(folder);
+  const shop = new Shop(journal, folder);
+  const card = { pay_id: "P-1", amount: 500, currency_name: "EUR" };
+  await shop.call("bank", "/preauth", card);
+  const rrn = await shop.ended("P-1");
+  await shop.call("bank", "/cancel", { ...card, rrn }, { followMs: 60_000 });
+  await shop.call("bank", "/sale", { ...card, pay_id: "P-2", amount: 520 }, { followMs: 60_000 });
+  await shop.call("bank", "/abort", { pay_id: "P-2" }, { loss: "answer" });
+  await journal.close();
+  const { told } = await day(folder, { json: true, service: "bank" });
+  assert.deepEqual([told.services.map(({ refunded }: Row) => refunded.count), told.open], [[0], []]);
 });
 
 test("runDay() counts a sale that was sent twice once, and two equal refunds of one payment by QR twice", async () => {

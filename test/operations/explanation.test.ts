@@ -65,7 +65,7 @@ const cases: readonly (readonly [
       "The till was told: approved (request r1, HTTP 200).",
     ],
     "approved",
-    /^It was carried out: finish it at the till/,
+    /^It was carried out\. Finish it at the till/,
   ],
   [
     "no answer, and nothing since",
@@ -103,7 +103,7 @@ const cases: readonly (readonly [
     [],
     [isRecorded, "No valid answer to it came.", 'A person recorded: approved, "slip 12".'],
     "approved",
-    /^It was carried out: finish it at the till/,
+    /^It was carried out\. Finish it at the till/,
   ],
   [
     "not sent",
@@ -161,7 +161,7 @@ const cases: readonly (readonly [
     [],
     [isRecorded, "No valid answer to it came."],
     "unknown",
-    /^Don't repeat it under a new key: look at the terminal/,
+    /^Don't repeat it: look at the terminal/,
   ],
   [
     "an error that proves nothing",
@@ -180,7 +180,7 @@ const cases: readonly (readonly [
     [],
     [isRecorded, hasIt],
     "unknown",
-    /with it; then look at the terminal or its report$/,
+    /with it; then look at the terminal or its report; after a day the same call is sent again, too$/,
   ],
   [
     "a sale, and another amount under its key that was refused",
@@ -197,7 +197,7 @@ const cases: readonly (readonly [
       "The till was told that another request under this key was not sent (request r2, HTTP 422): Cannot send /sale.",
     ],
     "approved",
-    /^It was carried out: finish it at the till/,
+    /^It was carried out\. Finish it at the till/,
   ],
 ];
 
@@ -289,7 +289,7 @@ const advised: readonly (readonly [what: string, records: readonly JournalRecord
     "cash without a key is done again by the same call",
     [sent({ service: "fiscal", route: "/withdraw", key: undefined }), outcome({ status: "success", end: "closed" })],
     /own answer/,
-    /^The document is there: .*\. Don't send it again/,
+    /^The document is there\. Don't send it again/,
   ],
   [
     "so is what is no operation to follow",
@@ -373,6 +373,12 @@ const advised: readonly (readonly [what: string, records: readonly JournalRecord
     /^Nothing was carried out: the same call may be sent again/,
   ],
   [
+    "a sale beside a cancel under its key, of which nobody knows the end",
+    [sent(), settled({}), sent({ route: "/cancel", digest: "e", before: {} }), outcome({ sent: 3, outcome: "unknown" })],
+    /asked about it/,
+    /^It was carried out, and perhaps taken back under its key/,
+  ],
+  [
     "an abort whose answer was lost",
     [sent(), going, sent({ route: "/abort", digest: "e", requestId: "-a" }), outcome({ sent: 3, outcome: "unknown" })],
     /^The end of what it was to stop/,
@@ -381,7 +387,7 @@ const advised: readonly (readonly [what: string, records: readonly JournalRecord
   [
     "a sale that was done, and sent again a day later",
     [sent({ timeMs: dayBeforeMs }), settled({}), sent({ requestId: "r2" }), settled({ sent: 3 })],
-    /^The same call had been done already more than a day before/,
+    /^The same call had been sent more than a day before, and didn't fail/,
     /^Compare with the terminal's report/,
   ],
 ];
