@@ -160,7 +160,10 @@ test("journal settle records what the person saw, with posline running and stopp
       assert.match(listed.out, /\nB: posline does not ask: journal\.resolve is "observe"\n1 operation: 1 unknown\n/);
       // posline writes its journal alone: it is asked to.
       const running = await journal("settle", "B", "--as", "not-done", "--note", "no slip");
-      assert.deepEqual([running.code, running.out, running.err], [0, "bank /sale B of 1500 is settled: not-done: if the same call comes again, it is sent\n", ""]);
+      assert.deepEqual(
+        [running.code, running.out, running.err],
+        [0, "bank /sale B of 1500 is settled: not-done: if the same call comes again, it is sent\n", ""],
+      );
       await third.logged(({ msg }) => msg === "bank /sale B is settled: failed", "the log's line");
       assert.deepEqual(await unknownIn(third), { total: 0, newest: [] });
       assert.equal((await journal("--unknown")).code, 0);

@@ -27,7 +27,7 @@ const isAll = process.env["REHEARSE"] === "all";
 
 /** Scenarios of bank in which a till is asked for more than a sale: these can only sell. */
 const beyondSales = scenarios
-  .filter((each) => each.lasts !== "minutes" && neededServices(each).join() === "bank")
+  .filter((each) => each.lasts !== "minutes" && neededServices(each).every((service) => service === "bank"))
   .filter(({ steps }) => steps.some((step) => typeof step !== "number" && step.deed !== "sale"))
   .map(({ name }) => name)
   .sort();
