@@ -62,7 +62,9 @@ async function judge(asker: Asker, rule: Rule): Promise<CaseResult> {
   return passed(`${all.length} answers keep it`);
 }
 
-function nothingAround({ strayBytes, strayHead, unaskedBytes }: Told) {
+/** Of a terminal that repeats its answers, what comes around them may be a copy: it is accused of that alone. */
+function nothingAround({ strayBytes, strayHead, unaskedBytes }: Told, all: readonly Told[]) {
+  if (all.some(({ count, isSeveral }) => count > 1 && !isSeveral)) return undefined;
   if (strayBytes > 0) return `with ${strayBytes} bytes beside that belong to no frame (it began with ${strayHead})`;
   return unaskedBytes > 0 && `after ${unaskedBytes} bytes that came unasked`;
 }
