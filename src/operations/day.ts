@@ -16,6 +16,7 @@ import {
   type Sendings,
   type SentIndex,
   sentIn,
+  underKey,
 } from "./recorded-end.ts";
 
 /**
@@ -105,10 +106,10 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
     if (contract === undefined) uncounted.add(sent.service);
     const isMoney = contract && routeOf(contracts[contract], sent.route)?.effect === "money";
     // What an abort was to stop is open itself, as long as it is.
-    const isUrgent = sent.route === "/abort" && (index.byKey.get(sent.key)?.length ?? 0) > 1;
+    const hasTarget = sent.route === "/abort" && underKey(sent, index).some(({ record }) => record.route !== sent.route);
     const isOpen =
       isUnclear(result, rules) ||
-      (result === "unknown" && !isUrgent && (isMoney || closingRoutes.has(sent.route) || sendings.some(isUnknown)));
+      (result === "unknown" && !hasTarget && (isMoney || closingRoutes.has(sent.route) || sendings.some(isUnknown)));
     if (isOpen) open.push({ is: isUnclear(result, rules) ? "unclear" : "unknown", sent, why: proof, todo });
     const again = doneAgain(result, earlier && endOf(earlier, how).result);
     if (again !== undefined) open.push({ is: "sent again a day later", sent, why: again.proof, todo: again.todo });
@@ -137,10 +138,10 @@ export function dayOf(snapshot: JournalSnapshot, { sinceMs, untilMs, service, se
 }
 
 /** False of a /cancel that took back a reservation or a refund, as far as the records say: no sale. */
-function hasSale({ service, key, route }: SentRecord, { byKey }: SentIndex, contract: ContractName | undefined): boolean {
-  const under = (byKey.get(key) ?? []).filter(({ record }) => record.service === service && record.route !== route);
+function hasSale(sent: SentRecord, index: SentIndex, contract: ContractName | undefined): boolean {
+  const under = underKey(sent, index).filter(({ record }) => record.route !== sent.route);
   const counted = under.map(({ record }) => contract && settlingRulesOf(contract, record.route)?.counts);
-  return key === undefined || under.length === 0 || counted.includes("sold");
+  return under.length === 0 || counted.includes("sold");
 }
 
 const alone = {

@@ -16,6 +16,7 @@ import { type ExchangeLogEvent, readEvent } from "../logs/event.ts";
 import {
   doneAgain,
   endingOf,
+  isNothingDone,
   isSharedKey,
   type OperationSendings,
   operationsIn,
@@ -89,7 +90,7 @@ export async function explainKey(
   const named = exchanges.find((each) => each.requestId === asked && each.key !== undefined && each.key !== key)?.key;
   if (operations.length === 0 && named !== undefined) return explainKey(named, snapshot, contractOf, toldOf);
   if (operations.length === 0) return { operations: [], notes: [...nothingThere(asked, snapshot, exchanges), ...lacks] };
-  const explained = explain({ records, operations, isWritten, exchanges, contractOf });
+  const [explained, others] = explainedWith({ records, operations, isWritten, exchanges, contractOf });
   const told = new Set(exchanges.filter((each) => !isOwnQuestion(each)).map(({ requestId }) => requestId));
   // The log is read by the key: of a call without one it has nothing to say.
   const ids = operations.flatMap(({ sent }) => (sent.key === undefined || told.has(sent.requestId) ? [] : [sent.requestId]));
@@ -98,7 +99,6 @@ export async function explainKey(
       `The log has no answer to request ${id}: it doesn't reach back so far, the line was lost with the process, or the till was told nothing.`,
   );
   const damage = bad > 0 ? [`${bad} torn or spoiled records were left out.`] : [];
-  const others = linesBy(operationsIn(operations, contractOf), exchanges, contractOf).get(undefined) ?? [];
   return { operations: explained, notes: [...others.map(lineText), ...(lack === undefined ? untold : lacks), ...damage] };
 }
 
@@ -130,16 +130,22 @@ function nothingThere(
 
 /** An explanation for each operation, in the order of their first sending. */
 export function explain(options: ExplainOptions): readonly Explanation[] {
+  return explainedWith(options)[0];
+}
+
+/** The same, and the log's lines that are of none of them. */
+function explainedWith(options: ExplainOptions): readonly [readonly Explanation[], others: readonly ExchangeLogEvent[]] {
   const { operations, records, exchanges, contractOf } = options;
   const explaining = { ...options, index: sentIn(records) };
   const found = operationsIn(operations, contractOf);
   const lines = linesBy(found, exchanges, contractOf);
   const all = found.map(({ sendings }) => explained(sendings, lines.get(sendings) ?? [], explaining));
-  return all.map((each, at) => {
+  const whole = all.map((each, at) => {
     const earlier = all[found.findIndex(({ sendings }) => sendings === found[at]?.earlier)];
     const todo = takenBack(each, all, contractOf);
     return { ...each, ...(todo !== undefined && { todo }), ...doneAgain(each.result, earlier?.result) };
   });
+  return [whole, lines.get(undefined) ?? []];
 }
 
 /** What to do with one that was done, if another operation under its key has taken it back, or may have. */
@@ -152,9 +158,9 @@ function takenBack(
   const contract = contractOf(service);
   const rulesOf = ({ route }: Explanation) => contract && settlingRulesOf(contract, route);
   if (key === undefined || !isGoodEnd(result) || rulesOf(done)?.counts === "refunded") return undefined;
-  const isOver = (each: Explanation) => ["failed", "declined", "refused"].includes(each.result);
   const backs = all.filter(
-    (each) => each.service === service && each.key === key && rulesOf(each)?.counts === "refunded" && !isOver(each),
+    (each) =>
+      each.service === service && each.key === key && rulesOf(each)?.counts === "refunded" && !isNothingDone(each.result),
   );
   if (backs.length === 0) return undefined;
   const isAll = backs.some((each) => isDone(each.result, rulesOf(each)) && each.amount === amount);

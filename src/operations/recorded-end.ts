@@ -78,7 +78,7 @@ export function sentIn(records: readonly StoredRecord[]): SentIndex {
 }
 
 /** What one service has sent under the key of a record. */
-const underKey = ({ service, key }: SentRecord, { byKey }: SentIndex) =>
+export const underKey = ({ service, key }: SentRecord, { byKey }: SentIndex) =>
   key === undefined ? [] : (byKey.get(key) ?? []).filter(({ record }) => record.service === service);
 
 /** The currency of a record, or of the payment that it gives back, whose key it has. */
@@ -115,13 +115,16 @@ export function operationsIn(all: readonly JournalOperation[], contractOf: Contr
   return found;
 }
 
+/** True of a result by which nothing came of an operation. */
+export const isNothingDone = (result: RecordedEnd["result"]) =>
+  result === "failed" || result === "declined" || result === "refused";
+
 /** What is to be said of one that was done, if the same call a day before may have been. */
 export function doneAgain(
   result: RecordedEnd["result"] | undefined,
   earlier: RecordedEnd["result"] | undefined,
 ): Pick<RecordedEnd, "proof" | "todo"> | undefined {
-  const isSure = earlier === undefined || ["failed", "declined", "refused"].includes(earlier);
-  return isSure || !isGoodEnd(result) ? undefined : twice;
+  return earlier === undefined || isNothingDone(earlier) || !isGoodEnd(result) ? undefined : twice;
 }
 
 const twice = {
@@ -230,7 +233,7 @@ function proofText(sendings: readonly JournalOperation[], end: OperationEnd): st
 export const isUnclear = (end: RecordedEnd["result"] | undefined, rules: SettlingRules | undefined) =>
   end === "reversed" && rules?.counts === "refunded" && !rules.takesBack;
 
-export const unclear =
+const unclear =
   "The contract doesn't say what of a refund was reversed: look at the terminal or its report before another one is sent.";
 
 /** What to do after each end. */

@@ -1,7 +1,9 @@
+import { contracts } from "../../contract/contracts.ts";
+import { settlingRulesOf } from "../../contract/settling.ts";
 import { type JsonObject, looseInteger, objectIn } from "../../core/json-object.ts";
 import { hasCode } from "../../settle/proof.ts";
 import { type CaseResult, failed, passed, untested } from "../report/judgement.ts";
-import { codeText, type Refusal, refusalRow, rightRefused } from "./answers.ts";
+import { absentCodes, codeText, type Refusal, refusalRow, rightRefused } from "./answers.ts";
 import type { Asker, TerminalAnswer } from "./asker.ts";
 import type { Row, Sentence, Sentences } from "./check.ts";
 import type { FollowedToEnd, RightBody } from "./operations.ts";
@@ -106,7 +108,7 @@ async function copyOfReceipt(asker: Asker): Promise<CaseResult> {
   const { documentID } = (await endOfReceipt(asker)).json;
   if (documentID === undefined) return untested("The receipt has no documentID to ask by");
   const copy = await asker.ask("/check_copy", { documentID });
-  if (copy.code === 9) return failed(`It has no copy of its own document ${documentID}${codeText(copy)}`);
+  if (copy.code === absentCodes.fiscal) return failed(`It has no copy of its own document ${documentID}${codeText(copy)}`);
   if (copy.status === "error") return rightRefused(asker, "/check_copy", copy);
   const { documentID: other = documentID, items } = copy.json;
   if (String(other) !== String(documentID)) return failed(`Asked for document ${documentID}, it copied ${other}`);
@@ -121,7 +123,7 @@ async function cashTwice(asker: Asker, route: string, sign: 1 | -1): Promise<Cas
   const made = await asker.ask(route, body);
   if (made.status === "error") return rightRefused(asker, route, made);
   const asked = await asker.ask("/check_status", { documentExtID: body["documentExtID"] });
-  if (asked.code === 9) return failed(`Asked about its ${route}, it answered that there is none (code 9)`);
+  if (asked.code === absentCodes.fiscal) return failed(`Asked about its ${route}, it answered that there is none (code 9)`);
   const finding = sameDocument(made, await asker.ask(route, body), route);
   const changed = Number(await shiftField(asker, "cash")) - Number(before);
   if (!Number.isNaN(changed) && changed !== sign * asker.sale.amount)
@@ -160,11 +162,12 @@ async function shiftClosed(asker: Asker): Promise<CaseResult> {
   return passed("The shift was closed, and is open again");
 }
 
-/** Codes of one that is there: it is still being made, or lacks its print alone. */
-const thereCodes = [44, 15];
+/** Whether an error says that the document is still being made, or lacks its print alone. */
+const isThere = (code: number | undefined) =>
+  hasCode(contracts.fiscal.finals.pendingCodes, code) || code === settlingRulesOf("fiscal", "/sale")?.print?.code;
 
 function sameDocument(made: TerminalAnswer, again: TerminalAnswer, what: string): CaseResult {
-  if (again.status === "error" && !hasCode(thereCodes, again.code)) {
+  if (again.status === "error" && !isThere(again.code)) {
     return failed(`Sent once more under its documentExtID, the ${what} was refused${codeText(again)}`);
   }
   const [first, second] = [documentOf(made), documentOf(again)];

@@ -39,8 +39,7 @@ export class Cable {
   /** @throws Error of the system if the port can't be had. */
   async plugIn(): Promise<void> {
     const server = createServer((near) => {
-      near.on("error", () => {});
-      if (nowMs() < this.#goneUntilMs) return void near.destroy();
+      if (nowMs() < this.#goneUntilMs) return void near.on("error", () => {}).destroy();
       const far = connect({ host: here, port: this.#target });
       for (const [one, other] of [
         [near, far],
